@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.control.law import motor_matrix
-from pfaffian.control.reason import mainly, participation, weakest
+from pfaffian.control.reason import mainly, participation
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import least_squares, orthogonalise, smallest
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.maths.span import complement
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared
 
 UNDRIVEN = (
     "the actuators do not drive every velocity here, and this law ignores constraints: actuate another joint, "
@@ -57,16 +58,11 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
 
 @remembered(64)
 def without_motor(m: Mechanism) -> str:
-    """Names of the velocities that no actuator drives, at a random configuration and thus almost everywhere; "" if none.
+    """Names of the velocities that no actuator drives at almost any configuration; "" if none.
 
     The parameters differ from their defaults, since a parameter that is zero by default may have another value in a run.
     """
-    T, random = symbols(m), np.random.default_rng(44)
-    p = m.p_defaults + (0.1 + np.abs(m.p_defaults)) * random.uniform(0.01, 0.1, len(m.p_defaults))
-    B = np.array(
-        ca.Function("B", [T.q, T.t, m.p_symbols], [ca.densify(motor_matrix(T))])(random_configuration(m, random), 0.3, p)
-    )
-    sizes = np.linalg.norm(B, axis=0)
-    unit = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
-    least = weakest(unit.T)
-    return mainly(participation(least.inputs), m.v_names) if least.gain == 0 else ""
+    B = at_generic_states(m, {"B": motor_matrix(shared(m))})["B"]
+    if tell(m, "whether the actuators drive every velocity", rank(B)) == m.nv:
+        return ""
+    return mainly(participation(complement(unit_rows(B[0].T), ZERO)), m.v_names)

@@ -9,16 +9,14 @@ import numpy as np
 
 from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
-from pfaffian.control.reason import null_directions
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.maths.span import complement
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
+from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, symbols
-
-REDUNDANT = 1e-9
-"""A motor counts as redundant if the fraction of its motion that other motors cannot produce, squared, is below this."""
+from pfaffian.terms.terms import Terms, shared
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
@@ -37,17 +35,25 @@ def motors_are_redundant(m: Mechanism) -> bool:
 
 @remembered(64)
 def independent_motors(m: Mechanism) -> int:
-    """The number of independent motions that the motors drive: the rank of S at a random configuration, so at almost all."""
-    T, random = symbols(m), np.random.default_rng(43)
-    f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
-    at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
-    M, A, B = (np.array(x) for x in f(*at))
-    rank = np.linalg.matrix_rank(A, rtol=1e-9) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
-    N = null_directions(A) if rank < m.nv else np.zeros((m.nv, 0))
-    driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
-    size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
-    scaled = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
-    return int(np.linalg.matrix_rank(scaled, tol=REDUNDANT, hermitian=True)) if scaled.size else 0
+    """The number of independent motions that the motors drive: the rank of S at almost all configurations."""
+    T = shared(m)
+    at = at_generic_states(m, {"M": T.M, "A": T.A, "B": motor_matrix(T)}, on_constraints=True)
+    parts = [_driven(M, A, B) for M, A, B in zip(at["M"], at["A"], at["B"], strict=True)]
+    driven, size = (np.array(x) for x in zip(*parts, strict=True))
+    return int(tell(m, f"how many of the actuators {', '.join(m.motor_names)} are independent", rank(driven, size)))
+
+
+def _driven(M: np.ndarray, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(motors, motors) B^T M^-1 B on the motions that rows A (k, nv) leave, the squared rates that motors give each other, and
+    their sizes without these rows.
+    """
+    inertia = np.diag(M)
+    unit = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
+    N = complement(unit_rows(A * unit), ZERO)
+    B = unit[:, None] * B
+    forces, length = N.T @ B, np.linalg.norm(B, axis=0)
+    driven = forces.T @ np.linalg.pinv(N.T @ (M * np.outer(unit, unit)) @ N, hermitian=True) @ forces
+    return driven, np.outer(length, length)
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:

@@ -103,19 +103,23 @@ def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.G
 def settled(m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:
     """The configuration (nq,) on phi = 0 that damped Newton steps reach from q, None if they do not converge.
 
-    The damping decreases with the residual, so that rows may lose rank on the way and at the end.
+    The damping decreases with the residual, so that rows may lose rank on the way and at the end. The steps go on until
+    rounding stops them: rows that depend on each other on the constraints do so up to the residual.
     """
+    closest, least = None, CONVERGED
     for _ in range(ITERATIONS):
         A, phi, K = sample(q)
         A, phi = A / lengths, phi / lengths[:, 0]
         off = float(np.linalg.norm(phi))
         if not (np.isfinite(off) and np.isfinite(A).all()):
-            return None
-        if off < CONVERGED:
-            return q
+            return closest
+        if off < least:
+            closest, least = q, off
+        elif closest is not None:
+            return closest
         x = A.T @ np.linalg.solve(A @ A.T + (min(off, 1.0) ** 2 + DAMPING) * np.eye(len(A)), phi)
         try:
             q = check_configuration(m, (q - K @ x * min(1.0, STRIDE / np.abs(x).max(initial=1e-300)))[None])[0]
         except ModelError:
-            return None
-    return None
+            return closest
+    return closest

@@ -1,0 +1,206 @@
+"""Decisions that hold at almost every state of a machine, taken at random states: what is zero, and which rank a matrix has.
+
+An analytic function that is zero at a random state is zero at all of them, and at a random state a matrix has the rank that it
+has almost everywhere. Nothing is judged beside a fixed number: random slides are within the machine's length, random speeds are
+about 1 rad/s or this length per second, and a quantity counts as zero beside the sizes that occur. So units, and the size of
+the machine, decide nothing.
+
+Every decision has a margin, the factor by which the quantity nearest to the bound is away from it. `tell` warns where this
+factor is small, since then parts of very different size, and not the structure of the machine, decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelWarning, notice
+from pfaffian.maths.values import values
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.terms.lengths import machine_length, slides
+from pfaffian.terms.present import remembered
+from pfaffian.terms.rates import some_parameters
+from pfaffian.terms.terms import always_active, shared, typical, typical_at
+
+STATES = 6
+"""Number of random states at which a decision is taken."""
+
+ZERO = 1e-9
+"""A quantity counts as zero up to this fraction of its size."""
+
+CLEAR = 30.0
+"""A decision is clear if the quantity nearest to ZERO is away from it by at least this factor."""
+
+ROUNDING = 1e-13
+"""An entry of a matrix below this fraction of its size is rounding."""
+
+SWEEPS = 8
+"""Number of times that the rows and the columns of a matrix are scaled to unit length, before its rank is decided."""
+
+CORRECTIONS = 3
+"""Number of corrections that put a random velocity onto the constraints; one is exact where these are affine in it."""
+
+
+class State(NamedTuple):
+    """A state: q (nq,), v (nv,), the time t [s], and parameters p (np,)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    t: float
+    p: np.ndarray
+
+
+class Decision(NamedTuple):
+    """A decision at random states.
+
+    answer: what was decided.   nearest: of all relative sizes that decided it, the one nearest to ZERO; 0 if all are zero.
+    """
+
+    answer: Any
+    nearest: float
+
+    @property
+    def margin(self) -> float:
+        """The factor by which the nearest quantity is away from ZERO."""
+        return max(self.nearest / ZERO, ZERO / self.nearest) if self.nearest > 0 else np.inf
+
+
+@remembered(64)
+def generic_states(
+    m: Mechanism, on_constraints: bool = False, parameters: tuple[float, ...] | None = None, count: int = STATES
+) -> tuple[State, ...]:
+    """Random states of a mechanism.
+
+    on_constraints: whether they satisfy its ideal constraints, all of them active; their times are zero and, if no other are
+        given, their parameters are the defaults. Where the search finds no such configuration, q is off the constraints.
+    parameters: (np,) values; if not given, random ones near the defaults.   count: their number.
+    """
+    random = np.random.default_rng(31)
+    given = None if parameters is None else np.array(parameters)
+    if on_constraints and m.ideal:
+        p = m.p_defaults if given is None else given
+        places = (typical(m) if given is None else typical_at(m, p)).places
+        return tuple(_on_constraints(m, places[i % len(places)] if places else None, p, random) for i in range(count))
+    found = []
+    for _ in range(count):
+        p = some_parameters(m, random) if given is None else given
+        q, v = _anywhere(m, p, random)
+        found.append(State(q, v, random.uniform(), p))
+    return tuple(found)
+
+
+def _anywhere(m: Mechanism, p: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A random q (nq,) and v (nv,) of the machine's size."""
+    long = length_at(m, p)
+    return random_configuration(m, random, long), speed_units(m, p) * random.normal(size=m.nv)
+
+
+def length_at(m: Mechanism, p: np.ndarray) -> float:
+    """The machine's length [m] at parameters p (np,), 1 if no body has one."""
+    return float(np.array(ca.Function("length", [m.p_symbols], [machine_length(m)])(p)).item()) or 1.0
+
+
+def speed_units(m: Mechanism, p: np.ndarray) -> np.ndarray:
+    """(nv,) the speed that is a unit for each velocity: 1 rad/s, or the machine's length per second."""
+    return np.where(slides(m), length_at(m, p), 1.0)
+
+
+def _on_constraints(m: Mechanism, place: np.ndarray | None, p: np.ndarray, random: np.random.Generator) -> State:
+    """A state at a configuration on the constraints, or anywhere if it is None, with a random velocity that satisfies them."""
+    anywhere, v = _anywhere(m, p, random)
+    q, unit = anywhere if place is None else place, speed_units(m, p)
+    f = _velocity_rows(m)
+    for _ in range(CORRECTIONS):
+        eta, A = values(f, q, v, 0.0, p)
+        v = v - unit * (np.linalg.pinv(A * unit, rcond=ZERO) @ eta[:, 0])
+    return State(q, v, 0.0, p)
+
+
+@remembered(64)
+def _velocity_rows(m: Mechanism) -> ca.Function:
+    """The function (q, v, t, p) -> (eta, A) of all ideal constraints."""
+    T = shared(always_active(m))
+    return ca.Function("velocities", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.rows.eta), ca.densify(T.A)])
+
+
+def at_generic_states(
+    m: Mechanism,
+    expressions: Mapping[str, ca.SX],
+    on_constraints: bool = False,
+    parameters: np.ndarray | None = None,
+    count: int = STATES,
+) -> dict[str, np.ndarray]:
+    """The values (count, rows, columns) of expressions at the random states of `generic_states`, by name.
+
+    expressions: functions of q, v, t and parameters at the symbols of `shared(m)`.
+    """
+    T, p = shared(m), None if parameters is None else tuple(parameters.tolist())
+    f = ca.Function("at", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in expressions.values()])
+    at = [values(f, *state) for state in generic_states(m, on_constraints, p, count)]
+    return {name: np.array([x[i] for x in at]) for i, name in enumerate(expressions)}
+
+
+def vanishing(x: np.ndarray, size: Any) -> Decision:
+    """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
+
+    size: what each entry is judged beside, an array or number that fits x.
+    """
+    size = np.broadcast_to(size, x.shape)
+    relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
+    return Decision(relative <= ZERO, _nearest(relative))
+
+
+def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
+    """The rank that matrices x (states, rows, columns) have almost everywhere: answer, an int.
+
+    Rows and columns are scaled to unit length first, so that their units, and sizes of parts that they belong to, do not
+    matter.
+
+    size: what the rounding of each entry is judged beside, an array that fits x; the largest entry of its row or column if not
+        given.
+    """
+    if size is not None:
+        x = np.where(np.abs(x) > ROUNDING * size, x, 0.0)
+    sizes = [np.linalg.svd(equilibrated(one), compute_uv=False) if one.size else np.zeros(0) for one in x]
+    relative = [s / s.max() if s.any() else s for s in sizes]
+    ranks = [int((s > ZERO).sum()) for s in relative]
+    largest = max(ranks, default=0)
+    return Decision(largest, _nearest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
+
+
+def equilibrated(x: np.ndarray) -> np.ndarray:
+    """A matrix with rows and columns of about unit length, without entries that are rounding beside others."""
+    if not x.size:
+        return x
+    largest = np.maximum(np.abs(x).max(axis=1, keepdims=True), np.abs(x).max(axis=0, keepdims=True))
+    x = np.where(np.abs(x) > ROUNDING * largest, x, 0.0)
+    for _ in range(SWEEPS):
+        x = unit_rows(unit_rows(x).T).T
+    return x
+
+
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """A matrix with each row scaled to unit length; rows of zeros stay as they are."""
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(length > 0, length, 1.0)
+
+
+def _nearest(relative: np.ndarray) -> float:
+    """The relative size nearest to ZERO; 0 if all are zero."""
+    found = relative[(relative > 0) & np.isfinite(relative)]
+    return float(found[np.argmin(np.abs(np.log(found / ZERO)))]) if found.size else 0.0
+
+
+def tell(m: Mechanism, question: str, decision: Decision) -> Any:
+    """The answer of a decision; a ModelWarning says where it is not clear.   question: what was decided, in words."""
+    if decision.margin < CLEAR:
+        notice(
+            f"{m.name!r}: {question} is a close decision: a quantity that is {decision.nearest:.1e} of its size counted as "
+            f"{'zero' if decision.nearest <= ZERO else 'nonzero'}, with the bound at {ZERO:.0e}; make the part that is nearly "
+            "nothing exactly zero, or clearly larger",
+            ModelWarning,
+        )
+    return decision.answer
