@@ -206,7 +206,7 @@ def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Ser
         end = begin + len(o.reference.w_names)
         at = moving(terms.kinematics, o)
         check_moves(o, at.J)
-        check_in_group(o, terms.kinematics)
+        check_in_group(o, terms.mechanism)
         goal = goal_at(o, terms.t, w[begin:end, 0])
         left = ca.logic_or(left, leaves_group(goal)) if o.turning else left
         servos.append(servo(o, at.R, at.p, at.J @ terms.v, goal))

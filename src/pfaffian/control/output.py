@@ -27,11 +27,14 @@ from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
-from pfaffian.model.mechanism import random_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
 from pfaffian.terms import connection
+from pfaffian.terms.generic_states import at_generic_states, tell, vanishing
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.lengths import default_length
 from pfaffian.terms.new_symbols import at_new_symbols, placed
+from pfaffian.terms.terms import shared
 
 IN_GROUP = 1e-9
 """Largest error of R^T R = 1 in a reference at the start of a run."""
@@ -288,16 +291,19 @@ def moving(k: Kinematics, o: Output) -> Moving:
     return Moving(*placed([R, p, J, connection.rate(s, J)], s, k))
 
 
-def check_in_group(o: Output, k: Kinematics) -> None:
-    """Raise ModelError where the body has motions outside the output's group; checked at one random configuration."""
-    still, m = list(KINDS[o.kind].still), k.mechanism
+def check_in_group(o: Output, m: Mechanism) -> None:
+    """Raise ModelError where the body has motions outside the output's group, decided at random states."""
+    still = list(KINDS[o.kind].still)
     if not still:
         return
-    G, J = k.relative(o.body, o.seen_from)
-    tilt = ca.SX(G.R)[2, 2] - 1
-    f = ca.Function("still", [k.q, m.p_symbols], [ca.densify(J[still, :]), ca.densify(tilt)])
-    q = random_configuration(m, np.random.default_rng(47))
-    if max(np.abs(np.array(x)).max(initial=0.0) for x in f(q, m.p_defaults)) > IN_GROUP:
+    G, J = shared(m).kinematics.relative(o.body, o.seen_from)
+    at = at_generic_states(m, {"J": J, "tilt": ca.SX(G.R)[2, 2] - 1})
+    unit = np.array([default_length(m) or 1.0] * 3 + [1.0] * 3)[:, None]
+    size = np.linalg.norm(at["J"] / unit, axis=1, keepdims=True)  # of each column of J
+    outside = vanishing(at["J"][:, still] / unit[still], size)
+    tilt = vanishing(at["tilt"], 1.0)
+    question = f"whether {o.body!r} moves in a plane of {o.seen_from!r}"
+    if not (tell(m, question, outside).all() and tell(m, question, tilt).all()):
         raise ModelError(
             f"concurrent: {o.body!r} does not move in the x y plane of {o.seen_from!r}, so it has no {o.kind}; take its pose, "
             "attitude or position"

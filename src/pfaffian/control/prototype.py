@@ -42,10 +42,11 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.elastic import check_parts, spatial, symmetric_pseudo
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix, several
 from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
+from pfaffian.terms.generic_states import ZERO, generic_states
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.present import remembered
@@ -491,13 +492,13 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
     """
     for words, values in at_values(m, p):
         for what in MATRICES:
-            for q in _places(m):
+            for q in [m.neutral(), *[x.q for x in generic_states(m, count=PLACES)]]:
                 X = np.array(_assembling(m, pairs, what)(q, values))
                 # Scale each motion by its own size, so that small entries are not lost in the rounding of large ones.
                 unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
                 unit = np.where(unit > 0, unit, 1.0)
                 scaled = X / np.outer(unit, unit)
-                if not np.linalg.eigvalsh(scaled)[0] >= -1e-9:
+                if not np.linalg.eigvalsh(scaled)[0] >= -ZERO:
                     motions = lowest(scaled) / unit[:, None]
                     motion = motions[:, 0]
                     raise ModelError(
@@ -511,13 +512,6 @@ MATRICES = ("inertia", "damping", "stiffness")
 
 PLACES = 8
 """Number of random configurations, besides the neutral one, at which `check_together` evaluates these sums."""
-
-
-@remembered(64)
-def _places(m: Mechanism) -> list[np.ndarray]:
-    """The configurations at which the matrices of a prototype are checked."""
-    random = np.random.default_rng(3)
-    return [m.neutral(), *(random_configuration(m, random) for _ in range(PLACES))]
 
 
 @remembered(64)

@@ -37,12 +37,13 @@ from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import orthogonalise
-from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.digest import digest
+from pfaffian.terms.generic_states import at_generic_states
 from pfaffian.terms.pfaffian import activity, row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, always_active, as_terms, symbols, typical
+from pfaffian.terms.terms import Terms, always_active, as_terms, shared, symbols
 
 BY = ("q", "v", "u", "t", "parameters")
 """Arguments to differentiate by, in this order."""
@@ -533,16 +534,10 @@ def _regular(m: Mechanism, outputs: Mapping[str, np.ndarray]) -> np.ndarray:
     return (rank >= usual) & (outputs["realisable"][..., 0, 0] != 0)
 
 
-ANYWHERE = 4
-"""Number of random configurations at which the rank is computed if none is known that satisfies the constraints."""
-
-
 @remembered(64)
 def _rank_elsewhere(m: Mechanism, on: tuple[float, ...]) -> int:
-    """The largest rank of the active rows over known configurations on the constraints, or random ones if none is known."""
-    random, chosen = np.random.default_rng(20), np.flatnonzero(on).tolist()
-    places = typical(m).places or tuple(random_configuration(m, random) for _ in range(ANYWHERE))
-    T = symbols(always_active(m))
-    rank = shortest_change(T, rows=chosen if len(chosen) < len(on) else None).rank if chosen else ca.SX(0)
-    f = ca.Function("rank", [T.q, T.v, T.t, m.p_symbols], [rank])
-    return max(int(f(q, np.cos(np.arange(m.nv)), 0.0, m.p_defaults)) for q in places)
+    """The largest rank of the active rows at random states on the constraints."""
+    m, chosen = always_active(m), np.flatnonzero(on).tolist()
+    rows = chosen if len(chosen) < len(on) else None
+    rank = shortest_change(shared(m), rows=rows).rank if chosen else ca.SX(0)
+    return int(at_generic_states(m, {"rank": rank}, on_constraints=True)["rank"].max())

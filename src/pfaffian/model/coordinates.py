@@ -173,10 +173,13 @@ ITERATIONS, STARTS = 50, 5
 """Iterations of Newton's method from each starting point, and number of starting points."""
 
 TOLERANCE = 1e-13
-"""Largest |phi| that counts as zero."""
+"""Largest |phi| that counts as zero, relative to the terms of its first order, |dphi/dq| |q|."""
 
 RANK = 1e-8
 """Singular values below this fraction of the largest one count as zero."""
+
+KEEPS = 1e-9
+"""Largest rate of phi for a unit velocity, relative to the terms that it is the sum of."""
 
 
 @remembered(256)
@@ -202,10 +205,22 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
         phi, rows, _ = _at(c, q, parameters)
         if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
             return None
-        if np.abs(phi).max(initial=0.0) <= TOLERANCE:
+        if _off(phi, rows, q) <= TOLERANCE:
             return q
         q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
-    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(TOLERANCE) else None
+    return q if _off(phi, rows, q) <= np.sqrt(TOLERANCE) else None
+
+
+def _off(phi: np.ndarray, rows: np.ndarray, q: np.ndarray) -> float:
+    """The largest |phi| relative to the terms of its first order at q (nq,); 0 where phi vanishes, whatever these are."""
+    size = (np.abs(rows) @ np.abs(q))[:, None]
+    return float(np.divide(np.abs(phi), size, out=np.where(phi == 0, 0.0, np.inf), where=size > 0).max(initial=0.0))
+
+
+def _spread(c: Coordinates) -> np.ndarray:
+    """(nq,) how far from one point the next one is sought: the largest number of the start with the same unit, or 1."""
+    start, units = np.abs(np.array(c.start)), np.array(c.q_units)
+    return np.array([start[units == unit].max() or 1.0 for unit in c.q_units])
 
 
 def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fixed: np.ndarray | None = None) -> np.ndarray:
@@ -223,7 +238,9 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fi
         solution = _newton(c, guess, parameters, free)
         if solution is not None:
             return solution
-        guess = q + free * random.normal(size=c.nq)  # Newton's method takes no step where the rows of dphi/dq vanish.
+        guess = q + free * _spread(c) * random.normal(
+            size=c.nq
+        )  # Newton's method takes no step where the rows of dphi/dq vanish.
     keeping = "" if fixed is None or not fixed.any() else f" that keeps {', '.join(np.array(c.q_names)[fixed])}"
     raise ModelError(
         f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} was found near {brief(q.tolist())}; "
@@ -236,7 +253,7 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
     c = known(c, parameters)
     start = closest(c, np.array(c.start), parameters)
     random = np.random.default_rng(11)
-    guesses = [start] + [start + random.normal(size=c.nq) for _ in range(samples)]
+    guesses = [start] + [start + _spread(c) * random.normal(size=c.nq) for _ in range(samples)]
     for i, near in enumerate(guesses):
         try:
             q = closest(c, near, parameters)
@@ -249,13 +266,13 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
             if i:
                 continue
             raise ModelError(f"coordinates {c.name!r}: K or dphi/dq is not finite at the start; choose another start")
-        error = np.abs(rows @ K).max(initial=0.0)
-        if error > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
+        error = np.abs(rows @ K)
+        if (error > KEEPS * (np.abs(rows) @ np.abs(K))).any():
             raise ModelError(
-                f"coordinates {c.name!r}: K does not keep phi = 0, |dphi/dq K| = {error:.3g} at q = {brief(q.tolist())}; "
+                f"coordinates {c.name!r}: K does not keep phi = 0, |dphi/dq K| = {error.max():.3g} at q = {brief(q.tolist())}; "
                 "choose K so that dphi/dq K = 0 wherever phi = 0"
             )
-        rank = np.linalg.matrix_rank(rows, tol=RANK * max(1.0, np.abs(rows).max(initial=0.0))) if rows.size else 0
+        rank = np.linalg.matrix_rank(rows, rtol=RANK) if rows.size else 0
         if i == 0 and c.nv != c.nq - rank:
             raise ModelError(
                 f"coordinates {c.name!r}: {c.nq} coordinates less {rank} independent rows of phi move in {c.nq - rank} "

@@ -68,9 +68,8 @@ class Decision(NamedTuple):
         return max(self.nearest / ZERO, ZERO / self.nearest) if self.nearest > 0 else np.inf
 
 
-@remembered(64)
 def generic_states(
-    m: Mechanism, on_constraints: bool = False, parameters: tuple[float, ...] | None = None, count: int = STATES
+    m: Mechanism, on_constraints: bool = False, parameters: np.ndarray | None = None, count: int = STATES
 ) -> tuple[State, ...]:
     """Random states of a mechanism.
 
@@ -78,6 +77,12 @@ def generic_states(
         given, their parameters are the defaults. Where the search finds no such configuration, q is off the constraints.
     parameters: (np,) values; if not given, random ones near the defaults.   count: their number.
     """
+    return _states(m, on_constraints, None if parameters is None else tuple(parameters.tolist()), count)
+
+
+@remembered(64)
+def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | None, count: int) -> tuple[State, ...]:
+    """The states of `generic_states`."""
     random = np.random.default_rng(31)
     given = None if parameters is None else np.array(parameters)
     if on_constraints and m.ideal:
@@ -137,9 +142,9 @@ def at_generic_states(
 
     expressions: functions of q, v, t and parameters at the symbols of `shared(m)`.
     """
-    T, p = shared(m), None if parameters is None else tuple(parameters.tolist())
+    T = shared(m)
     f = ca.Function("at", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in expressions.values()])
-    at = [values(f, *state) for state in generic_states(m, on_constraints, p, count)]
+    at = [values(f, *state) for state in generic_states(m, on_constraints, parameters, count)]
     return {name: np.array([x[i] for x in at]) for i, name in enumerate(expressions)}
 
 

@@ -31,12 +31,13 @@ from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.lengths import loop_length
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters, tree
 
 SAME = 1e-9
-"""Relative difference below which two closures count as the same condition."""
+"""Difference below which two closures count as the same condition; lengths are in that of the loop's bodies."""
 
 
 class LoopJoint(NamedTuple):
@@ -127,7 +128,8 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
     if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
         return False
-    data = [ca.vertcat(_condition(m, x), x.number) for x in (c, d)]
+    long = ca.fmax(loop_length(m, c), NOTHING)
+    data = [ca.vertcat(_condition(m, x, long), x.number / long) for x in (c, d)]
     f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in data])
     for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
         x, y = (np.array(value) for value in f(p))
@@ -136,16 +138,20 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     return True
 
 
-def _condition(m: Mechanism, c: Closure) -> ca.SX:
-    """A column that is equal for closures of one kind that impose the same condition, whichever body is named first."""
+def _condition(m: Mechanism, c: Closure, long: ca.SX) -> ca.SX:
+    """A column that is equal for closures of one kind that impose the same condition, whichever body is named first.
+
+    long: the length [m] in which it counts lengths.
+    """
     group, ends = c.holds.group, []
     for body, placement in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):
         link, X = _place(m, body)
         X = X @ placement
+        p = X.p / long
         if group is None:
-            data = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
+            data = ca.vertcat(p, ca.vec(X.R)) if c.kind != "distance" else p
         else:
-            S = se3.Ad(X.R, X.p) @ (group.with_pitch(c.number) if group.screws else group).S
+            S = se3.Ad(X.R, p) @ (group.with_pitch(c.number / long) if group.screws else group).S
             data = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
         ends.append((link, data))
     both_ways = group is not None or c.kind in ("distance", "universal")
