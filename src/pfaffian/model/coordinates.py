@@ -172,8 +172,8 @@ def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
 ITERATIONS, STARTS = 50, 5
 """Iterations of Newton's method from each starting point, and number of starting points."""
 
-TOLERANCE = 1e-13
-"""Largest |phi| that counts as zero, relative to the terms of its first order, |dphi/dq| |q|."""
+TOLERANCE = 1e-14
+"""Largest |phi| that counts as zero, relative to the terms of its first order, |dphi/dq| times the size of q."""
 
 RANK = 1e-8
 """Singular values below this fraction of the largest one count as zero."""
@@ -205,20 +205,20 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
         phi, rows, _ = _at(c, q, parameters)
         if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
             return None
-        if _off(phi, rows, q) <= TOLERANCE:
+        if _off(c, phi, rows, q) <= TOLERANCE:
             return q
         q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
-    return q if _off(phi, rows, q) <= np.sqrt(TOLERANCE) else None
+    return q if _off(c, phi, rows, q) <= np.sqrt(TOLERANCE) else None
 
 
-def _off(phi: np.ndarray, rows: np.ndarray, q: np.ndarray) -> float:
+def _off(c: Coordinates, phi: np.ndarray, rows: np.ndarray, q: np.ndarray) -> float:
     """The largest |phi| relative to the terms of its first order at q (nq,); 0 where phi vanishes, whatever these are."""
-    size = (np.abs(rows) @ np.abs(q))[:, None]
+    size = (np.abs(rows) @ np.maximum(np.abs(q), _spread(c)))[:, None]
     return float(np.divide(np.abs(phi), size, out=np.where(phi == 0, 0.0, np.inf), where=size > 0).max(initial=0.0))
 
 
 def _spread(c: Coordinates) -> np.ndarray:
-    """(nq,) how far from one point the next one is sought: the largest number of the start with the same unit, or 1."""
+    """(nq,) typical sizes of the coordinates: the largest number of the start with the same unit, or 1."""
     start, units = np.abs(np.array(c.start)), np.array(c.q_units)
     return np.array([start[units == unit].max() or 1.0 for unit in c.q_units])
 
