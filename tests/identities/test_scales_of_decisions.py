@@ -26,7 +26,7 @@ SCALES = [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e-3, 1e6)]
 """Factors of all lengths and of all masses."""
 
 ON_CONSTRAINTS = 1e-11
-"""Residuals of random states, lengths beside that of the machine: where rounding stops Newton's steps on a loop of six joints."""
+"""Residuals of random states, lengths beside that of the machine: where rounding stops Newton's steps on a loop of six."""
 
 
 def in_units(m: pf.Mechanism, length: float, mass: float) -> pf.Mechanism:
