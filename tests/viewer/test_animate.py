@@ -42,6 +42,10 @@ def data_of(page: bytes) -> dict:
     return json.loads(found[1])
 
 
+def doubles(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype="<f8")
+
+
 def floats(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
@@ -50,8 +54,8 @@ def test_a_page_contains_the_motion_and_loads_nothing(rod, swing, tmp_path: Path
     made = pf.animate(rod, swing, tmp_path / "swing.html")
     assert made.file == tmp_path / "swing.html" and made.file.read_bytes() == made.data
     found = data_of(made.data)
-    time, poses = floats(found["time"]), floats(found["poses"]).reshape(-1, 1, 7)
-    assert len(time) == 31 and time[-1] == np.float32(0.5), "at most 60 records a second, with both ends"
+    time, poses = doubles(found["time"]), floats(found["poses"]).reshape(-1, 1, 7)
+    assert len(time) == 31 and time[-1] == 0.5, "at most 60 records a second, with both ends"
     q = np.interp(time, swing["time"], swing["q"].values[:, 0])
     np.testing.assert_allclose(np.abs(poses[:, 0, [4, 6]]), np.abs(np.stack([np.sin(q / 2), np.cos(q / 2)], 1)), atol=0.02)
     (geometry,) = [g for g, p in zip(found["geometries"], found["parts"], strict=False) if p["layer"] == "shapes"][:1]

@@ -231,7 +231,8 @@ def test_records_are_thinned_evenly_with_both_ends() -> None:
 def test_runs_of_a_batch_are_side_by_side_or_ghosts() -> None:
     m = four_bar().with_(constraints=())
     made = [of(m, {"A": x}) for x in (0.1, 0.5, 0.9)]
-    beside, ghosts = combined(made, True), combined(made, False)
+    numbered = dict(enumerate(made))
+    beside, ghosts = combined(numbered, True), combined(numbered, False)
     assert len(beside.bodies) == 9 and beside.bodies[3] == "crank (run 1)" and len(beside.parts) == 3 * len(made[0].parts)
     shift = beside.positions[0, 3:6] - made[1].positions[0]
     assert np.ptp(shift, axis=0).max() < 1e-12 and shift[0, 1] > np.ptp(made[0].points, axis=0).max()

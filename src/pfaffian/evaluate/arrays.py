@@ -69,6 +69,14 @@ def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -
     return float(array)
 
 
+def instants(t: Any) -> np.ndarray:
+    """(runs, 1) times [s] from one or (runs,) of them. Raises ModelError: anything else."""
+    array = floats(t, "t")
+    if array.ndim > 1:
+        raise ModelError(f"t has shape {array.shape}: one time, or one for each run, is needed")
+    return array.reshape(-1, 1)
+
+
 LARGEST = 2**53
 """Largest count: larger whole numbers, such as a number of steps, are not all exact as floats."""
 

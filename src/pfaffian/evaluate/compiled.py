@@ -16,9 +16,9 @@ from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import (
     as_flag,
-    as_number,
     common_runs,
     configurations,
+    instants,
     parameter_values,
     runs,
     some_runs,
@@ -97,9 +97,9 @@ class Compiled:
         return reprs.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
 
     def __call__(
-        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
+        self, q: Any = None, v: Any = None, u: Any = None, *, t: Any = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
-        """Evaluate at (n,) or (runs, n) arrays or {name: number}.
+        """Evaluate at (n,) or (runs, n) arrays or {name: number}, at one time or (runs,) times.
 
         Each result is (rows, columns) or (runs, rows, columns). Unless the function was compiled with squeeze=False, an axis of
         one column is dropped, and then an axis of one row.
@@ -110,7 +110,7 @@ class Compiled:
         return {name: _without_ones(x, *self.shapes[name]) for name, x in values.items()}
 
     def matrices(
-        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, threads: int = 1
+        self, q: Any = None, v: Any = None, u: Any = None, *, t: Any = 0.0, parameters: Any = None, threads: int = 1
     ) -> dict[str, np.ndarray]:
         """Evaluate without dropping an axis: {name: (..., rows, columns)}.
 
@@ -120,7 +120,7 @@ class Compiled:
         if parameters is None and (one := self._one_state(q, v, u, t)):
             values = zip(self.shapes.items(), self.kernel(*one), strict=True)
             return {name: x.reshape(columns, rows).T for (name, (rows, columns)), x in values}
-        m, time = self.mechanism, np.array([as_number(t, "t")])
+        m = self.mechanism
         q, lost_q = without_lost(q, m.q_names, m.neutral(), "q")
         v, lost_v = without_lost(v, m.v_names, np.zeros(m.nv), "v")
         u, lost_u = without_lost(u, m.u_names, np.zeros(m.nu), "u")
@@ -129,8 +129,9 @@ class Compiled:
             v=(v, velocities(m, v)),
             u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
             parameters=(parameters, parameter_values(m, parameters)),
+            t=(t, instants(t)),
         )
-        outputs = matrices(partial(self.kernel, threads=threads), at, list(self.shapes.values()), time)
+        outputs = matrices(partial(self.kernel, threads=threads), at, list(self.shapes.values()))
         lost = [x for x in (lost_q, lost_v, lost_u) if x.any()]
         if lost:
             rows = np.any([np.broadcast_to(x, at.size) for x in lost], axis=0)
@@ -194,8 +195,9 @@ def compile_terms(
         squeeze: True drops an axis of one column from a result, and then an axis of one row. False gives every result as
             (rows, columns), whatever the mechanism. True by default.
     Returns:
-        a function f(q, v, u, t=0, parameters=None) -> {name: array}. It takes (n,) or (runs, n) arrays or {name: number}, and
-        gives (rows, columns) or (runs, rows, columns). A row of a batch that is all NaN, as after the stop of a run, gives NaN.
+        a function f(q, v, u, t=0, parameters=None) -> {name: array}. It takes (n,) or (runs, n) arrays or {name: number}, with
+        one or (runs,) times, and gives (rows, columns) or (runs, rows, columns). A row of a batch that is all NaN, as after the
+        stop of a run, gives NaN.
     Raises ModelError: a function fails, returns no matrix, or uses symbols that are not the mechanism's.
 
     Example:
@@ -299,7 +301,7 @@ def _forward(m: Mechanism, name: str) -> Compiled:
 
 
 def forward_dynamics(
-    m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto"
+    m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: Any = 0.0, parameters: Any = None, formulation: str = "auto"
 ) -> Dynamics:
     """Acceleration and reaction of a mechanism at one state or many: M v_dot + c = f + B u + reaction, A v_dot = b.
 
@@ -309,7 +311,7 @@ def forward_dynamics(
             given: put it onto the constraints first.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
-        t: time [s].
+        t: time [s], or (runs,) times.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         formulation: a name from FORMULATIONS, or auto.
     Returns:

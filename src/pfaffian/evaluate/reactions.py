@@ -26,7 +26,7 @@ def reaction_wrench(
     v: Any = None,
     u: Any = None,
     *,
-    t: float = 0.0,
+    t: Any = 0.0,
     parameters: Any = None,
     frame: str = "LOCAL",
 ) -> ReactionWrench | dict[str, ReactionWrench]:
@@ -42,7 +42,7 @@ def reaction_wrench(
         q: (nq,) or (runs, nq) array, or {coordinate: number}; omitted coordinates are neutral; it must satisfy the constraints.
         v: (nv,) or (runs, nv) array, or {velocity: number}; omitted velocities are zero; it must satisfy the constraints.
         u: (nu,) or (runs, nu) array, or {input: number} [N, N m]; omitted inputs are zero.
-        t: time [s].
+        t: time [s], or (runs,) times.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         frame: LOCAL (the joint's axes on the child, z the joint's axis), LOCAL_WORLD_ALIGNED (the world's axes) or WORLD (the
             world's axes, and the moment about the world's origin).
@@ -61,22 +61,27 @@ def reaction_wrench(
     """
     as_mechanism(m)
     names = (name,) if isinstance(name, str) else as_names(name, "name")
-    values = _compiled(m, names, frame).matrices(q, v, u, t=t, parameters=parameters)
+    values = compiled_wrenches(m, names, frame).matrices(q, v, u, t=t, parameters=parameters)
     off = values["off"]
     check_on_constraints(m, off if off.ndim == 3 else off[None])
-    wrenches = {n: ReactionWrench(values[n][..., 0], values[n][..., 1] > 0) for n in names}
+    wrenches = {n: ReactionWrench(values[through(n)][..., 0], values[through(n)][..., 1] > 0) for n in names}
     return wrenches[name] if isinstance(name, str) else wrenches
 
 
 @remembered(64)
-def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
-    """The compiled residuals of the state, and wrench and uniqueness (6, 2) for each name."""
+def compiled_wrenches(m: Mechanism, names: tuple[str, ...], frame: str, by: str = "auto") -> Compiled:
+    """The residuals "off" of the state, and `through` each name its wrench and uniqueness (6, 2).   by: a formulation."""
 
     def build() -> ca.Function:
         T = symbols(m)
-        wrenches = reaction_wrenches(T, formulation("auto", T)(T), names, frame)
-        return function_of(T, {"off": off_constraints(T)} | {n: ca.horzcat(*x) for n, x in wrenches.items()})
+        wrenches = reaction_wrenches(T, formulation(by, T)(T), names, frame)
+        return function_of(T, {"off": off_constraints(T)} | {through(n): ca.horzcat(*x) for n, x in wrenches.items()})
 
-    key = f"reaction wrenches {names!r} {frame} {digest(m)}"
+    key = f"reaction wrenches {names!r} {frame} {by} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))
-    return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 4)} | dict.fromkeys(names, (6, 2)))
+    return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 4)} | dict.fromkeys(map(through, names), (6, 2)))
+
+
+def through(name: str) -> str:
+    """The name of the wrench through a joint or closure, which may itself be called "off"."""
+    return f"through {name}"

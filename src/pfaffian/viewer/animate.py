@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, brief, nearest, optional
+from pfaffian.errors import ModelError, RunError, brief, nearest, optional
 from pfaffian.formats.file import as_path
 from pfaffian.formats.number import printable
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -24,7 +25,7 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, combined, states_of, thinned
+from pfaffian.viewer.scene import LAYERS, Scene, States, at_times, combined, states_of, switched, thinned
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 """Suffix -> largest number of frames per second of the film."""
@@ -73,7 +74,7 @@ def animate(
         speed: seconds of motion per second of the film, 1 by default; in the page, the viewer chooses the speed.
         size: width and height of the film in pixels, even numbers; (720, 540) by default.
         show: layers to add to those that are visible by default: collision, joints, reactions, trails, frames. Reactions are
-            computed only if they are named here.
+            computed only if they are named here, from q, v, u and switched parameters as the run recorded them.
         hide: layers to leave out: shapes, joints, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
@@ -81,8 +82,10 @@ def animate(
     Returns:
         Animation with `file`, its path, and `data`, its bytes; a notebook displays it.
     Raises ModelError: the suffix, a layer or the body to follow is unknown; a package is missing; the result is of another
-    mechanism; the film would have too many frames. RunError: the result has no finite state; the file cannot be written.
-    Warns ModelWarning: a mesh cannot be read, with the reason; the box of the body's inertia is drawn instead.
+    mechanism; it lacks a record that reactions need; the film would have too many frames. RunError: the result has no finite
+    state; the file cannot be written.
+    Warns ModelWarning: a mesh cannot be read, with the reason, and the box of the body's inertia is drawn instead; the run
+    changed a parameter that it did not record, or on which the shape or place of a part depends.
 
     Example:
         >>> import pfaffian as pf
@@ -110,13 +113,28 @@ def animate(
 
 
 def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:
-    """The scene of one run, or of all runs of a batch that have a finite state.   rate: most records per second of motion."""
-    recorded(as_result(result), "q")
+    """The scene of one run, or of all runs of a batch that have a finite state.   rate: most records per second of motion.
+
+    The runs of a batch are drawn at the same times; one that stopped stays at its last state.
+    """
+    more = ["v", *(["u"] if m.nu else []), *switched(as_result(result))] if reactions else []
+    recorded(as_result(result), "q", *more)
+    runs = runs_of(m, result, parameters)
+    times = thinned(max(runs.values(), key=lambda states: states.time[-1]), rate).time
+    return combined({i: scene(m, states.rows(at_times(states, times)), reactions) for i, states in runs.items()}, beside)
+
+
+def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:
+    """The states of each run that has a finite one, by its number in the batch. Raises RunError: no run has one."""
     if "run" not in result["q"].dims:
-        return scene(m, thinned(states_of(m, result, parameters), rate), reactions)
-    finite = [i for i in range(result.sizes["run"]) if np.isfinite(result["q"].isel(run=i).values).all(axis=1).any()]
-    runs = [states_of(m, result.isel(run=i), parameters) for i in finite or [0]]
-    return combined([scene(m, thinned(states, rate), reactions) for states in runs], beside)
+        return {0: states_of(m, result, parameters)}
+    runs: dict[int, States] = {}
+    for i in range(result.sizes["run"]):
+        with suppress(RunError):  # this run has no finite state
+            runs[i] = states_of(m, result, parameters, i)
+    if not runs:
+        raise RunError("no run has a state to show")
+    return runs
 
 
 def suffix_of(file: Any) -> str:
@@ -177,7 +195,7 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
         raise ModelError(
             f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
-    at = np.searchsorted(motion.time, motion.time[0] + np.arange(count) / rate - 1e-9).clip(0, len(motion.time) - 1)
+    at = at_times(motion, motion.time[0] + np.arange(count) / rate)
     camera, batch = framing(motion, size[0] / size[1]), batched(motion, layers)
     behind = backdrop(motion, layers, camera, size)
     for i in tqdm(at, desc="drawing", disable=not progress, leave=False):

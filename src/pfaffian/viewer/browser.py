@@ -12,13 +12,13 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, optional
-from pfaffian.evaluate.arrays import as_flag, parameter_values
+from pfaffian.evaluate.arrays import as_flag
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import as_result
-from pfaffian.viewer.animate import drawn_runs
+from pfaffian.viewer.animate import drawn_runs, runs_of
 from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing
 from pfaffian.viewer.fittings import coil
@@ -61,15 +61,15 @@ def view(
         q: without a result, the configuration as `assemble` takes it: {coordinate: number}, the rest as near to neutral as the
             constraints allow.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
-        reactions: whether to compute the reactions of joints and closures, which add a layer; False by default.
+        reactions: whether to compute the reactions of joints and closures along the result, as a layer; False by default.
         rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the view shows when a
             slider changes a parameter; None, the default: such a slider only changes the machine at rest.
         block: whether to wait until Ctrl-C. None, the default: it waits in a script, which would end otherwise, and not in a
             notebook or at a prompt.
     Returns:
         View: `url`, `play(on)`, `seek(time)`, `pose(name, value)`, `stop()`; a notebook displays it.
-    Raises ModelError: viser is not installed; q is given with a result, or rerun without one; the result is of another
-    mechanism. RunError: the result has no finite state.
+    Raises ModelError: viser is not installed; q is given with a result, or rerun or reactions without one; the result is of
+    another mechanism, or lacks v or u, of which reactions are computed. RunError: the result has no finite state.
     Warns ModelWarning: a mesh cannot be read, with the reason.
 
     Example:
@@ -87,16 +87,17 @@ def view(
             raise ModelError("view: q is only for a machine without a result; a result has its own q")
     if rerun is not None and (result is None or not callable(rerun)):
         raise ModelError("view: rerun is a function of {parameter: value} that returns a result, and needs a result too")
+    if reactions and result is None:
+        raise ModelError("view: reactions are drawn along a run, so give its result; at one state, see pf.reaction_wrench")
     viser = need_viser()
-    if parameters is None and result is not None and "parameters" in result:
-        parameters = result["parameters"]
-    p = parameter_values(m, parameters)[0]
     if result is None:
+        p = state_of(m, None, parameters).p[0]
         start, message = _start(m, q, p)
-        picture = scene(m, state_of(m, start, p), reactions)
+        picture = scene(m, state_of(m, start, p))
     else:
         picture, message = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
-        start = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
+        first = next(iter(runs_of(m, result, parameters).values()))
+        start, p = first.q[0], first.p[0]
     window = View(m, picture, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), start, p)
     if rerun is not None:
         window.rerun = lambda p: _scene_of_rerun(m, rerun, p, beside, reactions)
@@ -112,7 +113,8 @@ def view(
 def _scene_of_rerun(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:
     """The scene of a new run at the parameters p (np,)."""
     result = rerun(dict(zip(m.p_names, p.tolist(), strict=True)))
-    return drawn_runs(m, result, p, FRAMES_PER_SECOND, beside, reactions)
+    as_result(result)
+    return drawn_runs(m, result, None if "parameters" in result else p, FRAMES_PER_SECOND, beside, reactions)
 
 
 def _interactive() -> bool:
@@ -306,12 +308,17 @@ class View:
 
     def _stroke(self, layer: str, kind: str, strokes: list[Moving], i: int) -> None:
         """Draw the lines or arrows of a layer as one object of the browser."""
+        name = f"/{layer}-{kind}"
         if not strokes:
+            if name in self._strokes:  # of another state
+                stale = self._strokes.pop(name)
+                self.layers[layer].remove(stale)
+                stale.remove()
             return
         segments = [_segments(x, i) for x in strokes]
         points = np.concatenate(segments).astype(np.float32)
         colour = tuple(int(255 * x) for x in strokes[0].colour[:3])
-        name, radius = f"/{layer}-{kind}", strokes[0].radius
+        radius = strokes[0].radius
         if name in self._strokes:
             self._strokes[name].points = points
         elif kind == "arrows":

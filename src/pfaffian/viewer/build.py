@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pfaffian.errors import ModelError, ModelWarning, notice
+from pfaffian.errors import ModelError, ModelWarning, listed, notice
 from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
@@ -37,8 +37,8 @@ def _size(k: PlacedMechanism) -> float:
 def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     """The scene of a mechanism in motion.   reactions: whether it has arrows for the reactions of joints and closures."""
     k = placed(m, states)
-    makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
-    parts = tuple(part for maker in makers for part in maker)
+    parts = _parts(k)
+    _tell_of_changes(k, parts)
     moving = stretching(k, reactions)
     g = k.value(m.gravity).ravel()
     up = 0.0 - g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
@@ -48,6 +48,29 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
         _layers(k, parts, moving, bool(g.any())),
     )  # fmt: skip
     return groundless._replace(floor=fittings.floor(k, groundless) if g.any() else None)
+
+
+def _parts(k: PlacedMechanism) -> tuple[ScenePart, ...]:
+    """The parts that keep their shape and their place on a body."""
+    makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
+    return tuple(part for maker in makers for part in maker)
+
+
+def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...]) -> None:
+    """Warn of parts that a parameter which the run changes would give another shape or place."""
+    p = k.states.p
+    changed = np.flatnonzero((p != p[0]).any(axis=0))
+    if not len(changed):
+        return
+    other = p[0].copy()
+    for i in changed:
+        other[i] = p[p[:, i] != p[0, i], i][0]
+    others = _parts(k._replace(states=k.states._replace(p=other[None])))
+    pairs = zip(parts, others, strict=False)
+    names = [a.name for a, b in pairs if not np.array_equal(a.solid.vertices, b.solid.vertices)]
+    if names or len(parts) != len(others):
+        by, of = (listed(list(dict.fromkeys(x))) for x in ([k.m.p_names[i] for i in changed], names))
+        notice(f"drawn throughout as at the start, although the run changes {by}: {of}", ModelWarning)
 
 
 def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[Moving, ...]:

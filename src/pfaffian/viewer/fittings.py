@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.evaluate.compiled import compile_terms
-from pfaffian.evaluate.reactions import reaction_wrench
+from pfaffian.evaluate.reactions import compiled_wrenches, through
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.fluid import Propeller
@@ -77,11 +77,11 @@ def stretched(k: PlacedMechanism) -> Iterator[Moving]:
     """Springs, and rods for the closures that keep a distance."""
     for f in k.m.forces:
         if isinstance(f, Spring):
-            ends = [k.point(f.body_a, k.value(f.point_a)), k.point(f.body_b, k.value(f.point_b))]
+            ends = [k.point(f.body_a, k.values(f.point_a)), k.point(f.body_b, k.values(f.point_b))]
             yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
     for c in _closures(k):
         if c.kind == "distance":
-            ends = [k.point(c.body_a, k.pose(c.placement_a)[1]), k.point(c.body_b, k.pose(c.placement_b)[1])]
+            ends = [k.point(c.body_a, k.values(c.placement_a.p)), k.point(c.body_b, k.values(c.placement_b.p))]
             yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
 
 
@@ -105,57 +105,65 @@ def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 def forces(k: PlacedMechanism) -> Iterator[Moving]:
     """Arrows for thrusts and for the forces of wrenches, as far as inputs and velocities were recorded."""
-    located = [(f.name, at, F) for f, at, F in (*_thrusts(k), *_wrenches(k))]
+    located = [(f.name, k.point(f.body, k.values(f.point)), F) for f, F in (*_thrusts(k), *_wrenches(k))]
     yield from _arrows(k, located, FORCE, "forces")
 
 
 def _arrows(
     k: PlacedMechanism, located: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
 ) -> Iterator[Moving]:
-    """Arrows from (name, point (n, 3) [m], force (n, 3) [N]), scaled so that the longest is ARROW times the machine's size."""
+    """Arrows from (name, point (n, 3) [m], force (n, 3) [N]), scaled so that the longest is ARROW times the machine's size.
+
+    A force that is not finite, as where constraints contradict each other, has no arrow at that instant.
+    """
+    located = [(name, at, np.where(np.isfinite(F).all(axis=1, keepdims=True), F, 0.0)) for name, at, F in located]
     largest = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in located] + [0.0])
     for name, at, F in located if largest > 0 else ():
-        ends = np.stack([at, at + F * (ARROW * k.size / largest)], axis=1)
-        yield Moving(name, "arrow", ends, colour, layer, 0.009 * k.size)
+        scale = ARROW * k.size / largest
+        yield Moving(name, "arrow", np.stack([at, at + F * scale], axis=1), colour, layer, 0.009 * k.size, scale)
 
 
-def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-    """Each thruster with its point (n, 3) [m] and its force (n, 3) [N] in the world."""
+def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
+    """Each thruster with its force (n, 3) [N] in the world."""
     u = k.states.u
     for a in k.m.actuators if u is not None else ():
         if isinstance(a, Thruster) and u is not None:
-            F = u[:, k.m.u_names.index(a.name), None] * (k.turn(a.body) @ k.value(a.axis).ravel())
-            yield a, k.point(a.body, k.value(a.point)), F
+            yield a, _turned(k, a.body, u[:, k.m.u_names.index(a.name), None] * k.values(a.axis))
 
 
-def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-    """Each wrench with its point (n, 3) [m] and its force (n, 3) [N] in the world."""
-    q, v, u = k.states.q, k.states.v, k.states.u
+def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
+    """Each wrench with its force (n, 3) [N] in the world."""
+    s = k.states
     wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
-    if not wrenches or v is None:
-        return
     terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
-    # Every state is evaluated at the first time, so a force that depends on t keeps its value at the start.
-    values = compile_terms(k.m, terms).matrices(q, v, parameters=k.states.p, t=float(k.states.time[0])) if terms else {}
+    terms = terms if s.v is not None else {}
+    values = compile_terms(k.m, terms).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
     for i, f in enumerate(wrenches):
-        if f.value is None and u is None:
+        if str(i) in values:
+            F = values[str(i)][..., 0].reshape(-1, 3)
+        elif f.value is None and s.u is not None:
+            first = k.m.u_names.index(f"{f.name}.fx")
+            F = s.u[:, first : first + 3]
+        else:
             continue
-        first = k.m.u_names.index(f"{f.name}.fx") if f.value is None else 0
-        F = u[:, first : first + 3] if f.value is None and u is not None else values[str(i)][..., 0].reshape(-1, 3)
-        F = (k.turn(f.body) @ F[:, :, None])[:, :, 0] if f.axes == "LOCAL" else F
-        yield f, k.point(f.body, k.value(f.point)), F
+        yield f, _turned(k, f.body, F) if f.axes == "LOCAL" else F
+
+
+def _turned(k: PlacedMechanism, body: str, F: np.ndarray) -> np.ndarray:
+    """Forces (n, 3) along the axes of a body, along those of the world."""
+    return (k.turn(body) @ F[:, :, None])[:, :, 0]
 
 
 def reactions(k: PlacedMechanism) -> Iterator[Moving]:
-    """Arrows for the forces that joints exert on their child and closures on body_b."""
-    q, v = k.states.q, k.states.v
-    if v is None:
+    """Arrows for the forces that joints exert on their child and closures on body_b, at the states as the run recorded them."""
+    s = k.states
+    if s.v is None:
         return
     targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
     targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
-    names, t = [name for name, _, _ in targets], float(k.states.time[0])
-    wrenches: Any = reaction_wrench(k.m, names, q, v, k.states.u, parameters=k.states.p, frame="LOCAL_WORLD_ALIGNED", t=t)
-    arrows = [(name, k.point(b, k.pose(X)[1]), wrenches[name].wrench.reshape(-1, 6)[:, :3]) for name, b, X in targets]
+    of = compiled_wrenches(k.m, tuple(name for name, _, _ in targets), "LOCAL_WORLD_ALIGNED", s.formulation)
+    wrenches = of.matrices(s.q, s.v, s.u, t=s.time, parameters=s.p)
+    arrows = [(name, k.point(b, k.values(X.p)), wrenches[through(name)].reshape(-1, 6, 2)[:, :3, 0]) for name, b, X in targets]
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
@@ -164,7 +172,7 @@ def trails(k: PlacedMechanism) -> Iterator[Moving]:
     parents = {j.parent for j in k.m.joints}
     for b in k.m.bodies if len(k.states.time) > 1 else ():
         if b.name not in parents:
-            at = k.point(b.name, k.value(b.com))
+            at = k.point(b.name, k.values(b.com))
             yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 

@@ -36,7 +36,7 @@ def _data(scene: Scene) -> dict[str, Any]:
     parts = [_part(p, indices, geometries) for p in scene.parts]
     return {
         "name": text(scene.name, 200),
-        "time": _base64(scene.time, "<f4"),
+        "time": _base64(scene.time, "<f8"),
         "bodies": [text(b, 100) for b in scene.bodies],
         "poses": _base64(np.concatenate([scene.positions, so3.quaternions(scene.rotations)], axis=2), "<f4"),
         "centres": scene.centres.tolist(),
@@ -76,7 +76,7 @@ def _geometry(solid: Solid) -> dict[str, Any]:
 def _moving(x: Moving) -> dict[str, Any]:
     return {
         "name": text(x.name, 100), "kind": x.kind, "ends": _base64(x.ends, "<f4"), "colour": [round(c, 4) for c in x.colour],
-        "layer": x.layer, "radius": x.radius,
+        "layer": x.layer, "radius": x.radius, "scale": x.scale,
     }  # fmt: skip
 
 

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import configurations, parameter_values
+from pfaffian.errors import ModelError, ModelWarning, RunError, brief, notice
+from pfaffian.evaluate.arrays import common_runs, configurations, parameter_values
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
@@ -39,18 +40,30 @@ LAYERS = {
 Colour = tuple[float, ...]
 
 
+SAME_TIME = 1e-9
+"""Times that differ by less are the same [s]."""
+
 POSES = 200
 """Largest number of records from which the bounds of a motion are computed."""
 
 
 class States(NamedTuple):
-    """The states of one run.   time: (n,) [s].   q: (n, nq).   v: (n, nv), u: (n, nu), None if not recorded.   p: (np,)."""
+    """The states of one run.   time: (n,) [s].   q: (n, nq).   v: (n, nv), u: (n, nu), None if not recorded.
+
+    p: (n, np) the parameters in force at each.   formulation: name of the one by which the run computed its reactions.
+    """
 
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray | None
     u: np.ndarray | None
     p: np.ndarray
+    formulation: str = "auto"
+
+    def rows(self, at: np.ndarray) -> States:
+        """The states at some of the records."""
+        v, u = (None if x is None else x[at] for x in (self.v, self.u))
+        return self._replace(time=self.time[at], q=self.q[at], v=v, u=u, p=self.p[at])
 
 
 class ScenePart(NamedTuple):
@@ -65,7 +78,7 @@ class ScenePart(NamedTuple):
 
 class Moving(NamedTuple):
     """A part whose end points move.   kind: rod, spring or arrow, with ends (n, 2, 3) [m]; or trail, with ends (n, 1, 3), its
-    point at each time [m].   radius: [m]."""
+    point at each time [m].   radius: [m].   scale: length of the arrow for a force of 1 N [m/N]; 0 of other parts."""
 
     name: str
     kind: str
@@ -73,6 +86,7 @@ class Moving(NamedTuple):
     colour: Colour
     layer: str
     radius: float
+    scale: float = 0.0
 
 
 class Floor(NamedTuple):
@@ -146,8 +160,13 @@ class PlacedMechanism(NamedTuple):
     size: float = 1.0
 
     def value(self, number: ca.SX) -> np.ndarray:
-        """The value of an expression of the parameters."""
-        return self.m.value(number, self.states.p)
+        """The value of an expression of the parameters at the first state, for parts that keep their shape and place."""
+        return self.m.value(number, self.states.p[0])
+
+    def values(self, number: ca.SX) -> np.ndarray:
+        """(n, rows) values of a column of the parameters at each state."""
+        n, f = len(self.states.p), ca.Function("values", [self.m.p_symbols], [ca.vec(ca.densify(ca.SX(number)))])
+        return np.array(f.map(n)(self.states.p.T)).T
 
     def pose(self, X: Pose) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (3, 3) and position (3,) of a pose, as numbers."""
@@ -158,9 +177,9 @@ class PlacedMechanism(NamedTuple):
         return self.bodies.get(body, -1)
 
     def point(self, body: str, x: Any) -> np.ndarray:
-        """World coordinates (n, 3) of a point (3,) of a body or of the world [m]."""
-        i, x = self.number_of(body), np.asarray(x, dtype=float).ravel()
-        return np.broadcast_to(x, (len(self.x), 3)) if i < 0 else self.R[:, i] @ x + self.x[:, i]
+        """World coordinates (n, 3) of a point of a body or of the world, (3,), or (n, 3) if it moves in it [m]."""
+        i, x = self.number_of(body), np.broadcast_to(x, (len(self.x), 3))
+        return x if i < 0 else (self.R[:, i] @ x[:, :, None])[:, :, 0] + self.x[:, i]
 
     def turn(self, body: str) -> np.ndarray:
         """Rotation (n, 3, 3) of a body; identities for the world."""
@@ -168,39 +187,60 @@ class PlacedMechanism(NamedTuple):
         return np.broadcast_to(np.eye(3), (len(self.x), 3, 3)) if i < 0 else self.R[:, i]
 
 
-def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> States:
-    """The recorded states of one run, up to where it stopped.
+def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int | None = None) -> States:
+    """The recorded states of one run, up to where it stopped.   run: its index in a batch.
 
-    Raises ModelError: the result is a batch, or of another mechanism. RunError: the result has no finite state.
+    Raises ModelError: the result is a batch, or of another mechanism; the numbers of runs differ. RunError: the result has no
+    finite state. Warns ModelWarning: the run changed a parameter that was not recorded.
     """
     recorded(as_result(result), "q")
+    runs = result.sizes.get("run", 1)
+    result = result if run is None else result.isel(run=run)
     if result["q"].dims != ("time", "coordinate"):
         raise ModelError(f"one run with its times is needed, this result has {result['q'].dims}; choose one by .isel(run=...)")
     if tuple(result["coordinate"].values.tolist()) != as_mechanism(m).q_names:
         raise ModelError(f"the result is of another mechanism: its coordinates are not those of {m.name!r}")
     if parameters is None and "parameters" in result:
-        parameters = result["parameters"]
-    q = result["q"].values
-    finite = np.isfinite(q).all(axis=1)
+        parameters, runs = result["parameters"], 1
+    values = parameter_values(m, parameters)
+    common_runs({"the result": runs, "parameters": len(values)})
+    q, v, u = (result[k].values if k in result and result[k].dims[0] == "time" else None for k in ("q", "v", "u"))
+    p = np.tile(values[run or 0] if len(values) > 1 else values[0], (len(q), 1))
+    for name in switched(result):
+        if name in result:
+            p[:, m.p_names.index(name)] = result[name].values
+        else:
+            notice(f"{brief(name)} changed during the run, which does not record it: drawn with its first value", ModelWarning)
+    finite = np.all([np.isfinite(x).all(axis=1) for x in (q, v, u, p) if x is not None], axis=0)
     if not finite.any():
         raise RunError("the run has no state to show")
-    signals = [result[k].values[finite] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
-    return States(result["time"].values[finite], q[finite], signals[0], signals[1], parameter_values(m, parameters)[0])
+    formulation = str(result.attrs.get("formulation", "auto"))
+    return States(result["time"].values, q, v, u, p, formulation).rows(np.flatnonzero(finite))
+
+
+def switched(result: xr.Dataset) -> list[str]:
+    """Names of the parameters that the run changed."""
+    return list(json.loads(result.attrs.get("switches", "[]")))
 
 
 def state_of(m: Mechanism, q: Any = None, parameters: Any = None) -> States:
-    """One configuration as States, without velocities; None: the neutral one."""
-    at = configurations(m, q)[:1]
-    return States(np.zeros(1), at, None, None, parameter_values(m, parameters)[0])
+    """One configuration as States, without velocities; None: the neutral one. Raises ModelError: there are several."""
+    at, p = configurations(m, q), parameter_values(m, parameters)
+    if max(len(at), len(p)) > 1:
+        raise ModelError("one configuration with one set of parameters is needed, got several")
+    return States(np.zeros(1), at, None, None, p)
 
 
 def thinned(states: States, rate: float) -> States:
     """At most `rate` states per second, evenly spaced in time, with the first and the last among them."""
     time = states.time
     count = int(np.clip(np.ceil((time[-1] - time[0]) * rate) + 1, 1, len(time)))
-    at = np.unique(np.searchsorted(time, np.linspace(time[0], time[-1], count) - 1e-9).clip(0, len(time) - 1))
-    v, u = (None if x is None else x[at] for x in (states.v, states.u))
-    return States(time[at], states.q[at], v, u, states.p)
+    return states.rows(np.unique(at_times(states, np.linspace(time[0], time[-1], count))))
+
+
+def at_times(states: States, time: np.ndarray) -> np.ndarray:
+    """Index of the first state not before each of the times (k,) [s]; that of the last state after the end."""
+    return np.searchsorted(states.time, time - SAME_TIME).clip(0, len(states.time) - 1)
 
 
 def body_colour(k: PlacedMechanism, b: Body) -> Colour:
@@ -209,16 +249,20 @@ def body_colour(k: PlacedMechanism, b: Body) -> Colour:
     return (*[0.25 * 0.8 + 0.75 * int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
 
 
-def combined(scenes: Iterable[Scene], beside: bool) -> Scene:
-    """One scene of several runs of a machine: side by side, or the first run with the others as ghosts."""
-    runs = list(scenes)
+def combined(scenes: Mapping[int, Scene], beside: bool) -> Scene:
+    """One scene of several runs of a machine at the same times: side by side, or the first run with the others as ghosts.
+
+    The arrows of a layer have one scale in all runs.   scenes: number of the run in its batch -> its scene.
+    """
+    runs = list(scenes.values())
     last = max(runs, key=lambda s: s.time[-1])
     if len(runs) == 1:
         return last
     width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in runs)
+    every = [x for s in runs for x in s.moving]
+    scales = {layer: min(x.scale for x in every if x.layer == layer) for layer in {x.layer for x in every}}
     parts, moving, positions, rotations = list[ScenePart](), list[Moving](), [], []
     for i, s in enumerate(runs):
-        at = np.searchsorted(s.time, last.time - 1e-9).clip(0, len(s.time) - 1)
         shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)
         opacity = 1.0 if beside or i == 0 else 0.25
         first = i * len(s.bodies)
@@ -226,13 +270,16 @@ def combined(scenes: Iterable[Scene], beside: bool) -> Scene:
             solid = part.solid.moved(np.eye(3), shift) if part.body < 0 else part.solid
             body = part.body if part.body < 0 else part.body + first
             parts.append(part._replace(body=body, solid=solid, colour=faint(part.colour, opacity)))
-        moving += [x._replace(ends=x.ends[at] + shift, colour=faint(x.colour, opacity)) for x in s.moving]
-        positions.append(s.positions[at] + shift)
-        rotations.append(s.rotations[at])
-    names = tuple(f"{b} (run {i})" for i, s in enumerate(runs) for b in s.bodies)
+        for x in s.moving:
+            scaled = x.ends if x.kind != "arrow" else x.ends[:, :1] + (x.ends - x.ends[:, :1]) * (scales[x.layer] / x.scale)
+            moving.append(x._replace(ends=scaled + shift, colour=faint(x.colour, opacity), scale=scales[x.layer]))
+        positions.append(s.positions + shift)
+        rotations.append(s.rotations)
+    names = tuple(f"{b} (run {i})" for i, s in scenes.items() for b in s.bodies)
+    layers = {name: s.layers[name] for name in LAYERS for s in runs if name in s.layers}
     return last._replace(
         bodies=names, positions=np.concatenate(positions, axis=1), rotations=np.concatenate(rotations, axis=1),
-        centres=np.concatenate([s.centres for s in runs]), parts=tuple(parts), moving=tuple(moving),
+        centres=np.concatenate([s.centres for s in runs]), parts=tuple(parts), moving=tuple(moving), layers=layers,
     )  # fmt: skip
 
 

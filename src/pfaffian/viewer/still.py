@@ -37,8 +37,8 @@ def still(m: Any, result: xr.Dataset, size: tuple[int, int] = (480, 360), *, par
         the bytes of the PNG file.
     Raises ModelError: the result is of another mechanism. RunError: the result has no finite state.
     """
-    m, result = as_mechanism(m), result.isel(run=0) if "run" in result.dims else result
-    states = states_of(m, result, parameters)
+    m = as_mechanism(m)
+    states = states_of(m, result, parameters, 0 if "run" in result.dims else None)
     span = float(states.time[-1] - states.time[0])
     motion = scene(m, thinned(states, POINTS / span) if span > 0 else states)
     return png(drawn(motion, size))

@@ -1,0 +1,270 @@
+"""Every arrow of a picture is a force at its own instant: with its time, inputs, modes, parameters and run of the batch."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelWarning
+from pfaffian.model.constraint import Closure
+from pfaffian.viewer.animate import drawn_runs
+from pfaffian.viewer.browser import View
+from pfaffian.viewer.scene import Moving, Scene
+from tests.viewer.test_animate import data_of, doubles, floats
+from tests.viewer.test_browser import Server
+
+AGREE = {"rtol": 1e-9, "atol": 1e-9}
+"""A force computed again from the recorded state differs from the recorded one by rounding alone, in N at about 10 N."""
+
+SINGLE = 4e-6
+"""Ends of an arrow on a page are float32: half a unit in the last place of each of two coordinates, over the arrow's length."""
+
+DURATION, STEP = 0.6, 2e-3
+RATE = 100.0
+
+
+def telescope() -> tuple[pf.Mechanism, dict]:
+    """A boom that a motor swings as a function of time, with a slide that a second servo extends, and a gust on its tip."""
+    bodies = [pf.body("boom", 3.0, com=(0.4, 0, 0), inertia=0.2), pf.body("tube", 1.5, com=(0.3, 0, 0.05), inertia=0.1)]
+    joints = [
+        pf.joint("base", "revolute", "world", "boom", axis=(0, -1, 0), placement=(0.1, 0, 0.3)),
+        pf.joint("slide", "prismatic", "boom", "tube", axis=(1, 0, 0), placement=(0.5, 0, 0)),
+    ]
+    drives = [pf.actuator("swing", "base"), pf.actuator("push", "slide")]
+    holds = [
+        pf.servo(pf.holonomic("turning", lambda k: k.q[0] - 0.3 * ca.sin(5 * k.t)), ["swing"]),
+        pf.servo(pf.holonomic("reaching", lambda k: k.q[1] - 0.2 * k.t**2), ["push"]),
+    ]
+    gust = pf.wrench("gust", "tube", point=(0.6, 0, 0), value=lambda k: [8 * k.t, 0, 3 - 20 * k.t, 0, 0, 0])
+    m = pf.mechanism("telescope", bodies, joints, actuators=drives, constraints=holds, forces=[gust])
+    return m, {"q": {"base": 0.0}, "v": {"base": 1.5}}
+
+
+def catch() -> tuple[pf.Mechanism, dict]:
+    """A basket on an arm that takes a load when it passes the level, and rests on a stop from then on."""
+    loaded, weight = pf.Parameter("loaded", 0.0), pf.Parameter("weight", 2.0, "kg")
+    bodies = [pf.body("arm", 1.0, com=(0.5, 0, 0), inertia=0.1), pf.body("basket", 0.5 + weight * loaded, inertia=0.02)]
+    joints = [
+        pf.joint("A", "revolute", "world", "arm", axis=(0, -1, 0)),
+        pf.joint("B", "revolute", "arm", "basket", axis=(0, -1, 0), placement=(1, 0, 0), damping=0.05),
+    ]
+    rest = pf.closure("rest", "point-on-plane", "world", "arm", placement_b=(0.8, 0, 0))
+    stop = pf.constraints.active_while(rest, lambda k: loaded > 0.5)
+    pull = pf.wrench("pull", "basket", axes="LOCAL", value=lambda k: [4 * loaded, 0, 1 - k.t, 0, 0, 0])
+    tie = pf.spring("tie", "world", "basket", point_a=(1, 0, 1.5), point_b=(0.1, 0, 0), stiffness=20.0, rest=1.0)
+    m = pf.mechanism("catch", bodies, joints, constraints=[stop], forces=[pull, tie], parameters=[loaded, weight])
+    switch = {"loaded": lambda k: ca.if_else(k.q[0] < 0, 1, loaded)}
+    return m, {"q": {"A": 0.6}, "switches": switch, "parameters": {"weight": 1.2}}
+
+
+def drone() -> tuple[pf.Mechanism, dict]:
+    """Two thrusters and an arm under a law in discrete time that measures with noise; a batch of three masses and gains."""
+    mass, reach = pf.Parameter("mass", 2.0, "kg"), pf.Parameter("reach", 0.4, "m")
+    bodies = [pf.body("hull", mass, inertia=0.1), pf.body("arm", 0.3, com=(0, 0, -reach), inertia=0.01)]
+    joints = [
+        pf.joint("fly", "planar", "world", "hull", axis=(0, -1, 0)),
+        pf.joint("shoulder", "revolute", "hull", "arm", axis=(0, -1, 0), placement=(0, 0, -0.1)),
+    ]
+    props = [pf.forces.thruster(n, "hull", point=(x, 0, 0.05), axis=(0.1, 0, 1)) for n, x in (("left", -0.3), ("right", 0.3))]
+    motor = pf.actuator("motor", "shoulder")
+    m = pf.mechanism("drone", bodies, joints, actuators=[*props, motor], parameters=[mass, reach])
+    law = control.discrete(
+        lambda s: control.Command(ca.vertcat(9 + 2 * s["speed"], 12 - 2 * s["speed"], 3 * (0.4 - s["angle"]))), 0.01,
+        measure={"angle": control.sensor(lambda k: k.q[3], 0.02), "speed": control.sensor(lambda k: k.v[2], 0.05)},
+    )  # fmt: skip
+    return m, {"control": law, "seed": 5, "parameters": {"mass": [1.5, 2.0, 3.5], "reach": [0.2, 0.4, 0.3]}, "record": "all"}
+
+
+MACHINES = {"servo": telescope, "switch": catch, "law": drone}
+
+
+def recorded_forces(m: pf.Mechanism) -> dict:
+    """Outputs that record the reactions along the axes of the world."""
+    names = [j.name for j in m.joints] + [c.name for c in m.constraints if isinstance(c, Closure)]
+    return {f"through {name}": pf.reaction(name, "LOCAL_WORLD_ALIGNED") for name in names}
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def machine(request) -> tuple[pf.Mechanism, xr.Dataset]:
+    m, how = MACHINES[request.param]()
+    given = {"duration": DURATION, "step": STEP, "every": 3, "backend": "interpreter", "error_bound": np.inf}
+    return m, pf.run(m, outputs=recorded_forces(m), **given | how)
+
+
+def arrows(drawn: Scene, layer: str) -> dict[str, list[Moving]]:
+    """Name -> the arrows of a layer, one for each run."""
+    found: dict[str, list[Moving]] = {}
+    for x in drawn.moving:
+        if x.kind == "arrow" and x.layer == layer:
+            found.setdefault(x.name, []).append(x)
+    return found
+
+
+def force(x: Moving) -> np.ndarray:
+    return (x.ends[:, 1] - x.ends[:, 0]) / x.scale
+
+
+def at_times(result: xr.Dataset, time: np.ndarray) -> xr.Dataset:
+    """The batch of runs at the records from which a scene is drawn."""
+    runs = result if "run" in result.dims else result.expand_dims("run")
+    return runs.isel(time=np.searchsorted(result["time"].values, time - 1e-9)).transpose("run", "time", ...)
+
+
+def test_drawn_reactions_are_those_of_the_run(machine) -> None:
+    m, result = machine
+    drawn = drawn_runs(m, result, None, RATE, False, True)
+    runs, found = at_times(result, drawn.time), arrows(drawn, "reactions")
+    assert {f"through {name}" for name in found} == set(recorded_forces(m)) and len(drawn.time) > 40
+    varies = False
+    for name, of_runs in found.items():
+        expected = runs[f"through {name}"].values[:, :, :3]
+        varies = varies or np.ptp(expected, axis=1).min(axis=0).max() > 1
+        assert len(of_runs) == len(expected)
+        for x, F in zip(of_runs, expected, strict=True):
+            np.testing.assert_allclose(force(x), F, **AGREE)
+    assert varies and len({x.scale for of_runs in found.values() for x in of_runs}) == 1, "one scale for all runs"
+
+
+def turned(m: pf.Mechanism, result: xr.Dataset, run: int, body: str, F: np.ndarray) -> np.ndarray:
+    """Forces (n, 3) along the axes of a body, along those of the world."""
+    p = result["parameters"].values[run] if "parameters" in result else None
+    return (pf.forward_kinematics(m, result["q"].values[run], parameters=p)[body].rotation @ F[:, :, None])[:, :, 0]
+
+
+FORCES = {
+    "telescope": {"gust": lambda m, r, i: np.stack([8 * r.time, 0 * r.time, 3 - 20 * r.time], axis=1)},
+    "catch": {"pull": lambda m, r, i: turned(m, r, i, "basket", np.stack([4 * r.loaded[i], 0 * r.time, 1 - r.time], axis=1))},
+    "drone": {
+        name: lambda m, r, i, j=j: turned(m, r, i, "hull", r.u.values[i, :, j, None] * np.array([0.1, 0, 1]) / np.hypot(1, 0.1))
+        for j, name in enumerate(("left", "right"))
+    },
+}
+"""Machine -> force -> its values (n, 3) along the world's axes in run i, from its definition and the recorded signals."""
+
+
+def test_drawn_forces_follow_time_modes_and_inputs(machine) -> None:
+    m, result = machine
+    drawn = drawn_runs(m, result, None, RATE, False, False)
+    runs, found = at_times(result, drawn.time), arrows(drawn, "forces")
+    assert set(found) == set(FORCES[m.name])
+    for name, of_runs in found.items():
+        for i, x in enumerate(of_runs):
+            np.testing.assert_allclose(force(x), FORCES[m.name][name](m, runs, i), **AGREE)
+
+
+def test_a_page_has_the_forces_of_its_frames(machine) -> None:
+    m, result = machine
+    found = data_of(pf.animate(m, result, show="reactions").data)
+    runs = at_times(result, doubles(found["time"]))
+    seen: dict[str, int] = {}
+    for x in found["moving"]:
+        if x["layer"] == "reactions":
+            i = seen[x["name"]] = seen.get(x["name"], -1) + 1
+            ends = floats(x["ends"]).reshape(-1, 2, 3).astype(float)
+            expected = runs[f"through {x['name']}"].values[i, :, :3]
+            np.testing.assert_allclose((ends[:, 1] - ends[:, 0]) / x["scale"], expected, rtol=0, atol=SINGLE / x["scale"])
+    assert set(seen) == {name.removeprefix("through ") for name in recorded_forces(m)} and found["layers"]["reactions"]
+
+
+@pytest.fixture
+def look(monkeypatch):
+    """A function that opens a view without a browser."""
+    monkeypatch.setitem(sys.modules, "viser", SimpleNamespace(ViserServer=Server))
+    monkeypatch.setattr(View, "_play", lambda self: None)
+    opened = []
+
+    def show(*given, **options) -> View:
+        opened.append(pf.view(*given, block=False, **options))
+        return opened[-1]
+
+    yield show
+    for view in opened:
+        view.stop()
+
+
+def test_a_view_has_the_force_of_the_time_that_it_shows(machine, look) -> None:
+    m, result = machine
+    view = look(m, result, reactions=True)
+    for t in (0.1, 0.37, 0.55):
+        view.seek(t)
+        i = int(np.searchsorted(view.drawn.time, t - 1e-9))
+        runs = at_times(result, view.drawn.time[i : i + 1])
+        named = [x for x in view.drawn.moving if x.layer == "reactions"]
+        points = view.server.scene.made["/reactions-arrows"].points.astype(float)
+        order: dict[str, int] = {}
+        for x, ends in zip(named, points, strict=True):
+            run = order[x.name] = order.get(x.name, -1) + 1
+            F = runs[f"through {x.name}"].values[run, 0, :3]
+            np.testing.assert_allclose((ends[1] - ends[0]) / x.scale, F, rtol=0, atol=SINGLE / x.scale)
+
+
+def test_arrows_of_a_run_are_not_left_at_a_machine_that_is_moved_by_hand(look) -> None:
+    m, how = drone()
+    result = pf.run(m, duration=0.1, step=STEP, backend="interpreter", error_bound=np.inf, **how).isel(run=2)
+    view = look(m, result, reactions=True)
+    handles = {n: view.server.scene.made[n] for n in ("/forces-arrows", "/reactions-arrows")}
+    assert view.p.tolist() == [3.5, 0.3], "the parameters of the run that is shown"
+    view.pose("shoulder", 0.4)
+    assert all(h.removed for h in handles.values())
+    view.seek(0.05)
+    assert not hasattr(view.server.scene.made["/forces-arrows"], "removed")
+
+
+def test_parameters_given_for_a_batch_are_those_of_each_run() -> None:
+    m, how = drone()
+    result = pf.run(m, duration=0.05, step=STEP, backend="interpreter", error_bound=np.inf, **how)
+    given = {"mass": [1.0, 5.0, 9.0], "reach": 0.5}
+    drawn = drawn_runs(m, result, given, RATE, False, True)
+    for i, x in enumerate(arrows(drawn, "reactions")["shoulder"]):
+        p = {"mass": given["mass"][i], "reach": 0.5}
+        at = at_times(result, drawn.time).isel(run=i)
+        for n, t in enumerate(drawn.time):
+            q, v, u = (at[k].values[n] for k in "qvu")
+            F = pf.reaction_wrench(m, "shoulder", q, v, u, t=t, parameters=p, frame="LOCAL_WORLD_ALIGNED").wrench[:3]
+            np.testing.assert_allclose(force(x)[n], F, **AGREE)
+    with pytest.raises(pf.ModelError, match="numbers of runs differ: the result has 3, parameters has 2"):
+        pf.animate(m, result, parameters={"mass": [1.0, 2.0]})
+
+
+def test_what_a_run_did_not_record_is_told() -> None:
+    m, how = catch()
+    given = {"duration": 0.02, "step": STEP, "backend": "interpreter", "error_bound": np.inf}
+    lean = pf.run(m, record=["q", "v"], **given | how)
+    with pytest.raises(pf.ModelError, match=r"no 'loaded': run with record=\['q', 'v', 'loaded'\]"):
+        pf.animate(m, lean, show="reactions")
+    with pytest.warns(ModelWarning, match="'loaded' changed during the run, which does not record it"):
+        pf.animate(m, lean)
+    boom, how = telescope()
+    with pytest.raises(pf.ModelError, match=r"no 'v', 'u': run with record=\['q', 'v', 'u'\]"):
+        pf.animate(boom, pf.run(boom, record=["q"], **given | how), show="reactions")
+    with pytest.raises(pf.ModelError, match="view: reactions are drawn along a run"):
+        pf.view(boom, reactions=True)
+
+
+def test_a_part_whose_shape_the_run_changes_is_told() -> None:
+    out = pf.Parameter("out", 0.5, "m")
+    bodies = [pf.body("arm", 1.0, com=(0.5, 0, 0), inertia=0.1), pf.body("bob", 1.0, inertia=0.1)]
+    joints = [
+        pf.joint("A", "revolute", "world", "arm", axis=(0, 1, 0)),
+        pf.joint("B", "revolute", "arm", "bob", axis=(0, 1, 0), placement=(out, 0, 0)),
+    ]
+    m = pf.mechanism("crane", bodies, joints, parameters=[out])
+    run = {"duration": 0.1, "step": 0.01, "backend": "interpreter", "error_bound": np.inf}
+    with pytest.warns(ModelWarning, match="drawn throughout as at the start, although the run changes out: arm, B"):
+        pf.animate(m, pf.run(m, switches={"out": lambda k: out + 0.01}, **run))
+    pf.animate(m, pf.run(m, switches={"out": lambda k: out}, **run))
+
+
+def test_a_run_that_starts_late_keeps_its_frames_apart() -> None:
+    """A float32 at 1e6 s is good to 0.06 s."""
+    m = telescope()[0].with_(constraints=())
+    result = pf.run(m, start=1e6, duration=0.1, step=1e-2, backend="interpreter", error_bound=np.inf)
+    found = data_of(pf.animate(m, result).data)
+    np.testing.assert_array_equal(doubles(found["time"]), result["time"].values[: len(doubles(found["time"]))])
