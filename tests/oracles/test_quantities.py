@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+import casadi as ca
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -164,6 +165,32 @@ def test_rows_of_nan_from_a_stopped_run_stay_nan():
     for wrong in (part, q[0] * np.nan, {m.q_names[0]: np.nan}):
         with pytest.raises(pf.ModelError):
             pf.mass_matrix(m, wrong)
+
+
+def test_many_states_have_a_time_each():
+    """One state at several times, several states at one time, and a state for each time; by one compiled function."""
+    push = pf.wrench("push", "b0", lambda k: [0, 0, ca.sin(k.t), 0, 0, 0.3 * k.t**2])
+    m = random_tree(np.random.default_rng(6), ["free", "revolute"], [-1, 0]).with_(forces=[push])
+    random = np.random.default_rng(7)
+    q, v = np.array([pf.random_configuration(m, random) for _ in range(3)]), random.normal(size=(3, m.nv))
+    times = np.array([0.5, -1.0, 4.0])
+    for of in (
+        lambda *x, **y: pf.forward_dynamics(m, *x, **y).v_dot,
+        lambda *x, **y: pf.reaction_wrench(m, "j1", *x, **y).wrench,
+    ):
+        alone = np.array([[of(a, b, t=float(t)) for t in times] for a, b in zip(q, v, strict=True)])
+        assert np.ptp(alone, axis=1).max() > 0.1
+        np.testing.assert_array_equal(of(q, v, t=times), alone[np.arange(3), np.arange(3)])
+        np.testing.assert_array_equal(of(q[1], v[1], t=times), alone[1])
+        np.testing.assert_array_equal(of(q, v, t=4.0), alone[:, 2])
+        np.testing.assert_array_equal(of(q[:1], v[:1], t=times[:1]), alone[:1, 0])
+        with pytest.raises(pf.ModelError, match="numbers of runs differ: q has 3, v has 3, t has 2"):
+            of(q, v, t=times[:2])
+        with pytest.raises(pf.ModelError, match=r"t has shape \(3, 1\): one time, or one for each run"):
+            of(q, v, t=times[:, None])
+    free = pf.Parameter("off", 1.0)
+    named = pf.mechanism("m", [pf.body("b", free)], [pf.joint("off", "prismatic", "world", "b")], parameters=[free])
+    np.testing.assert_allclose(pf.reaction_wrench(named, "off").wrench, 0, atol=1e-12)
 
 
 def test_terms_keep_their_shape_on_request():

@@ -121,7 +121,7 @@ def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, b
     recorded(as_result(result), "q", *more)
     runs = runs_of(m, result, parameters)
     times = thinned(max(runs.values(), key=lambda states: states.time[-1]), rate).time
-    return combined({i: scene(m, states.rows(at_times(states, times)), reactions) for i, states in runs.items()}, beside)
+    return combined({i: scene(m, states.rows(at_times(states.time, times)), reactions) for i, states in runs.items()}, beside)
 
 
 def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:
@@ -195,7 +195,7 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
         raise ModelError(
             f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
-    at = at_times(motion, motion.time[0] + np.arange(count) / rate)
+    at = at_times(motion.time, motion.time[0] + np.arange(count) / rate)
     camera, batch = framing(motion, size[0] / size[1]), batched(motion, layers)
     behind = backdrop(motion, layers, camera, size)
     for i in tqdm(at, desc="drawing", disable=not progress, leave=False):

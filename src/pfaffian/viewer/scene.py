@@ -204,7 +204,8 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int
         parameters, runs = result["parameters"], 1
     values = parameter_values(m, parameters)
     common_runs({"the result": runs, "parameters": len(values)})
-    q, v, u = (result[k].values if k in result and result[k].dims[0] == "time" else None for k in ("q", "v", "u"))
+    q = result["q"].values
+    v, u = (result[k].values if k in result and result[k].dims[0] == "time" else None for k in ("v", "u"))
     p = np.tile(values[run or 0] if len(values) > 1 else values[0], (len(q), 1))
     for name in switched(result):
         if name in result:
@@ -235,12 +236,12 @@ def thinned(states: States, rate: float) -> States:
     """At most `rate` states per second, evenly spaced in time, with the first and the last among them."""
     time = states.time
     count = int(np.clip(np.ceil((time[-1] - time[0]) * rate) + 1, 1, len(time)))
-    return states.rows(np.unique(at_times(states, np.linspace(time[0], time[-1], count))))
+    return states.rows(np.unique(at_times(time, np.linspace(time[0], time[-1], count))))
 
 
-def at_times(states: States, time: np.ndarray) -> np.ndarray:
-    """Index of the first state not before each of the times (k,) [s]; that of the last state after the end."""
-    return np.searchsorted(states.time, time - SAME_TIME).clip(0, len(states.time) - 1)
+def at_times(records: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Index of the first record not before each of the times (k,) [s]; that of the last one after the end."""
+    return np.searchsorted(records, time - SAME_TIME).clip(0, len(records) - 1)
 
 
 def body_colour(k: PlacedMechanism, b: Body) -> Colour:
