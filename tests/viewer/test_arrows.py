@@ -16,7 +16,9 @@ from pfaffian.errors import ModelWarning
 from pfaffian.model.constraint import Closure
 from pfaffian.viewer.animate import drawn_runs
 from pfaffian.viewer.browser import View
+from pfaffian.viewer.fittings import ARROW
 from pfaffian.viewer.scene import Moving, Scene
+from pfaffian.viewer.still import still
 from tests.viewer.test_animate import data_of, doubles, floats
 from tests.viewer.test_browser import Server
 
@@ -212,7 +214,7 @@ def test_arrows_of_a_run_are_not_left_at_a_machine_that_is_moved_by_hand(look) -
     handles = {n: view.server.scene.made[n] for n in ("/forces-arrows", "/reactions-arrows")}
     assert view.p.tolist() == [3.5, 0.3], "the parameters of the run that is shown"
     view.pose("shoulder", 0.4)
-    assert all(h.removed for h in handles.values())
+    assert all(h.removed for h in handles.values()) and not view.layers["forces"] and not view.layers["reactions"]
     view.seek(0.05)
     assert not hasattr(view.server.scene.made["/forces-arrows"], "removed")
 
@@ -231,6 +233,57 @@ def test_parameters_given_for_a_batch_are_those_of_each_run() -> None:
             np.testing.assert_allclose(force(x)[n], F, **AGREE)
     with pytest.raises(pf.ModelError, match="numbers of runs differ: the result has 3, parameters has 2"):
         pf.animate(m, result, parameters={"mass": [1.0, 2.0]})
+
+
+def test_runs_share_the_longest_arrow_and_all_layers_and_keep_their_numbers() -> None:
+    """Of four runs the first cannot start, since its law gives no number, and the second has no thrust."""
+    thrust, rod = pf.Parameter("thrust", 0.0), pf.Parameter("rod", 1.0, "m")
+    fly = pf.joint("fly", "prismatic", "world", "jet", axis=(1, 0, 0))
+    swing = pf.joint("swing", "revolute", "jet", "bob", axis=(0, 1, 0))
+    bodies = [pf.body("jet", 1.0), pf.body("bob", 1.0, com=(0, 0, -rod))]
+    nozzle = pf.forces.thruster("nozzle", "jet", axis=(1, 0, 0))
+    m = pf.mechanism("jet", bodies, [fly, swing], actuators=[nozzle], parameters=[thrust, rod])
+    law = control.Control(lambda T, z, w, y: control.Command(ca.sqrt(thrust)))
+    how = {"control": law, "parameters": {"thrust": [-1.0, 0.0, 4.0, 100.0]}, "error_bound": np.inf, "record": "all"}
+    with pytest.warns(pf.RunWarning, match="1 of 4 runs stopped"):
+        result = pf.run(m, duration=0.1, step=0.01, backend="interpreter", **how)
+    drawn = drawn_runs(m, result, None, RATE, False, True)
+    assert drawn.bodies == tuple(f"{b} (run {i})" for i in (1, 2, 3) for b in ("jet", "bob"))
+    thrusts = arrows(drawn, "forces")["nozzle"]
+    assert drawn.layers["forces"] and [force(x)[0, 0].round(9) for x in thrusts] == [2.0, 10.0]
+    longest = [max(np.linalg.norm(x.ends[:, 1] - x.ends[:, 0], axis=1).max() for x in arrows(drawn, layer)[name])
+               for layer, name in (("forces", "nozzle"), ("reactions", "swing"))]  # fmt: skip
+    assert longest[0] == pytest.approx(ARROW * drawn.size) and longest[1] <= ARROW * drawn.size * (1 + 1e-12)
+    assert still(m, result.isel(run=[2, 3])) == still(m, result.isel(run=2)) != still(m, result.isel(run=3))
+
+
+def test_reactions_are_those_of_the_formulation_of_the_run(monkeypatch) -> None:
+    def doubled(terms):
+        motion = pf.FORMULATIONS["gauss"](terms)
+        return motion._replace(v_dot=2 * motion.v_dot)
+
+    monkeypatch.setitem(pf.FORMULATIONS, "doubled for the arrows", doubled)
+    m = telescope()[0].with_(constraints=())
+    scheme = pf.Scheme(formulation="doubled for the arrows")
+    run = {"duration": 0.05, "step": 0.01, "scheme": scheme, "backend": "interpreter", "error_bound": np.inf}
+    result = pf.run(m, outputs=recorded_forces(m), **run)
+    drawn = drawn_runs(m, result, None, RATE, False, True)
+    for name, (x,) in arrows(drawn, "reactions").items():
+        np.testing.assert_allclose(force(x), at_times(result, drawn.time)[f"through {name}"].values[0, :, :3], **AGREE)
+
+
+def test_a_new_run_is_drawn_with_its_own_parameters(look) -> None:
+    """A function that limits what a slider asks for."""
+    m, how = drone()
+    how |= {"duration": 0.05, "step": STEP, "backend": "interpreter", "error_bound": np.inf}
+
+    def rerun(p):
+        return pf.run(m, **how | {"parameters": {"mass": 2.0, "reach": min(p["reach"], 0.6)}})
+
+    view = look(m, rerun({"reach": 0.5}), rerun=rerun)
+    view.pose("reach", 1.0)
+    arm = view.run.bodies.index("arm")
+    assert view.run.centres[arm].tolist() == [0, 0, -0.6]
 
 
 def test_what_a_run_did_not_record_is_told() -> None:
@@ -264,7 +317,7 @@ def test_a_part_whose_shape_the_run_changes_is_told() -> None:
 
 def test_a_run_that_starts_late_keeps_its_frames_apart() -> None:
     """A float32 at 1e6 s is good to 0.06 s."""
-    m = telescope()[0].with_(constraints=())
+    m = telescope()[0].with_(constraints=(), forces=())
     result = pf.run(m, start=1e6, duration=0.1, step=1e-2, backend="interpreter", error_bound=np.inf)
     found = data_of(pf.animate(m, result).data)
-    np.testing.assert_array_equal(doubles(found["time"]), result["time"].values[: len(doubles(found["time"]))])
+    np.testing.assert_array_equal(doubles(found["time"]), result["time"].values)

@@ -201,7 +201,7 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int
     if tuple(result["coordinate"].values.tolist()) != as_mechanism(m).q_names:
         raise ModelError(f"the result is of another mechanism: its coordinates are not those of {m.name!r}")
     if parameters is None and "parameters" in result:
-        parameters, runs = result["parameters"], 1
+        parameters = result["parameters"]
     values = parameter_values(m, parameters)
     common_runs({"the result": runs, "parameters": len(values)})
     q = result["q"].values
