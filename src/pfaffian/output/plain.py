@@ -1,4 +1,4 @@
-"""Text from files in a form that is safe for a terminal, a figure or a file name."""
+"""Text from files in a form that is safe for a terminal, a figure, a page in markdown or a file name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 LONGEST = 60
 """Largest number of characters of a name; longer names lose their middle."""
+
+_MARKS = re.compile(r"[!-/:-@\[-`{-~]|^ | $")
+"""Characters that may mean something in markdown: ASCII punctuation, and blanks at the ends."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.e+-]*( N| N m)?|[+-]?(inf|nan)")
@@ -32,6 +35,11 @@ def label(value: object, longest: int = 28) -> str:
     """Text that is safe in a figure: no TeX, and no leading underscore, which a legend would leave out."""
     printable = text(value, longest).replace("$", r"\$")
     return f" {printable}" if printable.startswith("_") else printable
+
+
+def markdown(value: object, longest: int | None = None) -> str:
+    """Text that markdown shows as it is: every mark is a reference to its character, so nothing becomes an image or HTML."""
+    return _MARKS.sub(lambda found: f"&#{ord(found[0])};", text(value, longest))
 
 
 def stem(value: object, otherwise: str = "result") -> str:

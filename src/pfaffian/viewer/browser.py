@@ -15,7 +15,7 @@ from pfaffian.errors import ModelError, RunError, brief, optional
 from pfaffian.evaluate.arrays import as_flag
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.output.plain import text
+from pfaffian.output.plain import markdown, text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import as_result
 from pfaffian.viewer.animate import drawn_runs, runs_of
@@ -136,6 +136,7 @@ class View:
     """A scene in a browser; made by `view`.
 
     url, port: address at which it is served.   switches: layer -> checkbox.   sliders: coordinate or parameter -> slider.
+    followed: choice of what the camera follows -> index of the body, None for nothing.
     """
 
     def __init__(self, m: Mechanism, drawn: Scene, server: Any, q: np.ndarray, p: np.ndarray) -> None:
@@ -151,6 +152,7 @@ class View:
         self.layers: dict[str, list[Any]] = {}
         self.switches: dict[str, Any] = {}
         self.sliders: dict[str, Any] = {}
+        self.followed: dict[str, int | None] = {STILL: None}
         self._build()
         self._panel()
         self._camera()
@@ -229,7 +231,7 @@ class View:
 
     def say(self, words: str) -> None:
         """Show a message in the panel."""
-        self.message.content = text(words, 300).replace("<", "&lt;")
+        self.message.content = markdown(words, 300)
 
     # -- the scene
 
@@ -343,10 +345,10 @@ class View:
 
     def _follow(self, i: int) -> None:
         """Move all cameras with the body to follow, if there is one, to record i."""
-        if self.follow.value == STILL or self.follow.value not in self.drawn.bodies:
+        body = self.followed[self.follow.value]
+        if body is None or self.drawn.bodies != self.run.bodies:
             self._seen = None
             return
-        body = self.drawn.bodies.index(self.follow.value)
         now = self.drawn.placed(body, self.drawn.centres[body][None])[i, 0]
         moved = np.zeros(3) if self._seen is None else now - self._seen
         for client in self.server.get_clients().values():
@@ -366,7 +368,10 @@ class View:
             self.playing = gui.add_checkbox("play", in_motion)
             self.clock = gui.add_slider("time [s]", start, end, step=(end - start) / 1000, initial_value=start)
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-        self.follow = gui.add_dropdown("follow", (STILL, *run.bodies), initial_value=STILL)
+        for i, body in enumerate(run.bodies):
+            choice = text(body, 60)
+            self.followed[choice if choice not in self.followed else f"{choice} ({i})"] = i
+        self.follow = gui.add_dropdown("follow", tuple(self.followed), initial_value=STILL)
         self.message = gui.add_markdown("")
         self.clock.on_update(lambda event: self._scrubbed(event))
         with gui.add_folder("show"):

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, plural
-from pfaffian.output.plain import label
+from pfaffian.output.plain import label, text
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, note_cut, put_title, style
@@ -119,10 +119,10 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
 
 def heading(result: xr.Dataset) -> str:
     """Title of the figure of a result: the mechanism, how its runs ended, and their scheme."""
-    name = label(result.attrs.get("mechanism", "mechanism"), 50)
+    name = text(result.attrs.get("mechanism", "mechanism"), 50)
     ends = causes(result)
     if len(ends) == 1:
-        scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
+        scheme = ", ".join(text(result.attrs[k], 40) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
         return f"{name}: {_cause(ends[0])}" + (f"  ({scheme}{step})" if scheme else "")
     finished = sum(c == FINISHED for c in ends)

@@ -20,7 +20,7 @@ from pfaffian.model import reprs
 from pfaffian.model.constraint import holonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import Parameter, floats
-from pfaffian.output.plain import label
+from pfaffian.output.plain import label, text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.terms.terms import Terms
 from pfaffian.viewer.drawing import style
@@ -43,7 +43,7 @@ class _Axis(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f"{label(self.name, 50)} [{self.unit}]" if self.unit else label(self.name, 50)
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,8 @@ class ConfigurationMap:
 
     def __repr__(self) -> str:
         closed = np.isfinite(self.q).all(axis=-1).mean()
-        return reprs.words(self, f"{self.title} over {self.x_title}, {self.y_title}", f"{100 * closed:.0f} % in reach")
+        what = f"{self.title} over {self.x_title}, {self.y_title}"
+        return reprs.words(self, text(what), f"{100 * closed:.0f} % in reach")
 
     def figure(self) -> Any:
         """Draw the map as a matplotlib Figure; points out of reach are white."""
@@ -77,10 +78,12 @@ class ConfigurationMap:
             ax = figure.subplots()
             ax.grid(False)
             mesh = ax.pcolormesh(self.x, self.y, np.ma.masked_invalid(self.values), shading="nearest", cmap="viridis")
-            figure.colorbar(mesh, ax=ax, label=self.title)
-            ax.set_xlabel(self.x_title)
-            ax.set_ylabel(self.y_title)
-            figure.suptitle(f"{label(self.mechanism, 50)}: {self.title}; white is out of reach", fontsize=10)
+            figure.colorbar(mesh, ax=ax, label=label(self.title, 60))
+            ax.set_xlabel(label(self.x_title, 60))
+            ax.set_ylabel(label(self.y_title, 60))
+            figure.suptitle(
+                label(f"{text(self.mechanism, 50)}: {text(self.title, 60)}; white is out of reach", 150), fontsize=10
+            )
         return figure
 
     def _repr_png_(self) -> bytes:

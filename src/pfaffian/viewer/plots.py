@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, brief, nearest, plural
-from pfaffian.output.plain import label
+from pfaffian.output.plain import label, text
 from pfaffian.simulate.result import as_result
 from pfaffian.viewer.curves import ALONE, MAX_PHASE_RUNS, lines, phase_curves
 from pfaffian.viewer.drawing import note_cut, style
@@ -90,7 +90,7 @@ def _phase_heading(batch: xr.Dataset) -> str:
     """Title of a phase plot: the mechanism, how many runs are drawn, and the marks of start and end."""
     count = len(batch["run"])
     drawn = f"{min(count, MAX_PHASE_RUNS)} of {plural(count, 'run')}, " if count > MAX_PHASE_RUNS else ""
-    return f"{label(batch.attrs.get('mechanism', 'mechanism'), 50)}: {drawn}from ring to dot"
+    return f"{text(batch.attrs.get('mechanism', 'mechanism'), 50)}: {drawn}from ring to dot"
 
 
 def one_entry(batch: xr.Dataset, name: Any) -> Entries:

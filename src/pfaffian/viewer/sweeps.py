@@ -7,7 +7,7 @@ are drawn on a logarithmic one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import fill
+from textwrap import wrap
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, plural
 from pfaffian.evaluate.arrays import as_whole, one_of
-from pfaffian.output.plain import label
+from pfaffian.output.plain import label, text
 from pfaffian.sweeps.ranked import column
 from pfaffian.viewer.drawing import GREY, NOTE, matplotlib, style
 
@@ -258,7 +258,8 @@ def _parallel(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
     lost = lines(others, colors=GREY, zorder=drawn.get_zorder() - 0.5) if len(others) else None
     ax.vlines(x, 0, 1, color=NOTE, linewidth=1.0, zorder=3)
     titles = [
-        fill(label(name, 60), LINE_LENGTH) + ("\n(log)" if log else "") for name, log in zip(picked.names, logs, strict=True)
+        "\n".join([label(x) for x in wrap(text(name, 60), LINE_LENGTH)] + ["(log)"] * log)
+        for name, log in zip(picked.names, logs, strict=True)
     ]
     ax.set_xticks(x, [f"{a:.4g}\n{name}" for a, name in zip(low, titles, strict=True)])
     for at, b in zip(x, high, strict=True):
