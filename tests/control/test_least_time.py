@@ -109,7 +109,15 @@ WRONG = {
     "no reference": (lambda: control.least_time(lambda T: 1.0, {"speed": 1.0}, mechanism=arm()), "a Reference is needed"),
     "never": (
         lambda: control.least_time(path, {"speed": 1e-3}, mechanism=arm(), longest=1.0),
-        "in 1 s the limit on speed is violated by",
+        r"in 1 s the limit on speed of 'B' at t = 0.5 s is violated by a factor of 3.69e\+03",
+    ),
+    "a motor": (
+        lambda: control.least_time(path, {"speed": 50.0, "input": [(-9.0, 9.0), (-1e-4, 1e-4)]}, mechanism=arm(), longest=2.0),
+        r"in 2 s the limit on input 'second' at t = [01]\.[0-9]+ s is violated by a factor of",
+    ),
+    "another motor": (
+        lambda: control.least_time(path, {"input": [(-1e-4, 9.0), (-np.inf, np.inf)]}, mechanism=arm(), longest=2.0),
+        r"in 2 s the limit on input 'first' at t = [01]\.[0-9]+ s is violated by a factor of",
     ),
     "what no time helps": (
         lambda: control.least_time(

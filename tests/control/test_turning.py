@@ -37,6 +37,13 @@ def spin(t):
     return 0.8 - 1.5 * t + ca.sin(3 * t) if isinstance(t, ca.SX) else 0.8 - 1.5 * t + np.sin(3 * t)
 
 
+def tilted(z: np.ndarray, heading: float) -> np.ndarray:
+    """The attitude (3, 3) of thrust along z whose x axis lies in the vertical plane of the heading."""
+    x = np.cross([-np.sin(heading), np.cos(heading), 0.0], z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
 def integrated(heading: float, w_z) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (n, 3, 3) and w (n, 3) from (5.70), row by row as printed, by SciPy."""
 
@@ -49,9 +56,7 @@ def integrated(heading: float, w_z) -> tuple[np.ndarray, np.ndarray]:
         return np.r_[w_z(t) * R_y - w_y * R_z, w_x * R_z - w_z(t) * R_x]
 
     f = force(0.0, 0)
-    z, up = f / np.linalg.norm(f), np.array([0, 0, 1.0])
-    lean = Rotation.from_rotvec(np.cross(up, z) / np.linalg.norm(np.cross(up, z)) * np.arccos(z[2]))
-    start = (lean * Rotation.from_euler("z", heading)).as_matrix()
+    start = tilted(f / np.linalg.norm(f), heading)
     times = H * np.arange(round(T / H) + 1)
     found = solve_ivp(rates, (0, T), start[:, :2].T.ravel(), t_eval=times, rtol=1e-11, atol=1e-11).y.T.reshape(-1, 2, 3)
     third = np.cross(found[:, 0], found[:, 1])
@@ -113,6 +118,21 @@ def test_samples_must_end_with_the_path():
     t = ca.SX.sym("t")
     v = np.array(ca.Function("v", [t], [ca.jacobian(position(t), t)])(T)).ravel()
     assert end.speed == pytest.approx(np.linalg.norm(v)) and end.position[2] == pytest.approx(0.3 * T + 0.1 * np.sin(2.5 * T))
+
+
+@pytest.mark.parametrize("heading", [0.6, -2.4, 3.0])
+@pytest.mark.parametrize("pull", [(4.0, -7.0, 3.0), (-6.0, 2.0, -15.0), (0.0, 9.0, -4.0), (0.0, 0.0, 0.0)])
+def test_the_heading_is_that_of_a_quadcopter_reference(pull, heading):
+    """Of a start that is tilted, upside down or level: `turning_series`, `quadcopter_reference` and `path_end` agree."""
+    way = lambda t: [0.5 * a * t**2 + 0.1 * t**5 for a in pull]  # noqa: E731
+    values = control.turning_series(way, 0.2, 0.01, heading=heading, gravity=G)
+    f = np.array(pull) + [0, 0, G]
+    close(Rotation.from_quat(values[0, 3:7]).as_matrix(), tilted(f / np.linalg.norm(f), heading), 1e-12, "attitude", 1.0)
+    t = ca.SX.sym("t")
+    other = control.quadcopter_reference(way, heading, gravity=G).at(t, ca.SX(0, 1)).value
+    q = np.array(ca.Function("q", [t], [other])(0.0)).ravel()[3:7]
+    assert abs(q @ values[0, 3:7]) == pytest.approx(1, abs=1e-12)
+    assert control.path_end(values[:1], 0.01).heading == pytest.approx(heading, abs=1e-12)
 
 
 DROP = -G / 2 * np.outer(np.linspace(0, T, 41) ** 2, [0, 0, 1])

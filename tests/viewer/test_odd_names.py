@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import pfaffian as pf
+from pfaffian.embedded.text import comment
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.output.plain import label, markdown, stem, table, text
 from pfaffian.viewer import notebook
@@ -184,9 +185,10 @@ def test_sweeps_show_names_as_text(tmp_path) -> None:
         no_formula(pf.plot_sweep(found, "$end$", kind=kind))
 
 
-def test_latex_and_terminals_have_no_command_from_a_name(crowd: pf.Mechanism, moved: xr.Dataset) -> None:
+def test_latex_terminals_and_c_have_no_command_from_a_name(crowd: pf.Mechanism, moved: xr.Dataset) -> None:
     for name in NAMES:
         assert TEX.fullmatch(escaped(name)), (name, escaped(name))
+        assert re.fullmatch(r"[ -)+->@-\[\]-~]{1,100}", comment(name)), "inside a comment of C"
     for words in (repr(crowd), describe(crowd, RunSettings()), summary(crowd, moved, 0.1, []), table([(n, n) for n in NAMES])):
         assert all(line.isprintable() for line in words.split("\n"))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian.control.allocation import input_limits
 from pfaffian.control.feasible import along_reference
+from pfaffian.control.reason import foremost
 from pfaffian.control.reference import as_reference
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.caller import call_for_value
@@ -105,7 +106,8 @@ def least_time(
     Returns:
         T [s].
     Raises ModelError: no limits, or an unknown one; a limit that the path violates even in `longest`, with the factor by which
-    it does; a reference that the mechanism cannot follow at any duration, with the reason.
+    it does, and with a mechanism the motor or velocity that does and the time; a reference that the mechanism cannot follow at
+    any duration, with the reason.
 
     Example:
         >>> from pfaffian import control
@@ -166,16 +168,22 @@ def _by_machine(path: Callable[[float], Any], limits: Mapping[str, Any], m: Mech
     bounds = {name: _bounds(m, name, x) for name, x in limits.items()}
 
     def violated(T: float) -> dict[str, float]:
-        goal = as_reference(path(T), "least_time: path")
+        goal, times = as_reference(path(T), "least_time: path"), np.linspace(0, T, REFERENCE_INSTANTS)
         try:
-            along = along_reference(m, goal, np.linspace(0, T, REFERENCE_INSTANTS), None, "least_time")
+            along = along_reference(m, goal, times, None, "least_time")
         except ModelError:
             if longest <= T:
                 raise
             return {"the reference": np.inf}
         values = {"speed": along.v, "acceleration": along.v_dot, "input": along.u}
-        factors = {name: _exceeded(values[name], bound) for name, bound in bounds.items()}
-        return {name: factor for name, factor in factors.items() if factor > 1}
+        factors = {}
+        for name, bound in bounds.items():
+            excess = _excess(values[name], bound)
+            instant, i = foremost(excess)  # of several motors that agree to rounding, the first
+            if excess[instant, i] > 0:
+                which = repr(m.motor_names[i]) if name == "input" else f"of {m.v_names[i]!r}"
+                factors[f"{name} {which} at t = {times[instant]:.3g} s"] = float(1 + excess[instant, i])
+        return factors
 
     return violated
 
@@ -193,13 +201,13 @@ def _bounds(m: Mechanism, name: str, given: Any) -> np.ndarray:
     return np.outer(np.broadcast_to(highest, m.nv), [-1.0, 1.0])
 
 
-def _exceeded(x: np.ndarray, bound: np.ndarray) -> float:
-    """1 plus the largest distance of x (instants, n) beyond bounds (n, 2), relative to half their width; at most 1 within."""
+def _excess(x: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """(instants, n) distance of x beyond bounds (n, 2), relative to half their width; zero within."""
     low, high = bound.T
     both = np.isfinite(low) & np.isfinite(high)
     one_sided = np.where(np.isfinite(low), np.abs(low), np.where(np.isfinite(high), np.abs(high), 1.0))
     size = np.where(both, (np.where(both, high, 1) - np.where(both, low, 0)) / 2, one_sided)
-    return float(1 + (np.maximum(x - high, low - x) / np.where(size > 0, size, 1.0)).max())
+    return np.maximum(np.maximum(x - high, low - x), 0.0) / np.where(size > 0, size, 1.0)
 
 
 def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81) -> dict[str, float]:

@@ -163,6 +163,8 @@ def quadcopter_reference(
         R_z along r'' + drag r' - a_G,   R = Rz(heading) Ry(beta) Rx(alpha)
         alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
 
+    The heading is the direction of the machine's x axis in the horizontal plane, however it is tilted; so it is for
+    `thrust_attitude`, `turning_series` and `path_end`.
     Upside down, |beta| is above 90 degrees, and the machine has this heading after it is pitched back upright. Where the
     thrust is along the heading's y axis, beta is not determined. For loops and flips through such attitudes, integrate the
     attitude by `turning_series`.

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.extremes import check_not_falling, check_thrust
-from pfaffian.control.flat import moving
+from pfaffian.control.flat import moving, thrust_attitude
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.model.number import floats, named_float
@@ -41,7 +41,7 @@ def turning_series(
             from a computed path, since the fourth derivative of a measured path is noise.
         duration: of the path [s], which begins at t = 0.
         step: time between samples of the result [s], which begin at t = 0; the duration is a whole number of steps.
-        heading: at the start [rad]; default 0.
+        heading: at the start [rad], as `quadcopter_reference` defines it for a machine that is tilted; default 0.
         turning: w_z [rad/s], a number or a function of t; default 0, so that the machine turns no more than its thrust does.
         gravity: [m/s^2] along -z; default 9.81.
         drag: d/m [1/s] of a drag -d r', the same in all directions; default 0.
@@ -165,7 +165,7 @@ def _integrated(z: np.ndarray, w_z: np.ndarray, h: float, heading: float) -> np.
     """(n + 1, 4) quaternions of the attitude, integrated over n steps by the classical Runge-Kutta scheme.
 
     z: (3, 2 n + 1, 3) direction of the thrust and its derivatives, at half steps.   w_z: (2 n + 1, 1) turning rate.
-    h: step [s].   heading: at the start [rad].
+    h: step [s].   heading: at the start [rad], see `thrust_attitude`.
     """
     q, z_dot, turn_rates = ca.SX.sym("q", 4), ca.SX.sym("z_dot", 3, 3), ca.SX.sym("w_z", 3)
     end = ca.SX.sym("z", 3)
@@ -175,7 +175,7 @@ def _integrated(z: np.ndarray, w_z: np.ndarray, h: float, heading: float) -> np.
     k4 = _turning(q + h * k3, z_dot[:, 2], turn_rates[2])[0]
     q_next = _along(end, q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
     step = ca.Function("onward", [q, z_dot[:, 0], z_dot[:, 1], z_dot[:, 2], turn_rates, end], [q_next])
-    start = _along(ca.DM(z[0, 0]), ca.DM([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
+    start = _along(ca.DM(z[0, 0]), ca.evalf(thrust_attitude(z[0, 0], heading)))
     rates = [z[1, i : i + len(z[1]) - 2 + (i == 2) : 2].T for i in range(3)]
     turns = np.hstack([w_z[:-2:2], w_z[1:-1:2], w_z[2::2]]).T
     after = step.mapaccum(turns.shape[1])(start, *rates, turns, z[0, 2::2].T)
@@ -216,7 +216,8 @@ def _along(z: Any, q: Any) -> Any:
 class PathEnd(NamedTuple):
     """The state of a free joint at the end of a series; made by `path_end`.
 
-    time: [s].   position: (3,) [m].   heading: direction of the x axis in the horizontal plane [rad].
+    time: [s].   position: (3,) [m].   heading: [rad], as `quadcopter_reference` defines it: the direction of the x axis in the
+    horizontal plane, or upside down that which the machine has after it is pitched back upright.
     tilt: angle between the z axis and the vertical [rad].   speed: [m/s].   rate: angular speed [rad/s].
 
     Example:
@@ -258,7 +259,9 @@ def path_end(series: np.ndarray, step: float) -> PathEnd:
     last = x[-1]
     R = np.array(ca.DM(so3.quat_to_matrix(last[3:7] / np.linalg.norm(last[3:7]))))
     rate = 2 * np.linalg.norm(last[10:14]) / np.linalg.norm(last[3:7])
+    # R = Rz(heading) Ry(beta) Rx(alpha) with |alpha| up to 90 degrees, so cos(beta) has the sign of R_zz.
+    nose = np.copysign(1.0, R[2, 2]) * R[:2, 0]
     return PathEnd(
-        (len(x) - 1) * h, last[:3].copy(), float(np.arctan2(R[1, 0], R[0, 0])), float(np.arccos(np.clip(R[2, 2], -1, 1))),
+        (len(x) - 1) * h, last[:3].copy(), float(np.arctan2(nose[1], nose[0])), float(np.arccos(np.clip(R[2, 2], -1, 1))),
         float(np.linalg.norm(last[7:10])), float(rate),
     )  # fmt: skip
