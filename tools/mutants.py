@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 BINARY = {
@@ -52,9 +53,15 @@ def candidates(source: bytes) -> list[Mutant]:
 def differs(source: bytes, mutant: Mutant) -> bool:
     """Whether a mutant is valid Python and a different program."""
     try:
-        return ast.dump(ast.parse(mutant.apply(source))) != ast.dump(ast.parse(source))
+        return ast.dump(ast.parse(mutant.apply(source))) != _program(source)
     except SyntaxError:
         return False
+
+
+@lru_cache(8)
+def _program(source: bytes) -> str:
+    """The program of a module, without its layout and comments."""
+    return ast.dump(ast.parse(source))
 
 
 def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:

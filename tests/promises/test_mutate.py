@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from tools.mutants import mutants
-from tools.mutate import ROOT, SOURCE, TESTS_OF, changes, covering_tests, draw, main
+from tools.covering import Covering, by_function, name_of, read, updated, write
+from tools.mutants import differs, mutants
+from tools.mutate import ALWAYS, EACH, changes, covering_tests, draw, draw_each, main, score
 
 SMALL = b'''def f(a, b):
     """Words for people stay."""
@@ -56,17 +59,77 @@ def test_mutants_of_the_source_are_python_with_correct_lines():
         assert line.strip() in change.source.decode()
 
 
-def test_every_module_has_an_entry_or_tests_that_name_it():
-    for path in (ROOT / SOURCE).rglob("*.py"):
-        name = path.relative_to(ROOT / SOURCE).as_posix()
-        assert covering_tests(name) != ["tests"], f"{name}: add it to TESTS_OF of tools/mutate.py"
-    missing = [t for tests in TESTS_OF.values() for t in tests if not (ROOT / "tests" / t).exists()]
-    assert not missing
+SAMPLE = Covering(
+    {"tests/maths/test_qp.py::test_a": 1.0, "tests/maths/test_qp.py::test_b": 50.0, "tests/maths/test_so3.py::test_c": 30.0,
+     "tests/simulate/test_bits.py::test_d": 1.0, "tests/no/such.py::test_e": 1.0},
+    {"maths/qp.py": {"f": {"tests/maths/test_qp.py::test_b", "tests/maths/test_so3.py::test_c",
+                           "tests/simulate/test_bits.py::test_d"},
+                     "g": {"tests/maths/test_qp.py::test_a", "tests/no/such.py::test_e"}},
+     "maths/so3.py": {"h": {"tests/maths/test_so3.py::test_c"}}},
+)  # fmt: skip
 
 
-def test_a_file_without_an_entry_uses_tests_that_name_its_functions():
-    assert "control/regulators.py" not in TESTS_OF
-    assert covering_tests("control/regulators.py")[0] == "tests/control/test_regulators.py"
+def test_a_mutant_meets_the_tests_that_run_its_function():
+    """Few functions before many, within a budget; where nothing runs it, tests of what leads to it, or of its file; or none."""
+    a, b, c, *_ = SAMPLE.tests
+    of = lambda around, reached=(), path="maths/qp.py": covering_tests(SAMPLE, path, [set(around), {*around, *reached}])  # noqa: E731
+    assert of({"f"}) == [b, ALWAYS], "the second would exceed the budget, the others are left out or gone"
+    assert of({"g"}) == of({"LIMIT"}, {"g"}) == [a, ALWAYS]
+    assert of({"LIMIT"}) == [a, b, ALWAYS], "of the whole file"
+    assert of({"h"}, path="maths/so3.py") == [c, ALWAYS] and of({"f"}, path="errors.py") == []
+
+
+def test_a_test_file_that_names_the_function_comes_first(monkeypatch):
+    monkeypatch.setattr("tools.mutate.BUDGET", 100.0)
+    table = replace(
+        SAMPLE,
+        functions={"maths/so3.py": {"quaternions": {"tests/maths/test_qp.py::test_a", "tests/maths/test_so3.py::test_c"}}},
+    )
+    assert covering_tests(table, "maths/so3.py", [{"quaternions"}, {"quaternions"}])[0] == "tests/maths/test_so3.py::test_c"
+
+
+def test_tests_belong_to_the_functions_around_their_lines():
+    lines = SMALL.decode() + "\n\nclass C:\n    x = 1\n\n    def f(self):\n        return 2\n"
+    found = by_function(lines, {1: {""}, 3: {"one", ""}, 6: {"two"}, 10: {""}, 13: {"three"}})
+    assert found == {"f": {"one", "two", "three"}, "C": {"three"}}
+    assert name_of("tests/x.py::test_a[b::c[d]]") == "tests/x.py::test_a"
+
+
+def test_a_table_is_kept_and_updated(tmp_path):
+    write(SAMPLE, tmp_path / "t.json")
+    assert read(tmp_path / "t.json") == SAMPLE
+    new = Covering({"tests/maths/test_qp.py::test_z": 2.0}, {"maths/qp.py": {"f": {"tests/maths/test_qp.py::test_z"}}})
+    after = updated(SAMPLE, new)
+    assert set(after.tests) == {t for t in SAMPLE.tests if "test_qp" not in t} | set(new.tests)
+    assert after.functions["maths/qp.py"]["g"] == {"tests/no/such.py::test_e"}
+    assert after.functions["maths/qp.py"]["f"] == {*SAMPLE.functions["maths/qp.py"]["f"], *new.tests} - set(
+        list(SAMPLE.tests)[:2]
+    )
+    with pytest.raises(SystemExit, match=r"run `python -m tools.covering` first"):
+        read(tmp_path / "none.json")
+
+
+def test_unknown_mutants_count_as_survivors(monkeypatch, capsys):
+    assert score(Counter(killed=9, survived=1)) == score(Counter(killed=9, unknown=1)) == 0.9
+    monkeypatch.setattr("tools.mutate.read", lambda: SAMPLE)
+    for counts, status in (
+        ({"killed": 19, "unknown": 2}, 0),
+        ({"killed": 17, "unknown": 2}, 1),
+        ({"killed": 8, "survived": 1}, 1),
+    ):
+        monkeypatch.setattr("tools.mutate.run_mutants", lambda *_, counts=counts: Counter(counts))
+        assert main(["--only", "viewer/chart.py", "--count", "2"]) == status
+        assert ("is below 0.9" in capsys.readouterr().out) == bool(status)
+
+
+def test_each_touched_file_has_its_share():
+    files = ["control/task.py", "errors.py", "model/number.py"]
+    some = draw_each(changes(files), EACH, 3)
+    assert Counter(c.path for c in some) == dict.fromkeys(files, EACH) and EACH >= 20
+    assert [c.path for c in some] == sorted(c.path for c in some)
+    assert draw_each(changes(files[1:2]), 5, 3) == draw_each(changes(files[1:2]), 5, 3) != draw_each(changes(files[1:2]), 5, 4)
+    short = changes(["viewer/chart.py"])
+    assert len(draw_each(short, 1000, 1)) == len([c for c in short if differs(c.source, c.mutant)])
 
 
 def test_list_runs_nothing(capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -158,7 +159,7 @@ def test_values_that_a_loop_cannot_reach_give_a_message(open_view, linkage) -> N
     view = open_view(linkage, q=START)
     before = view.q.copy()
     view.pose("c", 6.0)
-    assert "'C.v" in view.message.content, view.message.content
+    assert "'C.v" in unescape(view.message.content), view.message.content
     assert np.array_equal(before, view.q) and view.p.tolist() == [2.0]
     with pytest.raises(pf.ModelError, match="pose: 'E' is neither a coordinate nor a parameter"):
         view.pose("E", 1.0)
