@@ -129,8 +129,12 @@ def test_drawn_reactions_are_those_of_the_run(machine) -> None:
         expected = runs[f"through {name}"].values[:, :, :3]
         varies = varies or np.ptp(expected, axis=1).min(axis=0).max() > 1
         assert len(of_runs) == len(expected)
-        for x, F in zip(of_runs, expected, strict=True):
+        joint = next((j for j in m.joints if j.name == name), None)
+        for i, (x, F) in enumerate(zip(of_runs, expected, strict=True)):
             np.testing.assert_allclose(force(x), F, **AGREE)
+            if joint is not None:
+                body = i * len(m.bodies) + [b.name for b in m.bodies].index(joint.child)
+                np.testing.assert_allclose(x.ends[:, 0], drawn.positions[:, body], atol=1e-12)
     assert varies and len({x.scale for of_runs in found.values() for x in of_runs}) == 1, "one scale for all runs"
 
 

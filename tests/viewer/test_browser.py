@@ -28,12 +28,24 @@ class Handle(SimpleNamespace):
         self.removed = True
 
 
+OPTIONS = {
+    "add_frame": {"show_axes", "axes_length", "axes_radius", "visible"},
+    "add_mesh_simple": {"color", "opacity", "flat_shading", "side", "cast_shadow", "receive_shadow", "visible"},
+    "add_label": {"position", "visible"},
+    "add_grid": {"cell_size", "section_size", "position", "wxyz", "visible"},
+    "add_arrows": {"shaft_radius", "head_radius", "head_length", "visible"},
+    "add_line_segments": {"thickness", "visible"},
+}
+"""Method of viser 1.1 -> those of its options that the view gives."""
+
+
 class Scene:
     def __init__(self):
         self.made: dict[str, Handle] = {}
 
     def __getattr__(self, word):
         def make(name, *given, **options):
+            assert name.startswith("/") and set(options) <= OPTIONS[word], word
             handle = Handle(kind=word, name=name, given=given, **({"visible": True} | options))
             if "points" not in options and given:
                 handle.points = given[0]
@@ -58,12 +70,14 @@ class Panel:
         yield
 
     def add_checkbox(self, name, value):
+        assert isinstance(name, str) and isinstance(value, bool)
         return self.made.setdefault(name, Handle(value=value))
 
     def add_slider(self, name, low, high, step, initial_value):
         return self.made.setdefault(name, Handle(min=low, max=high, step=step, value=initial_value))
 
     def add_dropdown(self, name, choices, initial_value):
+        assert isinstance(name, str) and initial_value in choices and len(set(choices)) == len(choices)
         return self.made.setdefault(name, Handle(choices=choices, value=initial_value))
 
     def add_markdown(self, content):

@@ -11,6 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.viewer.build import placed, scene
 from pfaffian.viewer.camera import VIEW, framing
+from pfaffian.viewer.drawing import COLOURS
 from pfaffian.viewer.scene import Scene, combined, state_of, states_of, thinned
 from pfaffian.viewer.sketch import attached, inertia_box
 
@@ -254,3 +255,23 @@ def test_the_scene_uses_the_parameters_of_the_run() -> None:
         made = scene(m, states_of(m, result, given))
         assert made.positions[0, 1].tolist() == [length, 0.0, 0.0]
         assert spread(parts(made, "shapes")["a"][0])[0] == pytest.approx(length)
+
+
+def test_solids_have_the_sizes_and_colours_of_their_kinds() -> None:
+    """Symbols in units of the machine's size, softened colours of the palette, bounds that are the corners of a box."""
+    kinds = {
+        "revolute": (0.044, 0.044, 0.088),
+        "prismatic": (0.0264, 0.0264, 0.198),
+        "planar-translation": (0.088, 0.088, 0.0066),
+    }
+    for kind, size in kinds.items():
+        m = pf.mechanism("m", [pf.body("b", 1.0, com=(0.5, 0, 0), inertia=0.1)], [pf.joint("j", kind, "world", "b")])
+        made = of(m)
+        np.testing.assert_allclose(np.array(spread(parts(made, "joints")["j"][0])), np.array(size) * made.size, rtol=0.02)
+    bar = pf.shape("box", size=(1, 2, 3))
+    made = of(pf.mechanism("m", [pf.body("b", 1.0, inertia=1.0, shape=bar)], [pf.joint("j", "free", "world", "b")]))
+    assert np.unique(made.points.round(9), axis=0).tolist() == sorted(
+        [[x, y, z] for x in (-0.5, 0.5) for y in (-1, 1) for z in (-1.5, 1.5)] + [[0, 0, 0]]
+    )
+    first = [int(COLOURS[0][i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    assert parts(made, "shapes")["b"][0].colour == pytest.approx((*[0.2 + 0.75 * x for x in first], 1.0))
