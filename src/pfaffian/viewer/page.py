@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.maths import so3
 from pfaffian.output.plain import text
-from pfaffian.viewer.camera import framing
+from pfaffian.viewer.camera import following, framing
 from pfaffian.viewer.scene import Moving, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
@@ -30,7 +30,9 @@ def page(scene: Scene) -> str:
 
 
 def _data(scene: Scene) -> dict[str, Any]:
+    """The scene as data, about the point that the camera faces: far from the origin float32 would lose a machine's shape."""
     camera = framing(scene)
+    scene, camera = scene.moved(-camera.target), following(camera, np.zeros(3))
     indices: dict[bytes, int] = {}
     geometries: list[dict[str, Any]] = []
     parts = [_part(p, indices, geometries) for p in scene.parts]

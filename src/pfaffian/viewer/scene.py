@@ -136,6 +136,13 @@ class Scene(NamedTuple):
         points = self.points
         return points.min(axis=0), points.max(axis=0)
 
+    def moved(self, by: np.ndarray) -> Scene:
+        """The scene with everything moved by (3,) [m]."""
+        floor = self.floor and self.floor._replace(point=self.floor.point + by)
+        parts = [p if p.body >= 0 else p._replace(solid=p.solid.moved(np.eye(3), by)) for p in self.parts]
+        moving = [x._replace(ends=x.ends + by) for x in self.moving]
+        return self._replace(positions=self.positions + by, parts=tuple(parts), moving=tuple(moving), floor=floor)
+
     def placed(self, body: int, points: np.ndarray) -> np.ndarray:
         """World coordinates (n, k, 3) of points (k, 3) of a body [m]."""
         return points @ self.rotations[:, body].swapaxes(1, 2) + self.positions[:, body, None]
@@ -263,18 +270,17 @@ def combined(scenes: Mapping[int, Scene], beside: bool) -> Scene:
     every = [x for s in runs for x in s.moving]
     scales = {layer: min(x.scale for x in every if x.layer == layer) for layer in {x.layer for x in every}}
     parts, moving, positions, rotations = list[ScenePart](), list[Moving](), [], []
-    for i, s in enumerate(runs):
-        shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)
+    for i, run in enumerate(runs):
+        s = run.moved(np.array([0.0, 1.15 * width * i, 0.0])) if beside else run
         opacity = 1.0 if beside or i == 0 else 0.25
         first = i * len(s.bodies)
         for part in s.parts:
-            solid = part.solid.moved(np.eye(3), shift) if part.body < 0 else part.solid
             body = part.body if part.body < 0 else part.body + first
-            parts.append(part._replace(body=body, solid=solid, colour=faint(part.colour, opacity)))
+            parts.append(part._replace(body=body, colour=faint(part.colour, opacity)))
         for x in s.moving:
             scaled = x.ends if x.kind != "arrow" else x.ends[:, :1] + (x.ends - x.ends[:, :1]) * (scales[x.layer] / x.scale)
-            moving.append(x._replace(ends=scaled + shift, colour=faint(x.colour, opacity), scale=scales[x.layer]))
-        positions.append(s.positions + shift)
+            moving.append(x._replace(ends=scaled, colour=faint(x.colour, opacity), scale=scales[x.layer]))
+        positions.append(s.positions)
         rotations.append(s.rotations)
     names = tuple(f"{b} (run {i})" for i, s in scenes.items() for b in s.bodies)
     layers = {name: s.layers[name] for name in LAYERS for s in runs if name in s.layers}
