@@ -136,7 +136,7 @@ class View:
     """A scene in a browser; made by `view`.
 
     url, port: address at which it is served.   switches: layer -> checkbox.   sliders: coordinate or parameter -> slider.
-    followed: choice of what the camera follows -> index of the body, None for nothing.
+    followed: choice of what the camera follows -> name of the body, empty for none.
     """
 
     def __init__(self, m: Mechanism, drawn: Scene, server: Any, q: np.ndarray, p: np.ndarray) -> None:
@@ -152,7 +152,7 @@ class View:
         self.layers: dict[str, list[Any]] = {}
         self.switches: dict[str, Any] = {}
         self.sliders: dict[str, Any] = {}
-        self.followed: dict[str, int | None] = {STILL: None}
+        self.followed: dict[str, str] = {STILL: ""}
         self._build()
         self._panel()
         self._camera()
@@ -345,10 +345,11 @@ class View:
 
     def _follow(self, i: int) -> None:
         """Move all cameras with the body to follow, if there is one, to record i."""
-        body = self.followed[self.follow.value]
-        if body is None or self.drawn.bodies != self.run.bodies:
+        name = self.followed[self.follow.value]
+        if name not in self.drawn.bodies:
             self._seen = None
             return
+        body = self.drawn.bodies.index(name)
         now = self.drawn.placed(body, self.drawn.centres[body][None])[i, 0]
         moved = np.zeros(3) if self._seen is None else now - self._seen
         for client in self.server.get_clients().values():
@@ -370,7 +371,7 @@ class View:
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         for i, body in enumerate(run.bodies):
             choice = text(body, 60)
-            self.followed[choice if choice not in self.followed else f"{choice} ({i})"] = i
+            self.followed[choice if choice not in self.followed else f"{choice} ({i})"] = body
         self.follow = gui.add_dropdown("follow", tuple(self.followed), initial_value=STILL)
         self.message = gui.add_markdown("")
         self.clock.on_update(lambda event: self._scrubbed(event))
