@@ -25,7 +25,7 @@ from pfaffian.viewer.describe import describe
 from pfaffian.viewer.drawing import style
 from pfaffian.viewer.latex import escaped
 from pfaffian.viewer.summary import summary
-from tests.odd_names import odd_names
+from tests.odd_names import MEANINGS, odd_names
 from tests.viewer.test_animate import data_of
 from tests.viewer.test_browser import Server
 
@@ -191,6 +191,16 @@ def test_latex_terminals_and_c_have_no_command_from_a_name(crowd: pf.Mechanism, 
         assert re.fullmatch(r"[ -)+->@-\[\]-~]{1,100}", comment(name)), "inside a comment of C"
     for words in (repr(crowd), describe(crowd, RunSettings()), summary(crowd, moved, 0.1, []), table([(n, n) for n in NAMES])):
         assert all(line.isprintable() for line in words.split("\n"))
+
+
+def test_equations_have_no_command_from_a_name() -> None:
+    """Apart from escaped names they contain the commands of the same equations with plain names, and words set upright."""
+    commands = lambda latex: set(re.findall(r"\\[A-Za-z]+", TEX.sub("", latex)))  # noqa: E731
+    usual = commands(pf.equations(boxes("m", *[[f"{kind} {i}" for i in range(3)] for kind in "bjpu"])).latex()) | {r"\mathrm"}
+    odd = MEANINGS["TeX"] + MEANINGS["markdown"]
+    for i in range(0, 48, 12):
+        e = pf.equations(boxes(odd[i], *[odd[k : k + 3] for k in range(i, i + 12, 3)]))
+        assert commands(e.latex()) <= usual and "$" not in TEX.sub("", e.latex())
 
 
 def test_names_make_harmless_file_names() -> None:
