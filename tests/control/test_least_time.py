@@ -103,6 +103,20 @@ def test_a_craft_with_tilting_arms_turns_and_moves_independently():
     close(np.array(ca.evalf(level)).ravel(), np.r_[1.0, 0, 0, still], 1e-12, "three numbers", 1.0)
 
 
+def test_a_motor_without_any_range_exceeds_it_by_its_moment():
+    """A limit of zero has no width to compare with, so the excess is in N m."""
+    with pytest.raises(pf.ModelError, match=r"input 'second' at t = .* violated by a factor of") as error:
+        control.least_time(path, {"input": [(-1e3, 1e3), (0.0, 0.0)]}, mechanism=arm(), longest=2.0)
+    assert float(str(error.value).split()[-1]) == pytest.approx(1 + np.abs(moments(2.0)[1][:, 1]).max(), rel=1e-2)
+
+
+def test_a_descent_keeps_its_least_thrust():
+    """A limit from below, beside one from above: 1 m down, where braking and speed do not matter."""
+    down = lambda T: control.rest_to_rest([0, 0, 0], [0, 0, -1.0], T)  # noqa: E731
+    T = control.least_time(down, {"least_thrust": 0.5, "speed": 50.0})
+    assert control.extremes(down(T), T)["least_thrust"] == pytest.approx(0.5, abs=1e-6)
+
+
 WRONG = {
     "of a point": (lambda: control.least_time(path, {"tilt": 1.0}, mechanism=arm()), "no limit; speed, acceleration, input"),
     "a bound": (lambda: control.least_time(path, {"speed": [1.0, -1.0]}, mechanism=arm()), "speed: a number above zero"),

@@ -100,7 +100,7 @@ def test_names_with_markup_stay_text(rod, swing) -> None:
 
 def test_a_notebook_shows_pages_and_gifs(rod, swing, tmp_path: Path) -> None:
     page = pf.animate(rod, swing)
-    assert page.file is None and repr(page).startswith("<Animation: html") and "in memory" in repr(page)
+    assert page.file is None and repr(page) == f"<Animation: html, {len(page.data) / 1e6:.2g} MB, in memory>"
     parser = Tags()
     parser.feed(page._repr_html_())
     assert parser.tags == ["iframe"] and 'sandbox="allow-scripts"' in page._repr_html_()

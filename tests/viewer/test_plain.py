@@ -22,6 +22,10 @@ def test_terminal_gets_printable_characters(name: str) -> None:
     assert len(text(name, 60)) <= 60
 
 
+def test_long_names_lose_their_middle() -> None:
+    assert label("a" * 50 + "z") == "a" * 13 + ".." + "a" * 12 + "z" and label("a" * 28) == "a" * 28
+
+
 @given(st.text())
 def test_any_text(name: str) -> None:
     assert text(name).isprintable()
