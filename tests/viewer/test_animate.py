@@ -65,6 +65,23 @@ def test_a_page_contains_the_motion_and_loads_nothing(rod, swing, tmp_path: Path
     assert b"default-src 'none'" in made.data and b"@DATA@" not in made.data
 
 
+def test_a_page_has_all_that_its_player_reads(rod, swing) -> None:
+    """Every field that the script takes from the data, and the triangles of the scene."""
+    page = pf.animate(rod, swing, show=["reactions", "trails"]).data
+    found, script = data_of(page), page.decode().rpartition("<script>")[2]
+    fields = lambda name: set(re.findall(rf"\b{name}\.([a-z]\w*)\b(?!\()", script))  # noqa: E731
+    assert (
+        fields("data") - {"map", "forEach"} == set(found) and found["floor"] and found["floor"].keys() == fields(r"data\.floor")
+    )
+    assert fields("m") - {"values"} == set(found["moving"][0]) and set(found["geometries"][0]) == fields("g")
+    assert {p["layer"] for p in found["parts"]} and set(found["parts"][0]) - {"name"} == {"geometry", "body", "colour", "layer"}
+    drawn = scene(rod, state_of(rod))
+    for part, there in zip(found["parts"], drawn.parts, strict=True):
+        g = found["geometries"][part["geometry"]]
+        faces = np.frombuffer(base64.b64decode(g["faces"]), dtype="<u4" if g["wide"] else "<u2").reshape(-1, 3)
+        np.testing.assert_array_equal(faces, there.solid.faces)
+
+
 def test_geometry_shared_by_bodies_is_stored_once() -> None:
     ball = pf.shape("sphere", radius=0.1, mass=1.0)
     hinges = [pf.joint(n, "revolute", "world", n, axis=(0, 1, 0), placement=(i, 0, 0)) for i, n in enumerate("abc")]

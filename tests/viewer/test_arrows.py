@@ -17,7 +17,7 @@ from pfaffian.model.constraint import Closure
 from pfaffian.viewer.animate import drawn_runs
 from pfaffian.viewer.browser import View
 from pfaffian.viewer.fittings import ARROW
-from pfaffian.viewer.scene import Moving, Scene
+from pfaffian.viewer.scene import Moving, Scene, floor_square
 from pfaffian.viewer.still import still
 from tests.viewer.test_animate import data_of, doubles, floats
 from tests.viewer.test_browser import Server
@@ -163,6 +163,15 @@ def test_drawn_forces_follow_time_modes_and_inputs(machine) -> None:
     for name, of_runs in found.items():
         for i, x in enumerate(of_runs):
             np.testing.assert_allclose(force(x), FORCES[m.name][name](m, runs, i), **AGREE)
+
+
+def test_parts_are_slender_and_their_colours_are_colours(machine) -> None:
+    m, result = machine
+    drawn = drawn_runs(m, result, None, RATE, False, True)
+    assert {x.kind for x in drawn.moving} <= {"arrow", "spring", "trail", "rod"} and "arrow" in {x.kind for x in drawn.moving}
+    for x in drawn.moving:
+        assert 0.004 * drawn.size < x.radius < 0.03 * drawn.size, x.kind
+    assert all(0 <= c <= 1 for x in (*drawn.moving, *drawn.parts) for c in x.colour)
 
 
 def test_a_page_has_the_forces_of_its_frames(machine) -> None:
@@ -350,3 +359,16 @@ def test_a_page_of_a_machine_in_orbit_has_its_forces() -> None:
     R = pf.forward_kinematics(m, at["q"].values[0])["hull"].rotation
     np.testing.assert_allclose(offset, R[:, :, 0], atol=SINGLE)
     assert np.abs(poses[:, :, :3]).max() < 3 and np.linalg.norm(np.array(found["camera"]["eye"])) < 20
+
+
+def test_a_scene_moves_as_a_whole_and_arrows_grow_with_the_machine() -> None:
+    hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+    m = pf.mechanism("tall", [pf.body("rod", 1.0, com=(0, 0, -50), inertia=800.0)], [hinge])
+    result = pf.run(m, {"hinge": 1.0}, duration=0.1, step=0.01, backend="interpreter")
+    drawn = drawn_runs(m, result, None, RATE, False, True)
+    (arrow,) = [x for x in drawn.moving if x.kind == "arrow"]
+    assert drawn.size > 20 and arrow.radius == pytest.approx(0.009 * drawn.size)
+    by = np.array([1.0, -2.0, 30.0])
+    there = drawn.moved(by)
+    np.testing.assert_allclose(there.points, drawn.points + by, atol=1e-12)
+    np.testing.assert_allclose(floor_square(there)[0], floor_square(drawn)[0] + by, atol=1e-12)

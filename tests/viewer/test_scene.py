@@ -82,12 +82,12 @@ def test_a_closure_is_drawn_at_its_place_in_the_size_of_a_joint(kind: str) -> No
 def test_a_distance_closure_is_drawn_as_a_rod_of_its_length() -> None:
     bodies = [pf.body(n, 1.0, com=(0.1, 0, 0), inertia=0.1) for n in "ab"]
     joints = [pf.joint(n, parent="world", child=n, placement=(x, 0, 0), **HINGE) for n, x in (("a", 0), ("b", 3))]
-    rod = pf.closure("rod", "distance", "a", "b", placement_a=(1, 0, 0), placement_b=(1, 0, 0), length=2.5)
+    rod = pf.closure("link", "distance", "a", "b", placement_a=(1, 0, 0), placement_b=(1, 0, 0), length=2.5)
     m = pf.mechanism("two cranks", bodies, joints, constraints=[rod])
     start = pf.assemble(m, {"a": 1.0}, backend="numpy")
     made = of(m, start.q)
     (moving,) = [x for x in made.moving if x.layer == "closures"]
-    assert moving.kind == "rod" and not parts(made, "closures")
+    assert (moving.name, moving.kind) == ("link", "rod") and not parts(made, "closures")
     np.testing.assert_allclose(np.linalg.norm(np.diff(moving.ends, axis=1)), 2.5, atol=1e-9)
     np.testing.assert_allclose(moving.ends[0, 0], [np.cos(1), 0, np.sin(1)], atol=1e-12)
 
