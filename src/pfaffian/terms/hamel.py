@@ -22,6 +22,9 @@ from pfaffian.terms.rates import places
 SAME = 1e-9
 """Momenta at opposite velocities count as opposite up to this fraction of the terms that they are the sum of."""
 
+ROUNDING = 1e-12
+"""Rounding of a momentum, relative to the largest of the terms of all."""
+
 
 class Inertia(NamedTuple):
     """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work to reach v from rest [J]."""
@@ -55,7 +58,7 @@ def _constant_in_v(k: Kinematics, p: ca.SX, M: ca.SX) -> bool:
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
     for q, at in places(k.mechanism):
         (one, size), (two, _) = ([np.array(x) for x in f(q, 0.3, at, sign * v)] for sign in (1, -1))
-        if (np.abs(one - two) > SAME * size).any():
+        if (np.abs(one - two) > np.maximum(SAME * size, ROUNDING * size.max(initial=0.0))).any():
             return False
     return True
 
