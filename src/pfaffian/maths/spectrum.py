@@ -82,14 +82,24 @@ def spectrum(A: np.ndarray, units: np.ndarray | None = None) -> Spectrum:
     values, vectors = np.linalg.eig(inner) if len(inner) else (np.zeros(0), np.zeros((0, 0)))
     found = [_cluster(0j, zero.steps, Q, units)] if zero.size else []
     for members in _families(values, inner, ROUNDING * size):
-        value, steps, Y = _mean(values[members], ROUNDING * size), (1,), vectors[:, members]
+        value = _mean(values[members], ROUNDING * size)
         if len(members) > 1:
-            stairs = _stairs(_shifted(inner, value), ROUNDING * size)
-            steps, Y = stairs.steps, stairs.Q[:, : stairs.size]
+            of = _stairs(_shifted(inner, value), ROUNDING * size)
+        else:
+            of = _Stairs(vectors[:, members], (1,), clear=True)
+        Y = of.Q[:, : of.size]
         X = S @ _carried(nilpotent, across @ Y, Y.conj().T @ (inner @ Y)) + T @ Y
-        found.append(_cluster(value, steps, X, units))
+        found.append(_cluster(value, of.steps, X, units))
     clear = zero.clear and bool((np.abs(values) > ROUNDING * size).all())
     return Spectrum(tuple(sorted(found, key=lambda x: _place(x.value, TIE * size or 1.0))), clear)
+
+
+def principal_axes(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (n,) of a symmetric matrix, ascending, and orthonormal eigenvectors (n, n), those of equal ones being the
+    `span.basis` of their subspace."""
+    found = spectrum((S + S.T) / 2).clusters[::-1]
+    columns = [np.zeros((len(S), 0)), *(x.vectors.real for x in found)]
+    return np.array([x.value.real for x in found for _ in x.vectors.T]), np.hstack(columns)
 
 
 def _place(value: complex, unit: float) -> tuple[int, ...]:
@@ -127,8 +137,8 @@ def _cluster(value: complex, steps: tuple[int, ...], X: np.ndarray, units: np.nd
 class _Stairs(NamedTuple):
     """The root subspace of zero of a matrix.
 
-    Q: (n, n) unitary; its first columns are a basis of this subspace, step by step.   steps: dimensions of null spaces of
-    powers, each minus that of the power before.   clear: whether no singular value was near the tolerance.
+    Q: orthonormal; its first columns are a basis of this subspace, step by step.   steps: dimensions of null spaces of powers,
+    each minus that of the power before.   clear: whether no singular value was near the tolerance.
     """
 
     Q: np.ndarray

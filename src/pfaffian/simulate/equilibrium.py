@@ -241,7 +241,8 @@ def case_of(m: Mechanism, q: Any, hold: Iterable[str], u: Any, parameters: Any, 
     if found.q.ndim > 1:
         raise ModelError(f"one state at a time is needed, not {len(found.q)}")
     inputs, p = runs(u, m.u_names, np.zeros(m.nu), "u")[0], parameter_values(m, parameters)[0]
-    return Case(m, inputs, as_number(t, "t"), p, fixed_by_name(m, hold), scales(m, p[None], found.q[None], m.v_units)[0]), found.q
+    lengths = scales(m, p[None], found.q[None], m.v_units)[0]
+    return Case(m, inputs, as_number(t, "t"), p, fixed_by_name(m, hold), lengths), found.q
 
 
 def _refuse(m: Mechanism) -> None:
@@ -275,7 +276,8 @@ def _branches(case: Case, start: np.ndarray, hold: Iterable[str], count: int) ->
     m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
     fixed = fixed_by_name(m, hold)
     lengths = scales(m, case.p[None], start[None], m.q_units)[0]
-    random_starts = [_with_fixed(m, random_configuration(m, random, case.lengths.max(initial=0.0)), start, fixed) for _ in range(STARTS - 2)]
+    within = case.lengths.max(initial=0.0)
+    random_starts = [_with_fixed(m, random_configuration(m, random, within), start, fixed) for _ in range(STARTS - 2)]
     closed = assemble(m, np.array([start, start, *random_starts]), parameters=case.p, t=case.t, hold=hold, search=False).q
     for i, q_start in enumerate(closed[~np.isnan(closed).any(axis=1)]):
         q, at = _solve(case, q_start, stable=i % 2 == 0, iterations=BRANCH_ITERATIONS)
@@ -382,15 +384,17 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     phi_p = np.vstack([phi_p, np.zeros((len(unit), phi_p.shape[1]))]) / rows.lengths[:, None]
     out = float(np.abs(r).max(initial=0.0) / max(size.item(), 1e-300))
     span = float(np.sqrt((np.diag(M) * case.lengths**2).max(initial=0.0))) or 1.0
-    return _Balance(phi, rows.rows, Z, Y, r, back, out, off, slope, reaction, phi_p, force_p, case.lengths, span, size.item() / span)
+    pull = size.item() / span
+    return _Balance(phi, rows.rows, Z, Y, r, back, out, off, slope, reaction, phi_p, force_p, case.lengths, span, pull)
 
 
 def _undefined(n: int) -> _Balance:
     """The balance at a configuration where a force or residual is not finite."""
     none, empty = np.zeros((n, 0)), np.zeros((0, n))
     return _Balance(
-        np.zeros(0), empty, none, none, np.zeros(0), np.eye(n), np.inf, np.inf, np.eye(n), np.zeros(n), empty, empty, np.ones(n), 1.0, 0.0
-    )
+        np.zeros(0), empty, none, none, np.zeros(0), np.eye(n), np.inf, np.inf, np.eye(n), np.zeros(n), empty, empty,
+        np.ones(n), 1.0, 0.0,
+    )  # fmt: skip
 
 
 class _UnitRows(NamedTuple):

@@ -207,13 +207,12 @@ class Linearised:
         lines = [f"{len(self.states)} states, {len(self.inputs)} inputs, {how}"]
         if not self.clear:
             lines.append("unclear: rounding hides whether the slowest of these eigenvalues is zero")
-        at = 0
-        for mode in self.modes:
-            f, hertz, d = (float(x[at]) for x in (self.frequencies, self.hertz, self.dampings))
-            rate = f"  {mode.value.real:12.6g} {mode.value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
-            named = _mainly(self.v_names, mode.share, max(MOST_NAMED, mode.rigid + mode.free))
-            lines.append("   ".join([rate, named, *([mode.words] if mode.words else [])]))
-            at += mode.count
+        first = np.cumsum([0, *(mode.count for mode in self.modes)])[:-1]
+        columns = zip(self.modes, self.frequencies[first], self.hertz[first], self.dampings[first], strict=True)
+        for x, f, hertz, d in columns:
+            rate = f"  {x.value.real:12.6g} {x.value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
+            named = _mainly(self.v_names, x.share, max(MOST_NAMED, x.rigid + x.free))
+            lines.append("   ".join([rate, named, *([x.words] if x.words else [])]))
         return "\n".join(lines)
 
 
@@ -389,7 +388,7 @@ def _assembled(
     n = k + l + nz
     return Linearised(
         rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names,
-        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M, x.apart, float(np.sqrt(x.scale.sum() / length)) if nv else 0.0,
+        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M, x.apart, float(np.sqrt(x.scale.sum() / (length or 1.0))),
     )  # fmt: skip
 
 
