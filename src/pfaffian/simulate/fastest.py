@@ -142,7 +142,7 @@ def _named_part(
     S, D: derivatives of the forces by position and by velocity, along the free motions Z.
     """
     X = mode.conj().T
-    parts = [(np.linalg.norm(X @ s @ mode), abs(rate) * np.linalg.norm(X @ d @ mode)) for s, d in zip(S, D, strict=True)]
+    parts = [tuple(np.linalg.norm(X @ x @ mode, 2) for x in (s, abs(rate) * d)) for s, d in zip(S, D, strict=True)]
     (i,) = foremost(np.array([sum(part) for part in parts]))
     damps = parts[i][1] > parts[i][0]
     name = names[i]

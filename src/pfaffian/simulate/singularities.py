@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, RunError, brief, nearest
+from pfaffian.errors import ModelError, RunError, brief, is_one_of, nearest
 from pfaffian.evaluate.arrays import as_flag, configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
@@ -92,7 +92,7 @@ def singularities(
     L = as_float(length)
     if not (np.isfinite(L) and L > 0):
         raise ModelError(f"singularities: length must be above zero, got {length!r}")
-    if body not in {b.name for b in m.bodies}:
+    if not is_one_of(body, {b.name for b in m.bodies}):
         raise ModelError(f"singularities: there is no body {brief(body)}; {nearest(body, [b.name for b in m.bodies])}")
     qs, p = configurations(m, q), parameter_values(m, parameters)
     if len(qs) != 1 or len(p) != 1:
