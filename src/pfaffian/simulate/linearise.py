@@ -49,6 +49,9 @@ NEGLIGIBLE = 1e-9
 """Motion of the machine, as a fraction of an eigenvector, below which the mode does not move the machine; and of its bodies
 relative to each other, as a fraction of its motion, below which it moves as one rigid body."""
 
+SHARE_DIGITS = 9
+"""Digits of a share that rounding leaves: it decides neither the order of equal shares nor their percents."""
+
 LAW_SWEEPS = 3
 """Sweeps through the states of a law that find their sizes."""
 
@@ -218,7 +221,8 @@ class Linearised:
 
 def _mainly(names: Sequence[str], share: np.ndarray, most: int) -> str:
     """The velocities with the largest shares in a mode, in percent.   most: largest number of them."""
-    order = np.argsort(-np.round(share, 9), kind="stable")[:most]
+    share = np.round(share, SHARE_DIGITS)
+    order = np.argsort(-share, kind="stable")[:most]
     named = [f"{text(names[i], LONGEST)} {100 * share[i]:.0f} %" for i in order if share[i] >= SMALLEST_SHARE]
     return ", ".join(named) or "the law alone"
 

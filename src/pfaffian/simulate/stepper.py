@@ -18,7 +18,6 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.loop import LARGEST
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import real_array
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.entrance import REGULAR, entrances
 from pfaffian.simulate.inputs import Times
@@ -317,7 +316,7 @@ class Stepper:
         which, rows = _indices(which, self.runs, "which"), _indices(rows, len(saved.x), "rows")
         if len(which) != len(rows):
             raise ModelError(f"put: which has {len(which)} machines and rows {len(rows)}; one row for each machine is needed")
-        if len(which) > len(set(which.tolist())):
+        if len(np.unique(which)) < len(which):
             raise ModelError("put: which names a machine more than once; name each at most once")
         if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
             raise ModelError("put: a singular start needs a special first step; take that step before saving")
@@ -335,12 +334,11 @@ class Stepper:
             raise ModelError(f"{what}: saved is {brief(saved)}; {way}")
         if not is_one_of(saved.identity, (self._identity,)):
             raise ModelError(f"{what}: the saved state belongs to another mechanism, law or kind of state; save one of this")
-        runs = saved.status.shape[:1] if isinstance(saved.status, np.ndarray) else ()
+        runs = saved.x.shape[:1] if isinstance(saved.x, np.ndarray) else ()
         shapes = {"x": (*runs, self._s.nx), "u": (1, *runs, len(self.u_names)), "p": (*runs, len(self._s.mechanism.p_names))}
         for name in ARRAYS:
             array, kinds = getattr(saved, name), "iu" if name in WHOLE else "f"
-            right = isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shapes.get(name, runs)
-            if not right or not runs:
+            if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shapes.get(name, runs)):
                 raise ModelError(f"{what}: saved.{name} is {brief(array)}; {way}")
         as_number(saved.start, f"{what}: saved.start")
         if type(saved.k) is not int or saved.k < 0:
@@ -352,7 +350,11 @@ class Stepper:
 
 def _indices(value: Any, count: int, what: str) -> np.ndarray:
     """(n,) checked indices. Raises ModelError: they are no whole numbers from 0 to count - 1.   what: name of the argument."""
-    array = np.zeros(0, dtype=int) if isinstance(value, list) and not value else real_array(value, f"put: {what}")
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.zeros(())
+    array = array if array.size else np.zeros(array.shape, dtype=int)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not ((array >= 0) & (array < count)).all():
         raise ModelError(
             f"put: {what} is {brief(value)}: (n,) whole numbers from 0 to {count - 1} are needed; np.flatnonzero makes them of "
