@@ -256,16 +256,18 @@ def test_a_stepper_is_not_pickled():
     bits(other.q, s.q)
 
 
-def test_a_regular_state_put_into_a_singular_start_takes_an_ordinary_first_step():
+def test_a_regular_state_put_into_a_singular_start_is_no_singular_start():
+    """It may be saved and put elsewhere at once, and takes an ordinary first step."""
     m = n_four_bar(2, False)
-    away, flat = FLAT + 0.1 * FLAT, np.array([FLAT, FLAT])
     starts, s, alone = (pf.stepper(m, step=STEP, runs=n, backend="interpreter") for n in (1, 2, 1))
-    starts.reset(away, ALONG)
-    alone.reset(away, ALONG)
-    s.reset(flat, np.array([ALONG, ALONG]))
+    starts.reset(FLAT + 0.1 * FLAT, ALONG)
+    s.reset(np.array([FLAT, FLAT]), np.array([ALONG, ALONG]))
+    with pytest.raises(ModelError, match="a singular start needs a special first step"):
+        alone.put([0], s.save(), [1])
     s.put([1], starts.save(), [0])
-    s.step(steps=3)
-    alone.step(steps=3)
+    alone.put([0], s.save(), [1])
+    for x in (s, alone):
+        x.step(steps=3)
     bits(s.q[1], alone.q[0])
 
 

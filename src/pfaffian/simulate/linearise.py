@@ -20,7 +20,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.maths.linear import Orthogonal, orthogonalise
-from pfaffian.maths.span import basis, complement
+from pfaffian.maths.span import LENGTH_TOLERANCE, basis, complement
 from pfaffian.maths.spectrum import Cluster, Spectrum, spectrum
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
@@ -56,7 +56,8 @@ LAW_SWEEPS = 3
 """Sweeps through the states of a law that find their sizes."""
 
 SMALLEST_SHARE, MOST_NAMED = 0.005, 4
-"""Smallest share of a velocity in a mode that is printed, and the largest number of shares printed for one mode."""
+"""Smallest share of a velocity in a mode that is printed, and the largest number of shares printed for a simple eigenvalue; for
+a repeated one it is the number of repetitions, if that is larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,8 @@ class Linearised:
     def vectors(self) -> np.ndarray:
         """(n, n) complex columns in the order of the eigenvalues, a basis of all x; dq @ vectors are the mode shapes in q.
 
-        Columns of a repeated eigenvalue are orthonormal, eigenvectors first, and depend on their subspaces alone.
+        Columns of a repeated eigenvalue are orthonormal, eigenvectors first, and depend on their subspaces alone. The largest
+        displacement of each is real, so that the shapes of motions without damping are real.
         """
         return np.hstack([np.zeros((len(self.A), 0), dtype=complex), *(mode.vectors for mode in self.modes)])
 
@@ -203,7 +205,17 @@ class Linearised:
         parting = np.linalg.solve(L, self.apart.T).T
         parting = parting / np.maximum(np.linalg.norm(parting, axis=1, keepdims=True), 1e-300) @ displaced
         free = int((np.linalg.svd(parting, compute_uv=False) > NEGLIGIBLE).sum())
-        return Mode(x.value, x.chains, x.vectors, share, displaced.shape[1] - free, free)
+        return Mode(x.value, x.chains, self._in_phase(x.vectors), share, displaced.shape[1] - free, free)
+
+    def _in_phase(self, vectors: np.ndarray) -> np.ndarray:
+        """The columns (n, m), each turned in phase so that its largest displacement is real and positive."""
+        d = vectors[[name[0] == "d" for name in self.states]]
+        if not d.size:
+            return vectors
+        sizes = np.abs(d)
+        largest = d[np.argmax(sizes > sizes.max(axis=0) - LENGTH_TOLERANCE, axis=0), np.arange(d.shape[1])]
+        phase = np.where(np.abs(largest) > NEGLIGIBLE, largest, 1.0)
+        return vectors * phase.conj() / np.abs(phase)
 
     def __str__(self) -> str:
         how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
@@ -214,7 +226,7 @@ class Linearised:
         columns = zip(self.modes, self.frequencies[first], self.hertz[first], self.dampings[first], strict=True)
         for x, f, hertz, d in columns:
             rate = f"  {x.value.real:12.6g} {x.value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
-            named = _mainly(self.v_names, x.share, max(MOST_NAMED, x.rigid + x.free))
+            named = _mainly(self.v_names, x.share, max(MOST_NAMED, x.count))
             lines.append("   ".join([rate, named, *([x.words] if x.words else [])]))
         return "\n".join(lines)
 
