@@ -457,9 +457,9 @@ def test_names_to_hold_may_come_from_anywhere():
     """A generator is read once, though the names are needed twice."""
     m = mast()
     expected = pf.equilibrium(m, {"hub": 0.3}, hold=["hub"], parameters={"load": 0.5}).stiffness
-    for names in ({"hub"}, (n for n in ["hub"]), np.array(["hub"])):
+    for names in ({"hub"}, {"hub": 0.3}, (n for n in ["hub"]), np.array(["hub"])):
         close(pf.equilibrium(m, {"hub": 0.3}, hold=names, parameters={"load": 0.5}).stiffness, expected, 1e-12, "held")
-    for wrong in (3, None, True, np.zeros((2, 2)), {"hub": 1.0}, [["hub"]], [1]):
+    for wrong in (3, None, True, np.zeros((2, 2)), {1: 1.0}, [["hub"]], [1]):
         with pytest.raises(pf.ModelError, match="hold: a list of names is needed"):
             pf.equilibrium(m, hold=wrong)
         with pytest.raises(pf.ModelError, match="hold: a list of names is needed"):

@@ -207,20 +207,20 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
     configurations(as_mechanism(m), q)  # refuses a part of a quaternion, which cannot be held
-    return guessed_configurations(m, {**guess, **(q or {})}), (*held_names(hold), *(q or ()))
+    return guessed_configurations(m, {**guess, **(q or {})}), (*names_to_hold(hold), *(q or ()))
 
 
-def held_names(hold: Any) -> tuple[str, ...]:
-    """The names to hold. Raises ModelError: the value is no list or set of texts."""
+def names_to_hold(hold: Any) -> tuple[str, ...]:
+    """The names to hold, of a list, a set or the keys of a dict. Raises ModelError: they are no texts."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
-    return as_names(tuple(hold) if isinstance(hold, Set) else hold, "hold")
+    return as_names(tuple(hold) if isinstance(hold, (Set, Mapping)) else hold, "hold")
 
 
 def fixed_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
     """(nv,) of bool, whether a velocity coordinate belongs to one of the named coordinates or joints."""
     marked = np.zeros(m.nv, dtype=bool)
-    for name in held_names(hold):
+    for name in names_to_hold(hold):
         if name in m.v_slices:
             marked[m.v_slices[name]] = True
         elif name in m.q_names:

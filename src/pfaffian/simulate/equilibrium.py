@@ -25,7 +25,7 @@ from pfaffian.maths.spectrum import spectrum
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.output.plain import LONGEST, text
-from pfaffian.simulate.assemble import APART, assemble, fixed_by_name, held_names
+from pfaffian.simulate.assemble import APART, assemble, fixed_by_name, names_to_hold
 from pfaffian.simulate.newton import ACCEPTED
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import refuse_distributions
@@ -215,7 +215,7 @@ def equilibrium(
     as_mechanism(m)
     refuse_distributions(m, "equilibrium")
     _refuse(m)
-    hold = held_names(hold)
+    hold = names_to_hold(hold)
     most, t = as_whole(branches, "branches", most=STARTS), as_number(t, "t")
     stable = as_flag(stable, "stable")
     closed, p = assemble(m, q, parameters=parameters, t=t, hold=hold).q, parameter_values(m, parameters)
@@ -238,7 +238,7 @@ def equilibrium(
 
 def case_of(m: Mechanism, q: Any, hold: Iterable[str], u: Any, parameters: Any, t: Any) -> tuple[Case, np.ndarray]:
     """The Case of one machine, and its nearest equilibrium (nq,) of any kind. Raises as `equilibrium` does."""
-    hold = held_names(hold)
+    hold = names_to_hold(hold)
     found = equilibrium(m, q, hold=hold, u=u, parameters=parameters, t=t, stable=False)
     if found.q.ndim > 1:
         raise ModelError(f"one state at a time is needed, not {len(found.q)}")
