@@ -116,6 +116,8 @@ def test_sizes_of_the_variables():
     assert (np.abs(spectrum(A, units).values).min() > 0) == (slow / fast > np.sqrt(1e-13))
     damped = np.array([[0.0, 1.0, 0, 0], [0, -1e-4, 0, 0], [0, 0, 0, 1.0], [0, 0, -(fast**2), 0]])
     close(spectrum(damped, np.array([1 / fast, 1, 1 / fast, 1])).values.real.min(), -1e-4, 1e-9, "a slow decay")
+    near = spectrum(np.diag([1.0, 1e-12, 1.1e-12])).clusters
+    assert [x.chains for x in near] == [(1,)] * 3, "slow rates within rounding of each other, but not of their own size"
     noise = np.array([[0.0, 1.0], [1e-15, 0.0]])
     assert spectrum(noise).clusters[0].chains == (2,)
     empty = spectrum(np.zeros((0, 0)))

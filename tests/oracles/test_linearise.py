@@ -349,7 +349,7 @@ def test_repeated_eigenvalues_in_any_unit(make):
         assert np.abs(L.A @ x.vectors - spanned).max() < EXACT, "an invariant subspace"
         assert (f"{x.count}-fold" in x.words) == (x.count > 1) and ("defective" in x.words) == x.defective
     np.testing.assert_allclose(L.participation.sum(axis=0), 1, rtol=EXACT)
-    for length, mass in ((1e-6, 1.0), (1e6, 1e-6), (1.0, 1e6)):
+    for length, mass in ((1e-6, 1.0), (1e6, 1e-6)):
         other = pf.linearise(make(length, mass))
         assert [x.words for x in other.modes] == [x.words for x in L.modes] and other.clear and other.equilibrium
         close(np.abs(other.eigenvalues - L.eigenvalues), 0 * L.frequencies, EXACT, "eigenvalues", 1.0)

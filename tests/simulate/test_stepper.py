@@ -295,6 +295,8 @@ def test_wrong_indices_and_saved_states_are_refused_by_name(what):
         for method, call in (("restore", lambda x=broken: s.restore(x)), ("put", lambda x=broken: s.put([0], x, [0]))):
             with pytest.raises(ModelError, match=rf"{method}: .*(saved\.{name}|another mechanism|number of runs)"):
                 call()
+    with pytest.raises(ModelError, match=r"restore: saved\.k is -1"):
+        s.restore(saved._replace(k=-1))
     bits(s.q, q)
 
 
