@@ -109,9 +109,10 @@ class Environment(VectorEnv):
         found = np.array(self._f.observe(q, v), dtype=float)
         if found.shape != self.observation_space.shape:
             raise ModelError(f"vector_environment: observe gives {found.shape}: {self.observation_space.shape} is needed")
-        lost = ~np.isfinite(found).all(axis=1)
-        _refuse_lost(lost & ~stopped, found, "observe")
-        found[lost] = self._observed[lost]
+        if not np.isfinite(found).all():
+            lost = ~np.isfinite(found).all(axis=1)
+            _refuse_lost(lost & ~stopped, found, "observe")
+            found[lost] = self._observed[lost]
         return found
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -131,12 +132,15 @@ class Environment(VectorEnv):
         terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated").astype(bool) & ~stopped
         truncated = stopped | ((self.elapsed >= self._longest) & ~terminated)
         reward[restarted], terminated[restarted], truncated[restarted] = 0.0, False, False
-        lost = ~np.isfinite(reward)
-        _refuse_lost(lost & ~stopped, reward, "reward")
-        reward[lost] = 0.0
+        if not np.isfinite(reward).all():
+            lost = ~np.isfinite(reward)
+            _refuse_lost(lost & ~stopped, reward, "reward")
+            reward[lost] = 0.0
         self._ended, self._observed = terminated | truncated, self._observe(q, v, stopped)
-        info = {"stopped": np.array([s.causes[i] if i else None for i in status], dtype=object), "_stopped": stopped}
-        return self._observed.copy(), reward, terminated, truncated, info if stopped.any() else {}
+        info: dict[str, Any] = {}
+        if stopped.any():
+            info = {"stopped": np.array([s.causes[i] if i else None for i in status], dtype=object), "_stopped": stopped}
+        return self._observed.copy(), reward, terminated, truncated, info
 
 
 class _Functions:
