@@ -409,6 +409,17 @@ def test_a_slow_motion_beside_a_stiff_spring_is_not_zero():
         assert with_filter(size).clear
 
 
+def test_a_rate_that_rounding_may_hide_is_told():
+    """Squares of rates below about 1e-13 of the largest cannot be told from the rounding of A."""
+    for rate, clear in ((1.0, True), (0.04, False), (0.02, False), (0.0, True)):
+        bodies = [pf.body("slow", 1.0), pf.body("fast", 1.0)]
+        springs = {"slow": rate**2, "fast": 1e10}
+        joints = [pf.joint(name, "prismatic", "world", name, stiffness=k) for name, k in springs.items()]
+        near = pf.linearise(pf.mechanism("two", bodies, joints, gravity=(0, 0, 0)))
+        assert near.clear is clear and ("unclear: rounding hides" in str(near)) is not clear
+        assert (near.eigenvalues[:2] == 0).all() == (rate**2 < 1e-13 * 1e10)
+
+
 def test_a_state_in_motion_is_no_equilibrium_in_any_unit():
     for length in (1e-6, 1.0, 1e6):
         slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
