@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -175,6 +175,12 @@ def brief(value: object) -> str:
         return f"the {type(value).__name__} {value.__name__}"
     words = " ".join(repr(value).split())
     return words if len(words) <= VALUE_LENGTH else f"{words[:VALUE_LENGTH]}... ({type(value).__name__})"
+
+
+def is_one_of(value: object, words: Collection[str]) -> bool:
+    """Whether a caller's choice is one of the words; False for all that is no text, such as an array, whose == has no truth
+    value."""
+    return isinstance(value, str) and value in words
 
 
 def nearest(name: object, known: Sequence[str]) -> str:

@@ -210,6 +210,19 @@ def test_flat_references_are_feasible_and_others_name_where_not():
     assert pf.control.feasibility(quadcopter(), ball, t).feasible
 
 
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_the_motion_without_inertia_has_the_same_names_in_any_unit_of_length(length):
+    """A prototype of the bob alone has no inertia where cart and pole leave the bob at rest."""
+    bodies = [pf.body("cart", 1.0), pf.body("pole", 0.5, com=(0, 0, -length))]
+    joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)),
+              pf.joint("hinge", "revolute", "cart", "pole", axis=(0, 1, 0))]  # fmt: skip
+    motor = pf.actuator("motor", "rail")
+    m = pf.mechanism("cart and pole", bodies, joints, actuators=[motor], gravity=(0, 0, -9.81 * length))
+    bob = np.array([0, 0, -length, 1.0])
+    with pytest.raises(pf.ModelError, match="no inertia against rail, hinge;"):
+        pf.control.matching(m, [control.pair("pole", inertia=np.outer(bob, bob))])
+
+
 UNHELD = control.set_point([0, 0, 0.3])
 WRONG = {
     "no pairs": (lambda: pf.control.matching(PLANAR, []), "a list of pair"),

@@ -16,6 +16,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.linearise import Linearised
 from tests.oracles.pinocchio_twin import twin_of
+from tests.other_lapack import mix
 from tests.random_mechanisms import Case, loops, on_velocity, random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, Y, four_bar, pendulum
 from tests.tolerance import PEER, close
@@ -252,6 +253,183 @@ def test_a_sleigh():
         close(np.linalg.norm(L.drift[:3]), np.sqrt(mass) * u, EXACT, "speed ahead")
 
 
+# -- repeated eigenvalues ---------------------------------------------------------------------------------------------
+
+
+def hull_with_wheels(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    """A floating hull with four wheels that spin freely and a mast on a spring, in units of length and mass."""
+    L, M = length, mass
+    bodies = [pf.body("hull", 50 * M, com=(0, 0, 0.1 * L), inertia=(3 * M * L * L, 4 * M * L * L, 5 * M * L * L))]
+    joints = [pf.joint("float", "free", "world", "hull")]
+    for i, (x, y) in enumerate([(1, 1), (1, -1), (-1, 1), (-1, -1)]):
+        bodies.append(pf.body(f"wheel {i}", 2 * M, inertia=(0.02 * M * L * L, 0.04 * M * L * L, 0.02 * M * L * L)))
+        joints.append(pf.joint(f"hub {i}", "revolute", "hull", f"wheel {i}", axis=Y, placement=(x * L, y * L, 0)))
+    bodies.append(pf.body("mast", M, com=(0, 0, L), inertia=0.1 * M * L * L))
+    joints.append(pf.joint("foot", "revolute", "hull", "mast", axis=(1, 0, 0), stiffness=20 * M * L * L))
+    return pf.mechanism("hull with wheels", bodies, joints, gravity=(0, 0, 0))
+
+
+def ball_on_a_floor(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    """A ball that rolls without slip: five displacements, three speeds."""
+    r, M = 0.3 * length, mass
+    ball = pf.body("ball", 2 * M, inertia=0.05 * M * length**2)
+
+    def slip(k):
+        return (k.velocity("ball") + ca.cross(k.rotation("ball") @ k.twist("ball")[3:], ca.vertcat(0, 0, -r)))[:2]
+
+    rows = [pf.holonomic("floor", lambda k: k.position("ball")[2] - r), pf.nonholonomic("roll", slip)]
+    joint = pf.joint("ball", "free", "world", "ball", placement=(0, 0, r))
+    return pf.mechanism("ball", [ball], [joint], constraints=rows, gravity=(0, 0, -9.81 * length))
+
+
+def ring(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    """A floating square of four links with parallel hinges, overconstrained, whose closure is written twice."""
+    L, M = length, mass
+    inertia = (0.01 * M * L * L, 0.1 * M * L * L, 0.1 * M * L * L)
+    bodies = [pf.body(f"link {i}", M, com=(L / 2, 0, 0), inertia=inertia) for i in range(4)]
+    turn = pf.pose((L, 0, 0), rpy=(0, np.pi / 2, 0))
+    joints = [pf.joint("base", "free", "world", "link 0")]
+    joints += [pf.joint(f"h{i}", "revolute", f"link {i - 1}", f"link {i}", axis=Y, placement=turn) for i in (1, 2, 3)]
+    rows = [pf.closure(f"c{k}", "revolute", "link 3", "link 0", axis=Y, placement_a=(L, 0, 0)) for k in (0, 1)]
+    return pf.mechanism("ring", bodies, joints, constraints=rows, gravity=(0, 0, 0))
+
+
+def spherical_pendulum(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    bob = pf.body("bob", mass, com=(0, 0, -length), inertia=0.1 * mass * length**2)
+    joint = pf.joint("ball", "spherical", "world", "bob", damping=0.2 * mass * length**2)
+    return pf.mechanism("spherical pendulum", [bob], [joint], gravity=(0, 0, -9.81 * length))
+
+
+def critical(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    """Two boxes with critical damping, two chains of two at -2 1/s, and one that is free to slide."""
+    rails = [pf.joint(f"x{i}", "prismatic", "world", f"b{i}", stiffness=4 * mass, damping=4 * mass) for i in range(2)]
+    bodies = [pf.body(f"b{i}", mass) for i in range(3)]
+    free = pf.joint("x2", "prismatic", "world", "b2", axis=(1, 0, 0))
+    return pf.mechanism("boxes", bodies, [*rails, free], gravity=(0, 0, 0))
+
+
+def flier(length: float = 1.0, mass: float = 1.0) -> pf.Mechanism:
+    """A flier in hover that carries a bar by four rods: a tilt accelerates it sideways, so x and y are ends of chains of four.
+    LAPACK splits them into growing rates of 2e-4 1/s and gives parallel vectors for the others."""
+    L, M = length, mass
+    bodies = [pf.body("body", 2 * M, inertia=(0.02 * M * L * L, 0.03 * M * L * L, 0.04 * M * L * L)),
+              pf.body("bar", 0.9 * M, inertia=(0.001 * M * L * L, 0.02 * M * L * L, 0.02 * M * L * L))]  # fmt: skip
+    joints = [pf.joint(b.name, "free", "world", b.name, placement=(0, 0, z)) for b, z in zip(bodies, (0, -L), strict=True)]
+    rods = [
+        pf.closure(f"rod {x} {y}", "distance", "body", "bar", placement_a=(0.3 * x * L, 0.3 * y * L, 0),
+                   placement_b=(0.5 * x * L, 0, 0), length=L * np.sqrt(0.2**2 + 0.3**2 + 1))
+        for x in (1, -1) for y in (1, -1)
+    ]  # fmt: skip
+    lift = pf.wrench("lift", "body", lambda k: [0, 0, 2.9 * M * 9.81 * L, 0, 0, 0], axes="LOCAL")
+    return pf.mechanism("flier", bodies, joints, constraints=rods, forces=[lift], gravity=(0, 0, -9.81 * L))
+
+
+REPEATED = {
+    hull_with_wheels: [(6, 4, (2,) * 10), (0, 0, (1,)), (0, 0, (1,))],
+    ball_on_a_floor: [(5, 0, (2, 2, 2, 1, 1))],
+    ring: [(6, 1, (2,) * 7)],
+    flier: [(4, 1, (4, 4, 2, 2, 2)), (0, 0, (1,)), (0, 0, (1,))],
+    spherical_pendulum: [(1, 0, (1,)), (0, 0, (1, 1)), (0, 0, (1, 1)), (0, 0, (1,))],
+    critical: [(0, 1, (2,)), (0, 0, (2, 2))],
+}
+"""Machine -> rigid motions, other free motions and chains of each different eigenvalue."""
+
+
+@pytest.mark.parametrize("make", REPEATED, ids=lambda make: make.__name__)
+def test_repeated_eigenvalues_in_any_unit(make):
+    """Rigid motions drift: a displacement costs nothing, and a speed changes it, so that they come in chains of two. The spins
+    of a ball about its contact and about the direction in which it does not roll are displacements without a speed."""
+    L = pf.linearise(make())
+    assert [(x.rigid, x.free, x.chains) for x in L.modes] == REPEATED[make] and L.clear
+    assert (L.eigenvalues[: sum(REPEATED[make][0][2])] == 0).all()
+    for x in L.modes:
+        E = x.vectors[:, : len(x.chains)]
+        assert np.abs(L.A @ E - x.value * E).max() < EXACT and np.linalg.svd(E, compute_uv=False).min() > 1 - EXACT
+        spanned = x.vectors @ (x.vectors.conj().T @ L.A @ x.vectors)
+        assert np.abs(L.A @ x.vectors - spanned).max() < EXACT, "an invariant subspace"
+        assert (f"{x.count}-fold" in x.words) == (x.count > 1) and ("defective" in x.words) == x.defective
+    np.testing.assert_allclose(L.participation.sum(axis=0), 1, rtol=EXACT)
+    for length, mass in ((1e-6, 1.0), (1e6, 1e-6)):
+        other = pf.linearise(make(length, mass))
+        assert [x.words for x in other.modes] == [x.words for x in L.modes] and other.clear and other.equilibrium
+        close(np.abs(other.eigenvalues - L.eigenvalues), 0 * L.frequencies, EXACT, "eigenvalues", 1.0)
+        close(other.participation, L.participation, EXACT, "parts", 1.0)
+        close(np.abs(other.vectors - L.vectors), np.zeros(L.A.shape), 1e-8, "vectors", 1.0)
+
+
+@pytest.mark.parametrize("make", REPEATED, ids=lambda make: make.__name__)
+def test_modes_do_not_depend_on_the_basis_of_lapack(make, monkeypatch):
+    m = make()
+    L = pf.linearise(m)
+    expected, text = (L.eigenvalues, L.vectors, L.participation), str(L)
+    mix(monkeypatch)
+    other = replace(L)  # without what it has computed
+    for x, y in zip((other.eigenvalues, other.vectors, other.participation), expected, strict=True):
+        close(np.abs(x - y), np.zeros(y.shape), 1e-8, "modes", 1.0)
+    assert str(pf.linearise(m)).replace("-0i", "+0i") == text.replace("-0i", "+0i")
+
+
+def test_rigid_motions_of_a_floating_chain_share_by_their_subspace():
+    """The shares of six rigid motions follow from the 6 x 6 inertia of the whole machine; each column is the whole subspace."""
+    random = np.random.default_rng(3)
+    tree = random_tree(random, ["free", "revolute", "spherical"], [-1, 0, 1])
+    stiff = [replace(j, stiffness=ca.SX(50.0), rest=ca.SX(0), damping=ca.SX(0)) for j in tree.joints[1:2]]
+    stiff += [replace(tree.joints[2], stiffness=ca.SX(0), damping=ca.SX(0))]
+    free = replace(tree.joints[0], stiffness=ca.SX(0), damping=ca.SX(0))
+    m = tree.with_(joints=[free, *stiff], gravity=(0, 0, 0))
+    L = pf.linearise(m)
+    mode = L.modes[0]
+    assert (mode.value, mode.rigid, mode.free, mode.chains) == (0, 6, 3, (2,) * 9)
+    M = pf.mass_matrix(m)
+    still = np.eye(m.nv)[:, [i for i, name in enumerate(m.v_names) if name != "j1"]]  # the spring holds j1 alone
+    Q = still @ np.linalg.inv(np.linalg.cholesky(still.T @ M @ still)).T
+    close(mode.share, (Q * (M @ Q)).sum(axis=1) / 9, EXACT, "the mean over a basis of the subspace")
+    for column in L.participation.T[:18]:
+        close(column, mode.share, 0.0, "each column")
+    assert f"18-fold, {mode.rigid} rigid motions, {mode.free} free motions, defective: 9 chains of 2" in str(L)
+
+
+def test_a_slow_motion_beside_a_stiff_spring_is_not_zero():
+    """A pendulum of 5 rad/s on a foundation of 1e5 rad/s; and a law's states in units of their own."""
+    base, bob = pf.body("base", 100.0), pf.body("bob", 1e-3, com=(0, 0, -9.81 / 25))
+    joints = [pf.joint("bed", "prismatic", "world", "base", axis=(1, 0, 0), stiffness=100.0 * 1e10),
+              pf.joint("hinge", "revolute", "base", "bob", axis=Y)]  # fmt: skip
+    L = pf.linearise(pf.mechanism("pendulum on a bed", [base, bob], joints))
+    close(L.frequencies[:2], [5, 5], 1e-6, "slow")
+    assert L.modes[0].words == "" and L.clear
+
+    def with_filter(size: float) -> Linearised:
+        def law(T, z, w, y):
+            return control.Command(-z / size - T.v[0], size * T.q[0] - 0.5 * z)
+
+        return pf.linearise(pendulum(length=9.81), control=control.Control(law, z=(0.0,)))
+
+    for size in (1e-9, 1e9):
+        same(with_filter(size).eigenvalues, with_filter(1.0).eigenvalues, EXACT, "a law's state in another unit")
+        assert with_filter(size).clear
+
+
+def test_a_rate_that_rounding_may_hide_is_told():
+    """Squares of rates below about 1e-13 of the largest cannot be told from the rounding of A."""
+    for rate, clear in ((1.0, True), (0.04, False), (0.02, False), (0.0, True)):
+        bodies = [pf.body("slow", 1.0), pf.body("fast", 1.0)]
+        springs = {"slow": rate**2, "fast": 1e10}
+        joints = [pf.joint(name, "prismatic", "world", name, stiffness=k) for name, k in springs.items()]
+        near = pf.linearise(pf.mechanism("two", bodies, joints, gravity=(0, 0, 0)))
+        assert near.clear is clear and ("unclear: rounding hides" in str(near)) is not clear
+        assert (near.eigenvalues[:2] == 0).all() == (rate**2 < 1e-13 * 1e10)
+
+
+def test_a_state_in_motion_is_no_equilibrium_in_any_unit():
+    for length in (1e-6, 1.0, 1e6):
+        slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        joints = [slide, pf.joint("hinge", "revolute", "box", "rod", axis=Y)]
+        bodies = [pf.body("box", 1.0), pf.body("rod", 1.0, com=(0, 0, -length))]
+        m = pf.mechanism("box", bodies, joints, gravity=(0, 0, 0))
+        assert pf.linearise(m).equilibrium and not pf.linearise(m, v={"x": 1e-3 * length}).equilibrium
+        assert pf.linearise(m, v={"x": 1e-8 * length}).equilibrium
+
+
 # -- other engines ----------------------------------------------------------------------------------------------------
 
 
@@ -345,6 +523,9 @@ def test_the_printed_text_has_frequency_damping_and_participation():
     near = pf.linearise(pf.mechanism("two", bodies, rails, forces=[link]))
     np.testing.assert_allclose(near.hertz, np.repeat([2, 2 * np.sqrt(3)], 2) / (2 * np.pi), rtol=EXACT)
     np.testing.assert_allclose(near.participation, 0.5, rtol=EXACT)
+    shapes = near.dq @ near.vectors
+    assert np.abs(shapes.imag).max() < EXACT, "without damping shapes are real"
+    close((shapes[1] / shapes[0]).real, [1, 1, -1, -1], EXACT, "together, and against each other")
     words = str(near).splitlines()
     assert all("rail a 50 %" in line and "rail b 50 %" in line and "damping" in line for line in words[1:])
     assert "0.31831 Hz" in words[1]

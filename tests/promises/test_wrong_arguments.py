@@ -430,6 +430,52 @@ def test_wrong_arguments_give_an_error_with_the_way_out(what):
         call()
 
 
+NO_WORDS = (np.array(["zero", "linear"]), np.zeros(2), np.zeros(0), ["zero"], {"zero"}, {"zero": 1}, 1, None, True, object())
+"""Values that are no text; an array has no truth value when it is compared with a word."""
+
+CHOICES = {
+    "hold": lambda x: run(hold=x),
+    "backend": lambda x: run(backend=x),
+    "backend of a stepper": lambda x: pf.stepper(ARM, backend=x),
+    "integrator": lambda x: pf.Scheme(integrator=x),
+    "frame": lambda x: pf.jacobian(ARM, [0, 0], "rod", frame=x),
+    "hold of a law": lambda x: control.discrete(lambda s: control.Command([0, 0]), 0.1, hold=x),
+    "hold of a law in Python": lambda x: control.python_law(lambda t, q, v: [0, 0], 0.1, hold=x),
+    "role": lambda x: pf.shape("sphere", radius=1.0, role=x),
+    "axes": lambda x: pf.wrench("push", "rod", [0] * 6, axes=x),
+    "kind of output": lambda x: control.output("rod", x, 0.0, stiffness=1, damping=1),
+}
+
+
+@pytest.mark.parametrize("what", CHOICES)
+def test_a_choice_that_is_no_text_is_refused(what):
+    """Also an array, and also where it contains the word."""
+    for value in NO_WORDS:
+        with pytest.raises((pf.ModelError, pf.BuildError)):
+            CHOICES[what](value)
+
+
+def test_inputs_and_seeds_of_other_kinds_are_refused():
+    odd = (1j, True, "1", np.array([True, False]), np.array(["1", "2"]), np.array([1j, 1]), np.zeros((2, 2, 2)), [[1], [1, 2]])
+    for value in odd:
+        with pytest.raises(pf.ModelError, match="u"):
+            run(u=value)
+        with pytest.raises(pf.ModelError, match="seed"):
+            run(seed=value)
+        with pytest.raises(pf.ModelError, match="seed"):
+            pf.stepper(ARM, seed=value)
+        with pytest.raises(pf.ModelError, match="seed"):
+            pf.sweeps.refine(ARM, {"q:A": (0, 1)}, store="nowhere", keep=["q"], by="q", seed=value)
+        with pytest.raises(pf.ModelError, match="seed"):
+            pf.forces.gust(intensity=1.0, seed=value)
+
+
+def test_names_may_come_from_a_generator():
+    """It is read once, so a check that reads it must not leave nothing."""
+    found = pf.inverse_dynamics(ARM, [0, 0], [0, 0], [0, 0], actuated=(name for name in ["A", "B"]))
+    assert np.array_equal(found.u, pf.inverse_dynamics(ARM, [0, 0], [0, 0], [0, 0], actuated=["A", "B"]).u)
+
+
 FIRST = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed", "terms": "Terms are needed"}
 
 

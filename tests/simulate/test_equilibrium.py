@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.calculus import equilibrium_path
+from tests.other_lapack import mix
 from tests.tolerance import close
 
 G = 9.81
@@ -323,3 +325,149 @@ def test_modes_are_sorted_by_stiffness():
     close(found.stiffness, [25.0, 900.0], MATCH, "stiffness per mass")
     close(found.hertz, np.array([5.0, 30.0]) / (2 * np.pi), MATCH, "frequencies")
     close(np.abs(found.modes), [[0.0, 1.0], [0.5, 0.0]], MATCH, "modes of unit v M v")
+
+
+# -- neutral motions, repeated stiffness, and units -----------------------------------------------------------------------
+
+
+def mast(wheel: bool = True, length: float = 1.0) -> pf.Mechanism:
+    """An upright mast in a universal joint with two equal springs, which carries a load at its top, and a wheel that spins
+    freely."""
+    l = length
+    bodies = [pf.body("mast", LOAD, com=(0, 0, l), inertia=0.1 * l * l)]
+    joints = [pf.joint("foot", "universal", "world", "mast", stiffness=15.0 * l * l)]
+    if wheel:
+        bodies.append(pf.body("wheel", 0.5, inertia=(0.1 * l * l, 0.1 * l * l, 0.2 * l * l)))
+        joints.append(pf.joint("hub", "revolute", "mast", "wheel", axis=(0, 0, 1), placement=(0, 0, 0.4 * l)))
+    return pf.mechanism("mast", bodies, joints, parameters=[LOAD], gravity=(0, 0, -9.81 * l))
+
+
+MAST_LOAD = (15 - 0.5 * 9.81 * 0.4) / 9.81
+"""[kg] the load at which the mast with its wheel loses its stiffness, in both directions at once."""
+
+
+@pytest.mark.parametrize("length", [1e-4, 1.0, 1e5])
+def test_a_wheel_that_spins_freely_is_neutral(length):
+    for load, words, unstable in (
+        (0.5, "neutral in hub, stable otherwise", 0),
+        (2.0, "unstable in foot.wx, foot.wy, neutral in hub", 2),
+    ):
+        found = pf.equilibrium(mast(length=length), parameters={"load": load}, stable=False)
+        names = found.v_names
+        words = words.replace("foot.wx, foot.wy", ", ".join(names[:2]))
+        assert str(found.stability) == words and words in repr(found)
+        assert (found.unstable, found.neutral, bool(found.stable)) == (unstable, 1, False)
+        inertia = load + 0.1 + 0.5 * 0.16 + 0.1
+        bends = (15 - 9.81 * (load + 0.2)) / inertia
+        close(np.sort(found.stiffness), np.sort([0, bends, bends]), 1e-9, "stiffness", abs(bends))
+    held = pf.equilibrium(mast(length=length), hold=["hub"], parameters={"load": 0.5})
+    assert held.stable and str(held.stability) == "stable" and held.neutral == 0
+    many = pf.equilibrium(mast(length=length), parameters={"load": [0.5, 0.6]}, stable=False)
+    assert many.stability.shape == (2,) and "neutral in hub, stable otherwise" in repr(many)
+    mixed = pf.equilibrium(mast(length=length), parameters={"load": [0.5, 2.0]}, stable=False)
+    assert "0 of 2 stable" in repr(mixed) and mixed.unstable.tolist() == [0, 2]
+
+
+def test_a_floating_machine_is_neutral_as_a_whole():
+    hull = pf.body("hull", 2.0, com=(0.1, 0.2, 0.3), inertia=(0.3, 0.4, 0.5))
+    found = pf.equilibrium(pf.mechanism("hull", [hull], [pf.joint("free", "free", "world", "hull")], gravity=(0, 0, 0)))
+    assert (found.unstable, found.neutral) == (0, 6) and str(found.stability).startswith("neutral in")
+    assert "stable" not in str(found.stability)
+    tilt = np.array([0.3, -0.5, 0.7])  # a turntable about the direction of gravity, up to rounding
+    table = pf.joint("table", "revolute", "world", "hull", axis=tilt, placement=pf.pose((0.3, 0.1, 0.2), rpy=(0.1, 0.2, 0.3)))
+    weight = -9.81 * Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix() @ tilt / np.linalg.norm(tilt)
+    for start in (0.3, 0.7, -1.1):
+        spun = pf.equilibrium(pf.mechanism("table", [hull], [table], gravity=weight), [start])
+        assert spun.neutral == 1 and str(spun.stability) == "neutral in table"
+
+
+def test_a_follower_force_that_makes_a_machine_flutter_is_unstable():
+    """A double pendulum of springs under a force along its second link (Ziegler's column) flutters: complex stiffness."""
+    P = pf.Parameter("P", 4.0, "N")
+    bodies = [pf.body("lower", 2.0, com=(0, 0, 1.0)), pf.body("upper", 1.0, com=(0, 0, 1.0))]
+    joints = [
+        pf.joint(n, "revolute", a, b, axis=(0, 1, 0), placement=(0, 0, z), stiffness=1.0)
+        for n, a, b, z in (("foot", "world", "lower", 0), ("knee", "lower", "upper", 1.0))
+    ]
+    push = pf.wrench("push", "upper", lambda k: [0, 0, -P, 0, 0, 0], point=(0, 0, 1.0), axes="LOCAL")
+    m = pf.mechanism("Ziegler", bodies, joints, forces=[push], parameters=[P], gravity=(0, 0, 0))
+    M = np.array([[3.0, 1.0], [1.0, 1.0]])  # by absolute angles
+    found = [pf.equilibrium(m, parameters={"P": p}, stable=False) for p in (0.5, 2.5)]
+    for p, x in zip((0.5, 2.5), found, strict=True):
+        exact = np.linalg.eigvals(np.linalg.solve(M, [[2.0 - p, p - 1.0], [-1.0, 1.0]]))
+        close(x.stiffness, np.sort(exact.real), 1e-9, "real parts")
+        assert x.unstable == 2 * bool(np.abs(exact.imag).max() > 1e-6) and x.stable == (x.unstable == 0)
+        assert np.linalg.matrix_rank(x.modes) == 2, "two motions, not the real part of one twice"
+    assert found[0].stable and found[1].unstable == 2
+
+
+def test_modes_of_equal_stiffness_do_not_depend_on_the_basis_of_lapack(monkeypatch):
+    m, given = mast(), {"parameters": {"load": 0.5}, "stable": False}
+    expected = pf.equilibrium(m, **given)
+    curves = {"to": 1.5, "parameters": {"load": 0.5}, "step": 0.3}
+    path = equilibrium_path(m, "load", **curves)
+    mix(monkeypatch)
+    found, other = pf.equilibrium(m, **given), equilibrium_path(m, "load", **curves)
+    close(found.modes, expected.modes, 1e-9, "modes")
+    assert str(found.stability) == str(expected.stability)
+    assert path.curve.max() == 4
+    close(other.q, path.q, 1e-7, "the same curves in the same order", 1.0)
+
+
+def test_a_path_with_a_free_wheel_has_its_own_branches_only():
+    """The spin has no stiffness anywhere on the curve; at the critical load two motions lose theirs, and both are followed."""
+    path = equilibrium_path(mast(), "load", 2.0, parameters={"load": 0.5})
+    (at,) = np.flatnonzero(path.event == "branch")
+    close(path.parameter[at], MAST_LOAD, 1e-6, "critical load")
+    assert (path.event[path.event != ""] == "branch").all() and path.curve.max() == 4
+    main = (path.curve == 0) & (path.event == "")
+    assert (path.unstable[main] == np.where(path.parameter[main] < MAST_LOAD, 0, 2)).all() and not path.stable[main].any()
+    assert (path.neutral[main] == 1).all()
+    ends = np.array([path.q[np.flatnonzero(path.curve == c)[-1], :2] for c in (1, 2, 3, 4)])
+    assert len({tuple(np.sign(np.round(x, 6))) for x in ends}) == 4, "to both sides along two directions"
+    hub = path.q[:, path.q_names.index("hub")]
+    assert np.abs(hub).max() < 2.0, "the wheel is not turned on and on"
+
+
+@pytest.mark.parametrize("length", [1e-3, 1e3])
+def test_a_path_is_the_same_in_any_unit_of_length(length):
+    """The von Mises truss in millimetres and in kilometres: steps, folds and loads follow in proportion."""
+
+    def curve(b: float):
+        F, k, l0 = pf.Parameter("F", 0.0, "N"), 200.0, b * np.hypot(1.0, 0.3)
+        slide = pf.joint("h", "prismatic", "world", "top")
+        springs = [pf.spring(n, "world", "top", point_a=(x, 0, 0), stiffness=k, rest=l0) for n, x in (("l", -b), ("r", b))]
+        push = pf.forces.generalised_force("push", lambda t: -F, joint="h")
+        m = pf.mechanism("truss", [pf.body("top", 1.0)], [slide], forces=[*springs, push], parameters=[F], gravity=(0, 0, 0))
+        return equilibrium_path(m, "F", 20.0 * b, {"h": 0.3 * b}, step=0.02)
+
+    here, there = curve(1.0), curve(length)
+    assert here.event.tolist() == there.event.tolist() and "fold" in here.event.tolist()
+    close(there.q / length, here.q, 1e-9, "path", 1.0)
+    close(there.parameter / length, here.parameter, 1e-9, "load", 10.0)
+
+
+@pytest.mark.parametrize("length", [1e-13, 1.0, 1e6])
+def test_relaxed_springs_are_found_in_any_unit_of_length(length):
+    """Two points on three relaxed springs, whose forces at the solution are rounding."""
+    points = [pf.body(f"p{i}", 1.0) for i in (0, 1)]
+    joints = [pf.joint(f"t{i}", "translation", "world", f"p{i}", placement=(0, i * length, 0)) for i in (0, 1)]
+    springs = [pf.spring("s", "p0", "p1", stiffness=3.0, rest=length),
+               pf.spring("w", "world", "p0", point_a=(0, -length, 0), stiffness=3.0, rest=length)]  # fmt: skip
+    m = pf.mechanism("points", points, joints, forces=springs, gravity=(0, 0, 0))
+    found = pf.equilibrium(m, np.array([0, 0.1, 0, 0, 0.2, 0]) * length)
+    close(found.q / length, np.zeros(6), 1e-9, "relaxed", 1.0)
+    assert (found.unstable, found.neutral) == (0, 4)
+
+
+def test_names_to_hold_may_come_from_anywhere():
+    """A generator is read once, though the names are needed twice."""
+    m = mast()
+    expected = pf.equilibrium(m, {"hub": 0.3}, hold=["hub"], parameters={"load": 0.5}).stiffness
+    for names in ({"hub"}, {"hub": 0.3}, (n for n in ["hub"]), np.array(["hub"])):
+        close(pf.equilibrium(m, {"hub": 0.3}, hold=names, parameters={"load": 0.5}).stiffness, expected, 1e-12, "held")
+    for wrong in (3, None, True, np.zeros((2, 2)), {1: 1.0}, [["hub"]], [1]):
+        with pytest.raises(pf.ModelError, match="hold: a list of names is needed"):
+            pf.equilibrium(m, hold=wrong)
+        with pytest.raises(pf.ModelError, match="hold: a list of names is needed"):
+            pf.assemble(m, hold=wrong)

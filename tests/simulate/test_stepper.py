@@ -1,7 +1,9 @@
 """A machine in the caller's loop has the bits of `run`: with laws, sensors, switches, singular starts, and when saved and
 restored."""
 
+import copy
 import itertools
+import pickle
 
 import casadi as ca
 import numpy as np
@@ -211,3 +213,130 @@ def test_arguments_that_cannot_be_stepped_are_refused():
     s = pf.stepper(four_bar())
     with pytest.raises(RunError):
         s.reset({name: 3.0 for name in four_bar().q_names})
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("started", [True, False])
+def test_a_copy_moves_on_its_own(make, started):
+    """With the law's noise and memory; the original stays where it is, and both then move alike."""
+    s = pf.stepper(cart(), step=STEP, control=noisy(), seed=9, runs=3, backend="interpreter")
+    if started:
+        s.reset([0.1, 0.2], t=1.5)
+        s.step(steps=7)
+    other = make(s)
+    q, t = s.q, s.t
+    other.step(steps=12)
+    moved = other.q
+    bits(s.q, q)
+    assert s.t == t and other.t == t + 12 * STEP and (moved != q).any()
+    s.step(steps=12)
+    bits(s.q, moved)
+    other.reset([0.3, 0.1])
+    bits(s.q, moved)
+
+
+def test_a_copy_takes_the_special_first_step_of_a_singular_start():
+    m = n_four_bar(2, False)
+    s = pf.stepper(m, step=STEP, runs=2, backend="interpreter")
+    s.reset(np.array([FLAT, FLAT + 0.1 * FLAT]), np.array([ALONG, ALONG]))
+    other = copy.copy(s)
+    for x in (other, s):
+        x.step(steps=5)
+    bits(other.q, s.q)
+
+
+def test_a_stepper_is_not_pickled():
+    s = pf.stepper(sprung(), step=STEP, backend="numpy")
+    for wrap in (lambda x: x, lambda x: {"machine": [x]}):
+        with pytest.raises(ModelError, match=r"cannot be pickled.*save\(\) returns"):
+            pickle.dumps(wrap(s))
+    s.step(steps=3)
+    other = pf.stepper(sprung(), step=STEP, backend="numpy")
+    other.restore(pickle.loads(pickle.dumps(s.save())))
+    bits(other.q, s.q)
+
+
+def test_a_regular_state_put_into_a_singular_start_is_no_singular_start():
+    """It may be saved and put elsewhere at once, and takes an ordinary first step."""
+    m = n_four_bar(2, False)
+    starts, s, alone = (pf.stepper(m, step=STEP, runs=n, backend="interpreter") for n in (1, 2, 1))
+    starts.reset(FLAT + 0.1 * FLAT, ALONG)
+    s.reset(np.array([FLAT, FLAT]), np.array([ALONG, ALONG]))
+    with pytest.raises(ModelError, match="a singular start needs a special first step"):
+        alone.put([0], s.save(), [1])
+    s.put([1], starts.save(), [0])
+    alone.put([0], s.save(), [1])
+    for x in (s, alone):
+        x.step(steps=3)
+    bits(s.q[1], alone.q[0])
+
+
+ODD = ("a word", 1j, True, None, object(), {"x": 1}, {1, 2}, [[1], [1, 2]], 2.5, np.zeros((2, 2)), np.zeros(0),
+       np.array(["1"]), np.array([1j]), np.array([0.5, 0.5]), np.array([np.nan]))  # fmt: skip
+"""Values of other kinds, shapes and ranges than any index or part of a saved state."""
+
+
+@pytest.mark.parametrize("what", ODD, ids=lambda x: type(x).__name__)
+def test_wrong_indices_and_saved_states_are_refused_by_name(what):
+    """By an error of the library that names the method and the argument; and nothing moves."""
+    s = pf.stepper(sprung(), step=STEP, runs=3, backend="numpy")
+    s.reset([[0.1, 0.0], [0.2, 0.0], [0.3, 0.0]])
+    saved, q = s.save(), s.q
+    calls = {r"restore: saved is": lambda: s.restore(what), r"put: saved is": lambda: s.put([0], what, [0])}
+    if not isinstance(what, np.ndarray) or what.size:  # an empty array names no machine
+        calls |= {r"put: which": lambda: s.put(what, saved, [0]), r"put: rows": lambda: s.put([0], saved, what)}
+    for words, call in calls.items():
+        with pytest.raises(ModelError, match=words):
+            call()
+    for name in saved._fields:
+        if name in ("start", "step") and isinstance(what, float):
+            continue
+        broken = saved._replace(**{name: what})
+        for method, call in (("restore", lambda x=broken: s.restore(x)), ("put", lambda x=broken: s.put([0], x, [0]))):
+            with pytest.raises(ModelError, match=rf"{method}: .*(saved\.{name}|another mechanism|number of runs)"):
+                call()
+    with pytest.raises(ModelError, match=r"restore: saved\.k is -1"):
+        s.restore(saved._replace(k=-1))
+    bits(s.q, q)
+
+
+INDICES = {
+    "beyond the machines": ([3], [0], r"put: which is \[3\].*from 0 to 2"),
+    "beyond the runs": ([0], [2], r"put: rows is \[2\].*from 0 to 1"),
+    "from behind": ([-1], [0], "put: which"),
+    "a machine twice": ([1, 1], [0, 1], "names a machine more than once"),
+    "more rows than machines": ([0], [0, 1], "which has 1 machines and rows 2"),
+    "fewer rows than machines": ([0, 1], [0], "which has 2 machines and rows 1"),
+    "a mask": (np.array([True, False, True]), [0, 1], "np.flatnonzero"),
+    "one number": (0, 0, "put: which is 0"),
+    "a table": ([[0]], [[0]], "put: which"),
+}
+
+
+@pytest.mark.parametrize("case", INDICES)
+def test_wrong_machines_and_rows_are_refused(case):
+    which, rows, words = INDICES[case]
+    s, starts = (pf.stepper(sprung(), step=STEP, runs=n, backend="numpy") for n in (3, 2))
+    with pytest.raises(ModelError, match=words):
+        s.put(which, starts.save(), rows)
+    s.put([], starts.save(), [])
+    s.put((2, 0), starts.save(), np.array([1, 0], dtype=np.int8))
+
+
+def test_a_saved_state_of_another_step_is_refused():
+    """Its time would be read as another one."""
+    s, other = (pf.stepper(sprung(), step=h, runs=2, backend="numpy") for h in (STEP, 2 * STEP))
+    other.step(steps=4)
+    for call in (lambda: s.restore(other.save()), lambda: s.put([0], other.save(), [0])):
+        with pytest.raises(ModelError, match=r"is of steps of 0\.004 s, those here are of 0\.002 s"):
+            call()
+
+
+@pytest.mark.parametrize("steps", [True, 0, -1, 1.0, "1", None, np.array([1]), np.zeros(0), [1], np.inf])
+def test_wrong_numbers_of_steps_are_refused(steps):
+    s = pf.stepper(sprung(), step=STEP, backend="numpy")
+    with pytest.raises(ModelError, match="steps must be a whole number"):
+        s.step(steps=steps)
+    assert s.t == 0
+    s.step(steps=np.int64(2))
+    assert s.t == 2 * STEP

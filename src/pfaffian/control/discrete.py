@@ -13,7 +13,7 @@ import numpy as np
 from pfaffian.control import law as laws
 from pfaffian.control.law import Command, Control, Fault, as_faults, maker
 from pfaffian.dynamics import gauss
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.maths.random import WORD, Stream, normals
 from pfaffian.model import reprs
 from pfaffian.model.caller import call_for_column, call_for_value
@@ -274,7 +274,7 @@ def discrete(
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
-    if hold not in HOLDS:
+    if not is_one_of(hold, HOLDS):
         raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     part = replace(part, phase=phase, latency=_latency(latency, "discrete"), start=first, hold=hold)
     sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
@@ -401,7 +401,7 @@ def python_law(
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
     period, phase = _timing(period, phase, "python_law")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
-    if hold not in HOLDS:
+    if not is_one_of(hold, HOLDS):
         raise ModelError(f"python_law: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     sensors, late = _sensors(measure), _latency(latency, "python_law")
     part = LawPart("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)

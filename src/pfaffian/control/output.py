@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.reference import Reference, function_of_time, set_point
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.roots import smallest_singular_value
@@ -176,7 +176,7 @@ def output(
     what = f"output {brief(kind)} of {brief(body)}"
     if not isinstance(body, str) or not isinstance(seen_from, str) or body == seen_from:
         raise ModelError(f"{what}: names of two different bodies are needed, got {brief(body)} and {brief(seen_from)}")
-    if kind not in KINDS:
+    if not is_one_of(kind, KINDS):
         raise ModelError(f"{what}: {nearest(kind, list(KINDS))}")
     rows: tuple[Any, ...] = tuple(axes) if several(axes) else (axes,)
     if not rows or sorted(set(rows)) != list(rows) or any(isinstance(i, bool) or i not in (0, 1, 2) for i in rows):

@@ -34,7 +34,7 @@ from pfaffian.control.law import at_values
 from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.control.reference import NO_ENTRIES, Reference, of_configuration
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.model import reprs
@@ -474,7 +474,7 @@ Example:
 
 def check_approach(approach: str, pairs: Sequence[Pair]) -> None:
     """Raise ModelError: an unknown approach, or "particle" with an inertia or damping (6, 6), which points cannot have."""
-    if approach not in APPROACHES:
+    if not is_one_of(approach, APPROACHES):
         raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
     for p in pairs if approach == "particle" else ():
         for what in ("inertia", "damping"):

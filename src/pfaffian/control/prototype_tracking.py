@@ -24,7 +24,7 @@ from pfaffian.control.prototype import (
     transport_error,
     transported,
 )
-from pfaffian.control.reason import mainly, null_directions, participation
+from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -257,7 +257,7 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         driven = np.linalg.qr(x["S"])[0]
-        lost = driven @ null_directions(driven.T @ x["Mbar"] @ driven)
+        lost = driven @ weakest(driven.T @ x["Mbar"] @ driven).inputs
         velocities = mainly(participation(lost), m.v_names, m.nv)
         given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
         return f"the prototype has the least inertia against a motion of {velocities}; it has inertia for {given or 'no pair'}"

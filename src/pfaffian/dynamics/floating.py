@@ -24,7 +24,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths.linear import orthogonalise, solve_symmetric
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import solve_WT
@@ -193,7 +193,7 @@ class FloatingBase:
 
     def reacting(self, keep: str = "pose") -> ca.SX:
         """Q (r, n): rows of the complement of `reaction_free`, P = 1 - Q^T Q; orthonormal, or zero if A_r is short of rank."""
-        if keep not in RESTING:
+        if not is_one_of(keep, RESTING):
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         T = self.closed
         rows = [row for row, unit in enumerate(self._units) if unit in RESTING[keep]]

@@ -14,7 +14,7 @@ from pfaffian.control.law import Control
 from pfaffian.embedded import text as c99
 from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, controller, random_inputs
 from pfaffian.embedded.stack import measured_stack
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.formats.file import as_path
 from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
@@ -116,7 +116,7 @@ def export(
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
         way = "a lower-case letter, then lower-case letters, digits and _, 40 at most, and not the name of a header of C"
         raise ModelError(f"export: name {brief(name)} cannot be a prefix of names in C: choose {way}")
-    if precision not in PRECISIONS:
+    if not is_one_of(precision, PRECISIONS):
         raise ModelError(f"export: precision {brief(precision)} is unknown; one of {', '.join(PRECISIONS)}")
     c = controller(law, mechanism, period=period, tick=tick, parameters=parameters, tunable=tunable, saturate=saturate)
     inputs = random_inputs(c, mechanism, CALLS, np.random.default_rng(1)) if vectors is None else as_inputs(c, vectors)

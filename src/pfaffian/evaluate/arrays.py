@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, listed, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, listed, nearest
 from pfaffian.evaluate.light_inertia import check_light
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.kernel.call.memory import on_processor
@@ -94,7 +94,7 @@ def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
 
 def one_of(value: Any, known: Sequence[str], what: str) -> None:
     """Raise ModelError if the value is not one of the known words."""
-    if value not in known:
+    if not is_one_of(value, known):
         raise ModelError(f"{what} {brief(value)} is unknown; one of {', '.join(known)}")
 
 

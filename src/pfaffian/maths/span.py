@@ -11,17 +11,20 @@ PIVOT, ZERO = 1e-7, 1e-9
 """Bounds on entries of unit rows: no row is divided by an entry below PIVOT, and entries below ZERO are set to zero."""
 
 
-def basis(P: np.ndarray) -> np.ndarray:
-    """(n, k) orthonormal columns that span the range of an orthogonal projector P (n, n) of rank k = tr P.
+def basis(X: np.ndarray) -> np.ndarray:
+    """(n, k) orthonormal columns that span the range of the orthogonal projector P = X X^H of rank k = tr P, real or complex.
 
-    Each column is the remainder of the projected unit vector whose remainder is longest, by Gram-Schmidt applied twice.
+    Each column is the remainder of the projected unit vector whose remainder is longest, by Gram-Schmidt applied twice, so that
+    the result depends on P alone.
+
+    X: (n, r), the projector itself or any orthonormal basis of its range.
     """
-    Q = np.zeros((len(P), 0))
-    for _ in range(round(np.trace(P))):
-        left = P - Q @ (Q.T @ P)
-        left -= Q @ (Q.T @ left)
-        lengths = np.linalg.norm(left, axis=0)
-        x = left[:, int(np.argmax(lengths > lengths.max() - LENGTH_TOLERANCE))]
+    Q = np.zeros((len(X), 0))
+    for _ in range(round(np.linalg.norm(X) ** 2)):
+        left = X - Q @ (Q.conj().T @ X)
+        left -= Q @ (Q.conj().T @ left)
+        lengths = np.linalg.norm(left, axis=1)
+        x = left @ left[int(np.argmax(lengths > lengths.max() - LENGTH_TOLERANCE))].conj()
         Q = np.column_stack([Q, x / np.linalg.norm(x)])
     return Q
 

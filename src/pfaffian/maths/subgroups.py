@@ -25,7 +25,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.maths import se3, so3
+from pfaffian.maths import se3, so3, span
 from pfaffian.maths.so3 import Matrix, matrix
 
 IN_GROUP = 1e-9  # largest distance of a numeric pose from the group that `log` accepts, relative to its position
@@ -409,4 +409,4 @@ def isotropy(basis: Matrix, momentum: Matrix, tolerance: float = 1e-9) -> np.nda
     ad = [back @ np.array(ca.DM(ca.mtimes(se3.ad(B[:, i]), B)).full()) for i in range(k)]
     rows = np.array([a.T @ mu for a in ad]).T.reshape(k, k)
     _, sizes, V = np.linalg.svd(rows)
-    return V[sizes <= tolerance * max(np.abs(mu).max(initial=0.0), 1e-300)].T
+    return span.basis(V[sizes <= tolerance * max(np.abs(mu).max(initial=0.0), 1e-300)].T)

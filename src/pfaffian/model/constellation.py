@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.elastic import form, pose_spring
 from pfaffian.model.force import Potential, Spring
 from pfaffian.model.number import floats, named_float, several
@@ -152,7 +153,7 @@ def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = 
     if not k > ROUNDING * np.abs(K).max():
         raise ModelError("stiffness: its weight, the last entry, is zero: point springs that turn a body also pull it")
     h = K[:3, 3] / k
-    s, U = np.linalg.eigh(K[:3, :3] - k * np.outer(h, h))
+    s, U = principal_axes(K[:3, :3] - k * np.outer(h, h))
     size, least = np.abs(s).sum(), np.abs(s).sum() - s.sum()
     target = least if energy is None else named_float(energy, "energy")
     if target < least - ROUNDING * size:

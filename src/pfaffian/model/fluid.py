@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.model import reprs
 from pfaffian.model.caller import call_for_column
 from pfaffian.model.data import data
@@ -88,7 +88,7 @@ def propeller(
         10.0
     """
     what = f"force {name!r}"
-    if handed not in ("right", "left"):
+    if not is_one_of(handed, ("right", "left")):
         raise ModelError(f"{what}: handed {brief(handed)} must be right or left")
     k_T, k_M = not_negative(thrust, f"{what}: thrust"), not_negative(torque, f"{what}: torque")
     w = speed if isinstance(speed, str) or callable(speed) else scalar(speed, f"{what}: speed")

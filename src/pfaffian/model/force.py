@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
@@ -309,8 +309,8 @@ def wrench(
     what = f"force {name!r}"
     if not isinstance(body, str) or not isinstance(by, str | None):
         raise ModelError(f"{what}: body and by must be names of bodies, got {brief(body)} and {brief(by)}")
-    if axes not in ("LOCAL", "WORLD"):
-        raise ModelError(f"{what}: axes {axes!r} must be LOCAL or WORLD")
+    if not is_one_of(axes, ("LOCAL", "WORLD")):
+        raise ModelError(f"{what}: axes {brief(axes)} must be LOCAL or WORLD")
     force = value if value is None or callable(value) else vector(value, 6, f"{what}: value")
     return Wrench(name, body, vector(point, 3, f"{what}: point"), axes, force, by)
 

@@ -357,9 +357,10 @@ def as_names(rows: Any, what: str) -> tuple[str, ...]:
 
     what: the label of the argument in the message.
     """
-    if isinstance(rows, str) or not all(isinstance(r, str) for r in (rows if several(rows) else [rows])):
+    names = tuple(rows) if several(rows) else (None,)
+    if not all(isinstance(name, str) for name in names):
         raise ModelError(f"{what}: a list of names is needed, got {brief(rows)}")
-    return tuple(rows)
+    return names
 
 
 def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:

@@ -21,6 +21,8 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
+from pfaffian.maths.span import basis
+from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.number import floats, is_symmetric
 
 SAME_VALUE = 1e-12
@@ -129,7 +131,7 @@ def critical_rotations(P: Any) -> tuple[CriticalRotations, ...]:
     mean = np.concatenate([np.full(len(g), values[g].mean()) for g in groups]) * scale
     return tuple(
         CriticalRotations(
-            _kind(g), float(mean[g[0]]), np.delete(mean - mean[g[0]], g[0]) / 2, vectors[:, g].T,
+            _kind(g), float(mean[g[0]]), np.delete(mean - mean[g[0]], g[0]) / 2, basis(vectors[:, g]).T,
         )
         for g in groups
     )  # fmt: skip
@@ -233,7 +235,7 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
     minima = critical_rotations(P)[0]
     R = minima.rotation
     if minima.shape != "a point":
-        free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
+        free = principal_axes(_symmetric_Vee(P @ R))[1][:, 0]
         about = ", ".join(f"{x:.3g}" for x in free)
         raise ModelError(
             f"wahba: the rotations that fit best are {minima.shape}, not a point: turning about ({about}) in v's frame costs "

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, floats, positive, several, vector
@@ -111,7 +111,7 @@ def shape(
     if not isinstance(kind, str) or kind not in SIZES:
         raise ModelError(f"shape: kind {brief(kind)} is unknown; {nearest(kind, [*SIZES])}")
     what = f"shape {kind!r}"
-    if role not in ROLES:
+    if not is_one_of(role, ROLES):
         raise ModelError(f"{what}: role {brief(role)} is unknown; one of {', '.join(ROLES)}")
     sizes = {"size": size, "radius": radius, "length": length, "file": file}
     _check_sizes(kind, sizes, what)

@@ -131,7 +131,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
         for part in contact_parts(s.mechanism, parts, p) if s.scheme.stiff else parts:
             if abs(part.rate) * watch.loop.when.step > MAX_RATE and abs(part.rate) >= abs(found.get(part.name, part).rate):
                 found[part.name] = part
-    return sorted(found.values(), key=lambda part: -abs(part.rate))
+    return sorted(found.values(), key=lambda part: -part.size)
 
 
 def _examined_runs(count: int) -> list[int]:

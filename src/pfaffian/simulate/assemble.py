@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from pfaffian.evaluate.arrays import (
 )
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend, check_options
-from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
 from pfaffian.simulate.newton import BLOCK, Fixed, Problem, State, fixed_entries, fixed_velocities, settle
 from pfaffian.simulate.start_search import explain, pursue, unwind
@@ -206,18 +206,21 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
         raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
-    if isinstance(hold, str):
-        fixed_by_name(m, hold)  # refuses it
     configurations(as_mechanism(m), q)  # refuses a part of a quaternion, which cannot be held
-    return guessed_configurations(m, {**guess, **(q or {})}), (*hold, *(q or ()))
+    return guessed_configurations(m, {**guess, **(q or {})}), (*names_to_hold(hold), *(q or ()))
+
+
+def names_to_hold(hold: Any) -> tuple[str, ...]:
+    """The names to hold, of a list, a set or the keys of a dict. Raises ModelError: they are no texts."""
+    if isinstance(hold, str):
+        raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
+    return as_names(tuple(hold) if isinstance(hold, (Set, Mapping)) else hold, "hold")
 
 
 def fixed_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
     """(nv,) of bool, whether a velocity coordinate belongs to one of the named coordinates or joints."""
-    if isinstance(hold, str):
-        raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
     marked = np.zeros(m.nv, dtype=bool)
-    for name in hold:
+    for name in names_to_hold(hold):
         if name in m.v_slices:
             marked[m.v_slices[name]] = True
         elif name in m.q_names:

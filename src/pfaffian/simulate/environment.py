@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, install
+from pfaffian.errors import ModelError, RunError, RunWarning, brief, collected, install, notice
 from pfaffian.evaluate.arrays import as_whole
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import floats
+from pfaffian.model.number import floats, real_array
+from pfaffian.simulate.accuracy import BOUND, as_bound
 from pfaffian.simulate.entrance import REGULAR
+from pfaffian.simulate.run import run
+from pfaffian.simulate.sampling import check_seed
 from pfaffian.simulate.stepper import Stepper, stepper
 from pfaffian.simulate.system import System, as_system
 
@@ -24,6 +28,9 @@ except ImportError:
 
 Numbers = Callable[..., Any]
 
+TRIAL_RUNS, TRIAL_ACTIONS, TRIAL_STEPS = 8, 100, 2000
+"""Largest numbers of runs, of actions and of steps in the trial of random actions when an environment is made."""
+
 
 class Environment(VectorEnv):
     """Copies of one machine that a learner moves step by step; made by `vector_environment`.
@@ -31,6 +38,11 @@ class Environment(VectorEnv):
     stepper: the machines.   elapsed: (num_envs,) actions of each machine since its start.
     A machine whose episode has ended starts anew in the next step and ignores its action in that step (NEXT_STEP of Gymnasium).
     The time of the stepper, on which forces may depend, is not reset.
+
+    A machine may stop: its state grows beyond bounds, an integrator finds no solution, a law has no answer. That says nothing
+    about the task, so the episode is truncated, not terminated; info["stopped"] has the cause as text and info["_stopped"]
+    marks these machines. The observation and the reward are those of the last good state; where they are not finite, the
+    observation before and zero. So a learner may add the value of the observation to the return as for any truncation.
 
     Example:
         >>> import numpy as np, pfaffian as pf
@@ -55,6 +67,10 @@ class Environment(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.elapsed, self._ended = np.zeros(self.num_envs, dtype=int), np.zeros(self.num_envs, dtype=bool)
+        self._observed = np.zeros((self.num_envs, size))
+
+    def __copy__(self) -> Environment:
+        return deepcopy(self, {id(self._f): self._f})
 
     def _start(self, which: np.ndarray) -> None:
         """Put these machines into starts that are drawn at random."""
@@ -64,31 +80,67 @@ class Environment(VectorEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Start all machines anew, each from a start drawn at random; return (observations, {}).
 
-        seed: of the random draws.   options: ignored.
+        seed: of the random draws, a whole number from 0 to 2^52 - 1; None: they continue.   options: ignored.
         """
+        if seed is not None:
+            check_seed(seed)
         super().reset(seed=seed)
         self._start(np.arange(self.num_envs))
         self._ended[:] = False
-        return self._f.observe(self.stepper.q, self.stepper.v), {}
+        none = np.zeros(self.num_envs, dtype=bool)
+        self._observed = self._observe(self.stepper.q, self.stepper.v, none)
+        return self._observed.copy(), {}
+
+    def _actions(self, actions: Any) -> np.ndarray:
+        """The actions (num_envs, nu) as floats. Raises ModelError: they have another shape, or are no finite real numbers."""
+        u, shape = real_array(actions, "actions").astype(float), self.action_space.shape
+        if u.shape != shape or not np.isfinite(u).all():
+            found = f"shape {u.shape}" if u.shape != shape else "numbers that are not finite"
+            raise ModelError(
+                f"actions have {found}: {shape} is needed, a row of {', '.join(self.stepper.u_names)} for each machine"
+            )
+        return u
+
+    def _observe(self, q: np.ndarray, v: np.ndarray, stopped: np.ndarray) -> np.ndarray:
+        """(num_envs, n) observations; those of stopped machines that are not finite are the observations before.
+
+        Raises ModelError: another shape, or an observation of a running machine that is not finite.
+        """
+        found = np.array(self._f.observe(q, v), dtype=float)
+        if found.shape != self.observation_space.shape:
+            raise ModelError(f"vector_environment: observe gives {found.shape}: {self.observation_space.shape} is needed")
+        if not np.isfinite(found).all():
+            lost = ~np.isfinite(found).all(axis=1)
+            _refuse_lost(lost & ~stopped, found, "observe")
+            found[lost] = self._observed[lost]
+        return found
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Apply one action to each machine; return (observations, rewards, terminations, truncations, {}).
+        """Apply one action to each machine; return (observations, rewards, terminations, truncations, info).
 
-        actions: (num_envs, nu).   The episode of a machine that diverges or stops is terminated.
+        actions: (num_envs, nu), clipped to the limits.   info: empty, or the causes of the machines that stopped.
         """
         s, restarted = self.stepper, np.flatnonzero(self._ended)
-        u = np.clip(np.asarray(actions, dtype=float), self._low, self._high)
+        u = np.clip(self._actions(actions), self._low, self._high)
         s.step(u, self._f.steps)
         self.elapsed += 1
         if restarted.size:
             self._start(restarted)
-        q, v = s.q, s.v
+        q, v, status = s.q, s.v, s.status
+        stopped = status != 0
         reward = _one_per_machine(self._f.reward(q, v, u), len(q), "reward").astype(float)
-        terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated").astype(bool) | (s.status != 0)
-        truncated = (self.elapsed >= self._longest) & ~terminated
+        terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated").astype(bool) & ~stopped
+        truncated = stopped | ((self.elapsed >= self._longest) & ~terminated)
         reward[restarted], terminated[restarted], truncated[restarted] = 0.0, False, False
-        self._ended = terminated | truncated
-        return self._f.observe(q, v), reward, terminated, truncated, {}
+        if not np.isfinite(reward).all():
+            lost = ~np.isfinite(reward)
+            _refuse_lost(lost & ~stopped, reward, "reward")
+            reward[lost] = 0.0
+        self._ended, self._observed = terminated | truncated, self._observe(q, v, stopped)
+        info: dict[str, Any] = {}
+        if stopped.any():
+            info = {"stopped": np.array([s.causes[i] if i else None for i in status], dtype=object), "_stopped": stopped}
+        return self._observed.copy(), reward, terminated, truncated, info
 
 
 class _Functions:
@@ -113,9 +165,12 @@ def vector_environment(
     step: float = 1e-3,
     steps: int = 1,
     limits: Any = None,
+    error_bound: float = BOUND,
     **options: Any,
 ) -> Environment:
     """A Gymnasium vector environment of many copies of one machine, moved by one `stepper`. Needs the package gymnasium.
+
+    A stepper does not check its steps. So a short trial of random actions is made by `run` first, whose warnings are passed on.
 
     Args:
         m: the mechanism, or a System.
@@ -129,10 +184,12 @@ def vector_environment(
         step: length of a step [s], 1e-3 by default.
         steps: number of steps for each action, 1 by default.
         limits: (nu, 2) lowest and highest actions; None (default): those of the actuators, each of which must then have some.
+        error_bound: bound on the step error in the trial of random actions, as in `run`; inf: no trial.
         options: further arguments of `stepper`, except parameters: control, scheme, threads, backend, strict, ...
     Returns:
         Environment with `reset`, `step` and the spaces that Gymnasium requires, in float64.
     Raises ModelError: an input without limits; wrong arguments.
+    Warns RunWarning: steps are too long for the motion under random actions, or machines stop; as `run`.
 
     Example:
         >>> import pfaffian as pf
@@ -158,7 +215,40 @@ def vector_environment(
         raise ModelError(f"vector_environment: a start {why}; see `assemble`, and choose others")
     machines.reset(starts.q[0], starts.v[0], correct_start=False)
     functions = _Functions(reward, terminated, observe, as_whole(steps, "steps"))
-    return Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
+    env = Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
+    if np.isfinite(as_bound(error_bound)):
+        actions = min(TRIAL_ACTIONS, max(TRIAL_STEPS // functions.steps, 1), longest)
+        _try(m, starts, env.single_action_space, actions, functions.steps, step, options | {"error_bound": error_bound})
+    return env
+
+
+def _try(m: Mechanism | System, starts: Stepper, space: Any, actions: int, steps: int, step: float, options: Any) -> None:
+    """Run some of the starts under random actions, and pass on the warnings of this run.
+
+    space: of the actions of one machine.   actions, steps: number of actions, and of steps for each.   options: of `run`.
+    """
+    q, v = (np.resize(x, (TRIAL_RUNS, x.shape[1])) for x in (starts.q, starts.v))
+    every = batch_space(batch_space(space, TRIAL_RUNS), actions)
+    every.seed(0)
+    more: dict[str, Any] = {"u": every.sample(), "u_step": step * steps} if space.shape[0] else {}
+    more |= options | {"record": ("q",)}
+    with collected() as messages:
+        try:
+            run(m, q, v, duration=actions * steps * step, step=step, every=steps, **more)
+        except RunError as error:
+            messages.append(str(error))
+    for message in messages:
+        notice(f"vector_environment, in a trial of {actions} random actions of {TRIAL_RUNS} machines: {message}", RunWarning)
+
+
+def _refuse_lost(lost: np.ndarray, values: np.ndarray, what: str) -> None:
+    """Raise ModelError if a caller's function gave a value that is not finite.
+
+    lost: (runs,) of bool, where it did.   what: name of the function in the message.
+    """
+    if lost.any():
+        at = int(np.argmax(lost))
+        raise ModelError(f"vector_environment: {what} gives {brief(values[at])} for machine {at}, which is not finite")
 
 
 def _one_per_machine(value: Any, runs: int, what: str) -> np.ndarray:

@@ -16,17 +16,21 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.reason import mainly
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, by_name, one_or_many, parameter_values, runs, some_runs
+from pfaffian.maths.span import basis, complement
+from pfaffian.maths.spectrum import spectrum
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
-from pfaffian.simulate.assemble import APART, assemble, fixed_by_name
+from pfaffian.output.plain import LONGEST, text
+from pfaffian.simulate.assemble import APART, assemble, fixed_by_name, names_to_hold
 from pfaffian.simulate.newton import ACCEPTED
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.lengths import default_length, scales
+from pfaffian.terms.lengths import scales
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
@@ -38,25 +42,35 @@ BALANCED = 1e-10
 """Largest unbalanced force at an equilibrium, relative to the machine's forces."""
 
 NEGLIGIBLE = 1e-13
-"""Change of a configuration that is negligible [rad, m]."""
+"""Change of a configuration that is negligible [rad, the machine's length]."""
 
 STRIDE = 0.3
 """Largest change in one iteration [rad, the machine's length]."""
 
 NEUTRAL = 1e-9
-"""Fraction of the largest stiffness, or of g over the machine's length, below which a stiffness counts as zero."""
+"""Fraction of the largest stiffness, or of the machine's forces over its length, below which a stiffness counts as zero."""
+
+FLUTTER = 1e-6
+"""Imaginary part of a stiffness, relative to its size, above which the motion oscillates and grows."""
 
 STARTS, BRANCH_ITERATIONS = 32, 60
 """Number of starts from which branches are searched, and of iterations from each."""
+
+
+ARRAYS = "q", "stable", "stiffness", "modes", "reaction", "residual", "unstable", "neutral", "stability"
+"""Fields of Equilibrium that have an axis of runs or branches."""
 
 
 class Equilibrium(NamedTuple):
     """A static equilibrium, or a batch of them with leading axis (runs, ...) or (branches, ...).
 
     q: (..., nq) the configuration.   stable: (...) whether each small motion that constraints leave has a positive stiffness.
+    unstable, neutral: (...) numbers of small motions that grow, and of those without stiffness, such as the spin of a wheel.
+    stability: (...) of text: "stable", or the velocities in which it is unstable or neutral.
     stiffness: (..., n) [1/s^2] stiffness per inertia of these small motions, the least first; its square root is the angular
         frequency. Real parts, if forces have no potential.
-    modes: (..., nv, n) these motions, as velocities of kinetic energy 1/2.
+    modes: (..., nv, n) these motions, as velocities of kinetic energy 1/2. Motions of equal stiffness span a subspace, on which
+        alone their basis depends; a complex pair has two columns.
     reaction: (..., nv) generalised force of the constraints, including the force that holds the held coordinates.
     residual: (...) the unbalanced force, relative to the machine's forces.
     q_names, v_names: names of the entries.
@@ -70,6 +84,9 @@ class Equilibrium(NamedTuple):
     residual: np.ndarray
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
+    unstable: np.ndarray
+    neutral: np.ndarray
+    stability: np.ndarray
 
     @property
     def named(self) -> dict[str, Any]:
@@ -77,35 +94,27 @@ class Equilibrium(NamedTuple):
         return by_name(self.q, self.q_names)
 
     def __repr__(self) -> str:
-        stable = "stable" if np.all(self.stable) else "unstable" if not np.any(self.stable) else "some stable"
-        return f"<Equilibrium: {one_or_many(self.q, self.q_names)}, {stable}>"
+        words = set(np.atleast_1d(self.stability).tolist())
+        verdict = words.pop() if len(words) == 1 else f"{np.sum(self.stable)} of {len(self.q)} stable"
+        return f"<Equilibrium: {one_or_many(self.q, self.q_names)}, {verdict}>"
 
     @property
     def hertz(self) -> np.ndarray:
         """(..., n) [Hz] frequencies of the small motions without damping; if negative, minus the growth rate over 2 pi."""
         return np.sign(self.stiffness) * np.sqrt(np.abs(self.stiffness)) / (2 * np.pi)
 
-    @property
-    def unstable(self) -> np.ndarray:
-        """(...) number of small motions that grow."""
-        return (self.stiffness < -_neutral(self.stiffness)).sum(axis=-1)
-
-
-def _neutral(stiffness: np.ndarray) -> np.ndarray:
-    """(..., 1) the stiffness below which one of these counts as zero."""
-    return NEUTRAL * np.maximum(np.abs(np.nan_to_num(stiffness)).max(axis=-1, initial=0.0, keepdims=True), 1.0)
-
 
 @dataclass(frozen=True)
 class Case:
-    """One machine under constant inputs u at a time t.   fixed: (nv,) of bool.   length: the machine's length [m]."""
+    """One machine under constant inputs u at a time t.   fixed: (nv,) of bool.   lengths: (nv,) the machine's length [m] for
+    translations, 1 for others."""
 
     m: Mechanism
     u: np.ndarray
     t: float
     p: np.ndarray
     fixed: np.ndarray
-    length: float
+    lengths: np.ndarray
 
 
 class _Balance(NamedTuple):
@@ -115,6 +124,8 @@ class _Balance(NamedTuple):
     Z, Y: (nv, n) motions that the position rows leave, and that all rows leave.   r: (n,) forces along Y.   back: L^-T.
     out: |r| relative to the machine's forces.   off: largest phi over its scale.   slope: (nv, nv) derivative of the forces
     along y.   reaction: (nv,) along y.   phi_p, force_p: (rows, np), (nv, np) derivatives with respect to the parameters.
+    lengths: (nv,) those of the Case.   span: [kg^0.5 m] size of x for a move by these lengths.   pull: [1/s^2] the machine's
+    forces relative to its inertia and length.
     """
 
     phi: np.ndarray
@@ -129,6 +140,9 @@ class _Balance(NamedTuple):
     reaction: np.ndarray
     phi_p: np.ndarray
     force_p: np.ndarray
+    lengths: np.ndarray
+    span: float
+    pull: float
 
     @property
     def stiffness(self) -> np.ndarray:
@@ -148,7 +162,7 @@ class _Balance(NamedTuple):
             return not K.size and bool(np.isfinite(self.out))
         y = np.linalg.lstsq(K, self.r, rcond=None)[0]
         left = np.abs(K @ y - self.r).max() <= NEGLIGIBLE * np.abs(K).max()
-        return bool(left and np.abs(self.back @ (self.Y @ y)).max() <= NEGLIGIBLE)
+        return bool(left and np.abs(self.back @ (self.Y @ y) / self.lengths).max() <= NEGLIGIBLE)
 
 
 def equilibrium(
@@ -180,8 +194,9 @@ def equilibrium(
         stable: whether to follow the forces, so that the search ends where the machine would come to rest; False ends at the
             nearest equilibrium of any kind. True by default.
     Returns:
-        q (..., nq), whether it is stable, the stiffness (..., n) of the motions that constraints leave with their `hertz` and
-        modes, the reaction (..., nv) and the residual; leading axes (runs,) or (branches,).
+        q (..., nq), whether it is stable, its stability in words, the stiffness (..., n) of the motions that constraints leave
+        with their `hertz` and modes, the reaction (..., nv) and the residual; leading axes (runs,) or (branches,). Motions
+        without stiffness, such as the spin of a wheel, are neutral: neither stable nor unstable.
     Raises RunError: Newton iterations from q find no equilibrium; the message names the coordinate with the largest unbalanced
     force. Also if q does not close.
     Raises ModelError: wrong names, shapes or numbers, servo constraints, rows of accelerations alone, branches of a batch.
@@ -200,6 +215,7 @@ def equilibrium(
     as_mechanism(m)
     refuse_distributions(m, "equilibrium")
     _refuse(m)
+    hold = names_to_hold(hold)
     most, t = as_whole(branches, "branches", most=STARTS), as_number(t, "t")
     stable = as_flag(stable, "stable")
     closed, p = assemble(m, q, parameters=parameters, t=t, hold=hold).q, parameter_values(m, parameters)
@@ -210,22 +226,25 @@ def equilibrium(
         raise ModelError(f"branches takes one state at a time, not {count}")
     starts, p, inputs = (np.broadcast_to(x, (count, x.shape[1])) for x in (begin, p, inputs))
     fixed = fixed_by_name(m, hold)
-    cases = [Case(m, inputs[i], t, p[i], fixed, default_length(m) or 1.0) for i in range(count)]
+    lengths = scales(m, p, starts, m.v_units)
+    cases = [Case(m, inputs[i], t, p[i], fixed, lengths[i]) for i in range(count)]
     if most > 1:
         return _stacked(m, *_branches(cases[0], starts[0], hold, most))
     ends = [_solved_from(case, start, stable) for case, start in zip(cases, starts, strict=True)]
     batch = count > 1 or any(np.ndim(x) == 2 for x in (q, u, parameters))
     found = _stacked(m, cases, ends)
-    return found if batch else found._replace(**{name: getattr(found, name)[0] for name in Equilibrium._fields[:6]})
+    return found if batch else found._replace(**{name: getattr(found, name)[0] for name in ARRAYS})
 
 
 def case_of(m: Mechanism, q: Any, hold: Iterable[str], u: Any, parameters: Any, t: Any) -> tuple[Case, np.ndarray]:
     """The Case of one machine, and its nearest equilibrium (nq,) of any kind. Raises as `equilibrium` does."""
+    hold = names_to_hold(hold)
     found = equilibrium(m, q, hold=hold, u=u, parameters=parameters, t=t, stable=False)
     if found.q.ndim > 1:
         raise ModelError(f"one state at a time is needed, not {len(found.q)}")
     inputs, p = runs(u, m.u_names, np.zeros(m.nu), "u")[0], parameter_values(m, parameters)[0]
-    return Case(m, inputs, as_number(t, "t"), p, fixed_by_name(m, hold), default_length(m) or 1.0), found.q
+    lengths = scales(m, p[None], found.q[None], m.v_units)[0]
+    return Case(m, inputs, as_number(t, "t"), p, fixed_by_name(m, hold), lengths), found.q
 
 
 def _refuse(m: Mechanism) -> None:
@@ -259,7 +278,8 @@ def _branches(case: Case, start: np.ndarray, hold: Iterable[str], count: int) ->
     m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
     fixed = fixed_by_name(m, hold)
     lengths = scales(m, case.p[None], start[None], m.q_units)[0]
-    random_starts = [_with_fixed(m, random_configuration(m, random, case.length), start, fixed) for _ in range(STARTS - 2)]
+    within = case.lengths.max(initial=0.0)
+    random_starts = [_with_fixed(m, random_configuration(m, random, within), start, fixed) for _ in range(STARTS - 2)]
     closed = assemble(m, np.array([start, start, *random_starts]), parameters=case.p, t=case.t, hold=hold, search=False).q
     for i, q_start in enumerate(closed[~np.isnan(closed).any(axis=1)]):
         q, at = _solve(case, q_start, stable=i % 2 == 0, iterations=BRANCH_ITERATIONS)
@@ -336,8 +356,7 @@ def _step(at: _Balance, stable: bool) -> np.ndarray:
 
 def size_of(case: Case, dy: np.ndarray) -> float:
     """The largest entry of a change along y: of angles, and of lengths over the machine's length."""
-    linear = np.array([unit == "m/s" for unit in case.m.v_units])
-    return float(np.abs(np.where(linear, dy / case.length, dy)).max(initial=0.0))
+    return float(np.abs(dy / case.lengths).max(initial=0.0))
 
 
 def moved(case: Case, q: np.ndarray, dy: np.ndarray) -> np.ndarray:
@@ -356,7 +375,7 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     unit = np.eye(len(F))[case.fixed]
     rows, along = (_unit_rows(np.vstack([X, unit]) @ back) for X in (A, B))
     phi = np.concatenate([phi.ravel(), np.zeros(len(unit))]) / rows.lengths
-    Z, Y = _null_space(rows.rows), _null_space(along.rows)
+    Z, Y = complement(rows.rows, RANK_TOLERANCE), complement(along.rows, RANK_TOLERANCE)
     f = back.T @ F.ravel()
     lam = -np.linalg.lstsq(along.rows.T, f, rcond=RANK_TOLERANCE)[0] / along.lengths if len(along.rows) else np.zeros(0)
     lam = np.where(np.isfinite(lam), lam, 0.0)
@@ -366,15 +385,18 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     reaction = np.vstack([B, unit]).T @ lam
     phi_p = np.vstack([phi_p, np.zeros((len(unit), phi_p.shape[1]))]) / rows.lengths[:, None]
     out = float(np.abs(r).max(initial=0.0) / max(size.item(), 1e-300))
-    return _Balance(phi, rows.rows, Z, Y, r, back, out, off, slope, reaction, phi_p, force_p)
+    span = float(np.sqrt((np.diag(M) * case.lengths**2).max(initial=0.0))) or 1.0
+    pull = size.item() / span
+    return _Balance(phi, rows.rows, Z, Y, r, back, out, off, slope, reaction, phi_p, force_p, case.lengths, span, pull)
 
 
 def _undefined(n: int) -> _Balance:
     """The balance at a configuration where a force or residual is not finite."""
     none, empty = np.zeros((n, 0)), np.zeros((0, n))
     return _Balance(
-        np.zeros(0), empty, none, none, np.zeros(0), np.eye(n), np.inf, np.inf, np.eye(n), np.zeros(n), empty, empty
-    )
+        np.zeros(0), empty, none, none, np.zeros(0), np.eye(n), np.inf, np.inf, np.eye(n), np.zeros(n), empty, empty,
+        np.ones(n), 1.0, 0.0,
+    )  # fmt: skip
 
 
 class _UnitRows(NamedTuple):
@@ -389,12 +411,6 @@ def _unit_rows(A: np.ndarray) -> _UnitRows:
     lengths = np.linalg.norm(A, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return _UnitRows(A / lengths[:, None], lengths)
-
-
-def _null_space(A: np.ndarray) -> np.ndarray:
-    """(nv, n) an orthonormal basis of the null space of the rows."""
-    _, sizes, V = np.linalg.svd(A, full_matrices=True) if len(A) else (0, np.zeros(0), np.eye(A.shape[1]))
-    return V[int((sizes > RANK_TOLERANCE * sizes.max(initial=0.0)).sum()) :].T
 
 
 @remembered(16)
@@ -422,20 +438,64 @@ def _functions(m: Mechanism) -> tuple[ca.Function, ca.Function, ca.Function]:
     )
 
 
+class SmallMotions(NamedTuple):
+    """The small motions that constraints leave at an equilibrium, the least stiffness first.
+
+    stiffness: (n,) [1/s^2], real parts.   modes: (nv, n) velocities of kinetic energy 1/2.   share: (nv, n) [1] share of each
+    velocity in that energy.   sinks: number of motions with negative stiffness, which come first.   growing: (n,) whether a
+    motion grows; also true of a pair that gains energy as it oscillates.   neutral: (n,) whether it has no stiffness.
+    """
+
+    stiffness: np.ndarray
+    modes: np.ndarray
+    share: np.ndarray
+    sinks: int
+    growing: np.ndarray
+    neutral: np.ndarray
+
+
+def small_motions(at: _Balance) -> SmallMotions:
+    """The small motions at an equilibrium."""
+    n = at.Y.shape[1]
+    found = [x for x in spectrum(at.stiffness).clusters if x.value.imag >= 0]
+    found.sort(key=lambda x: x.value.real)
+    bases = [x.vectors.real if x.value.imag == 0 else _real(x.vectors) for x in found]
+    k = np.array([x.value for x, basis in zip(found, bases, strict=True) for _ in basis.T], dtype=complex)
+    y = at.Y @ np.hstack([np.zeros((n, 0)), *bases])
+    modes = at.back @ y
+    zero = NEUTRAL * max(float(np.abs(k).max(initial=0.0)), at.pull)
+    flutter = np.abs(k.imag) > FLUTTER * (np.abs(k) + zero)
+    growing, neutral = (k.real < -zero) | flutter, (np.abs(k.real) <= zero) & ~flutter
+    share = modes * np.linalg.solve(at.back.T, y)
+    return SmallMotions(k.real, modes, share, int(((k.real < -zero) & ~flutter).sum()), growing, neutral)
+
+
+def _real(X: np.ndarray) -> np.ndarray:
+    """(n, 2 m) a real orthonormal basis of the motions in a complex pair of subspaces, one of which has the columns X."""
+    return basis(np.linalg.qr(np.hstack([X.real, X.imag]))[0])
+
+
+def _stability(x: SmallMotions, names: tuple[str, ...]) -> str:
+    """The verdict in words."""
+    parts = []
+    for word, which in (("unstable", x.growing), ("neutral", x.neutral)):
+        if which.any():
+            parts.append(f"{word} in {mainly(x.share[:, which].sum(axis=1), [text(name, LONGEST) for name in names])}")
+    rest = not x.growing.any() and not x.neutral.all()
+    return ", ".join(parts + ["stable otherwise"] * (rest and bool(parts))) or "stable"
+
+
 def _stacked(m: Mechanism, cases: list[Case], ends: list[np.ndarray]) -> Equilibrium:
     """The Equilibrium record of configurations (nq,), padded with nan where one has fewer motions than another."""
-    answers = []
-    for case, q in zip(cases, ends, strict=True):
-        at = balance(case, q)
-        k, V = np.linalg.eig(at.stiffness)
-        order = np.argsort(k.real, kind="stable")
-        k, V = k[order], V[:, order]
-        zero = NEUTRAL * max(float(np.abs(k).max(initial=0.0)), float(np.linalg.norm(m.value(m.gravity))) / case.length)
-        stable = bool((k.real > zero).all() and (np.abs(k.imag) <= 1e-6 * (np.abs(k) + zero)).all())
-        answers.append((q, stable, k.real, (at.back @ at.Y @ V).real, at.reaction, at.out))
-    width = max(x[2].size for x in answers)
-    stiffness = [np.pad(x[2], (0, width - x[2].size), constant_values=np.nan) for x in answers]
-    modes = [np.pad(x[3], ((0, 0), (0, width - x[2].size)), constant_values=np.nan) for x in answers]
-    columns = [[x[i] for x in answers] for i in (0, 1, 4, 5)]
-    q_found, stable_found, reaction, residual = (np.array(x) for x in columns)
-    return Equilibrium(q_found, stable_found, np.array(stiffness), np.array(modes), reaction, residual, m.q_names, m.v_names)
+    at = [balance(case, q) for case, q in zip(cases, ends, strict=True)]
+    each = [small_motions(x) for x in at]
+    width = max(x.stiffness.size for x in each)
+    wide = [((0, 0), (0, width - x.stiffness.size)) for x in each]
+    unstable, neutral = (np.array([int(getattr(x, name).sum()) for x in each]) for name in ("growing", "neutral"))
+    return Equilibrium(
+        np.array(ends), (unstable == 0) & (neutral == 0),
+        np.array([np.pad(x.stiffness, pad[1], constant_values=np.nan) for x, pad in zip(each, wide, strict=True)]),
+        np.array([np.pad(x.modes, pad, constant_values=np.nan) for x, pad in zip(each, wide, strict=True)]),
+        np.array([x.reaction for x in at]), np.array([x.out for x in at]), m.q_names, m.v_names, unstable, neutral,
+        np.array([_stability(x, m.v_names) for x in each]),
+    )  # fmt: skip

@@ -18,13 +18,16 @@ from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import as_flag, as_whole
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import as_float
-from pfaffian.simulate.equilibrium import Case, balance, case_of, moved, size_of
+from pfaffian.simulate.equilibrium import Case, SmallMotions, balance, case_of, moved, size_of, small_motions
 
 CORRECTIONS, HALVINGS = 12, 12
 """Largest number of Newton iterations after a step, and of halvings of a step before the curve ends."""
 
 BISECTIONS = 40
 """Bisections that locate a branch point or the end of the range."""
+
+SHARPEST = 0.5
+"""Smallest cosine of the angle between the tangents of two points, below which the step is halved."""
 
 COINCIDENT = 1e-7
 """Distance, measured as `step` is, below which two points are one."""
@@ -33,8 +36,8 @@ COINCIDENT = 1e-7
 class EquilibriumPath(NamedTuple):
     """Equilibria along a parameter, curve after curve.
 
-    parameter: (points,).   q: (points, nq).   stiffness: (points,) the least stiffness [1/s^2].   unstable: (points,) number of
-    small motions that grow.
+    parameter: (points,).   q: (points, nq).   stiffness: (points,) the least stiffness [1/s^2].   unstable, neutral: (points,)
+    numbers of small motions that grow, and of those without stiffness, such as the spin of a wheel.
     event: (points,) "fold" where the parameter turns back between the previous point and this one, "branch" where another curve
     crosses this one, else "".   curve: (points,) 0 for the first curve, then 1, 2, ...
     q_names: names of the entries of q.
@@ -44,6 +47,7 @@ class EquilibriumPath(NamedTuple):
     q: np.ndarray
     stiffness: np.ndarray
     unstable: np.ndarray
+    neutral: np.ndarray
     event: np.ndarray
     curve: np.ndarray
     q_names: tuple[str, ...]
@@ -51,26 +55,26 @@ class EquilibriumPath(NamedTuple):
     @property
     def stable(self) -> np.ndarray:
         """(points,) whether every small motion has a stiffness above zero."""
-        return self.stiffness > 0
+        return (self.unstable == 0) & (self.neutral == 0)
 
 
 class _Point(NamedTuple):
     """A point of a curve.
 
-    q: (nq,).   s: the parameter, 0 to 1 over its range.   tangent: (nv + 1,) of size one.   stiffness: (n,) [1/s^2], sorted.
-    mode: (nv,) the motion whose stiffness is nearest to zero.
+    q: (nq,).   s: the parameter, 0 to 1 over its range.   tangent: (nv + 1,) of size one.   small: the small motions.
     """
 
     q: np.ndarray
     s: float
     tangent: np.ndarray
-    stiffness: np.ndarray
-    mode: np.ndarray
+    small: SmallMotions
 
-    @property
-    def unstable(self) -> int:
-        """Number of motions that grow."""
-        return int((self.stiffness < 0).sum())
+
+class _Branch(NamedTuple):
+    """A point where other curves cross.   modes: (nv, k) the motions that lose their stiffness there."""
+
+    point: _Point
+    modes: np.ndarray
 
 
 class _Curve(NamedTuple):
@@ -90,6 +94,11 @@ class _Curve(NamedTuple):
     def size(self, change: np.ndarray) -> float:
         """The size of a change (nv + 1,): its largest angle, length over the machine's length, or part of the range."""
         return max(size_of(self.case, change[:-1]), abs(float(change[-1])))
+
+    def cosine(self, a: np.ndarray, b: np.ndarray) -> float:
+        """The cosine of the angle between two changes (nv + 1,), lengths relative to the machine's length."""
+        x, y = (np.append(change[:-1] / self.case.lengths, change[-1]) for change in (a, b))
+        return float(x @ y / max(np.linalg.norm(x) * np.linalg.norm(y), 1e-300))
 
 
 def equilibrium_path(
@@ -151,13 +160,13 @@ def equilibrium_path(
     first = _corrected(curve, start, 0.0, np.eye(m.nv + 1)[-1])
     if first is None:
         raise RunError(f"equilibrium_path: no curve of equilibria of {m.name!r} passes through its start")
-    curves, branches = [], list[_Point]()
+    curves, branches = [], list[_Branch]()
     main, events, found = _trace(curve, first, h, most)
     curves.append((main, events))
     branches += found if as_flag(switch, "switch") else []
-    for point in branches:
-        for side in (1, -1):
-            begin = _onto_branch(curve, point, side * h)
+    for point, modes in branches:
+        for direction in (sign * mode for mode in modes.T for sign in (1, -1)):
+            begin = _onto_branch(curve, point, direction, h)
             if begin is not None:
                 others, events, _ = _trace(curve, begin, h, most)
                 curves.append(([point, *others], ["", *events]))
@@ -167,25 +176,26 @@ def equilibrium_path(
 def _path(curve: _Curve, curves: list[tuple[list[_Point], list[str]]]) -> EquilibriumPath:
     """The record of the points and events of all curves."""
     points = [(x, event, i) for i, (xs, events) in enumerate(curves) for x, event in zip(xs, events, strict=True)]
-    least = [x.stiffness.min(initial=np.inf) for x, _, _ in points]
+    least = [x.small.stiffness.min(initial=np.inf) for x, _, _ in points]
     return EquilibriumPath(
         np.array([curve.low + x.s * (curve.high - curve.low) for x, _, _ in points]),
         np.array([x.q for x, _, _ in points]),
         np.array(least),
-        np.array([x.unstable for x, _, _ in points]),
+        np.array([int(x.small.growing.sum()) for x, _, _ in points]),
+        np.array([int(x.small.neutral.sum()) for x, _, _ in points]),
         np.array([event for _, event, _ in points]),
         np.array([i for _, _, i in points]),
         curve.case.m.q_names,
     )
 
 
-def _trace(curve: _Curve, first: _Point, h: float, limit: int) -> tuple[list[_Point], list[str], list[_Point]]:
+def _trace(curve: _Curve, first: _Point, h: float, limit: int) -> tuple[list[_Point], list[str], list[_Branch]]:
     """The points of a curve from its first one on, the event at each, and the branch points."""
-    points, events, branches, step = [first], [""], list[_Point](), h
+    points, events, branches, step = [first], [""], list[_Branch](), h
     while len(points) < limit:
         last = points[-1]
         new = _next_point(curve, last, step)
-        if new is None or new.tangent @ last.tangent < 0.5:
+        if new is None or curve.cosine(new.tangent, last.tangent) < SHARPEST:
             step /= 2
             if step < h / 2**HALVINGS:
                 break
@@ -197,20 +207,16 @@ def _trace(curve: _Curve, first: _Point, h: float, limit: int) -> tuple[list[_Po
                 events.append("")
             break
         event = "fold" if new.tangent[-1] * last.tangent[-1] < 0 else ""
-        if new.unstable != last.unstable and not event:
-            before, after = _bisect(curve, last, step, lambda x, n=last.unstable: x.unstable != n)
-            crossing = before if abs(_stiffness_nearest_zero(before)) < abs(_stiffness_nearest_zero(after)) else after
-            points, events = [*points, crossing], [*events, "branch"]
-            branches.append(crossing)
+        if new.small.sinks != last.small.sinks and not event:
+            less, more = sorted(
+                _bisect(curve, last, step, lambda x, n=last.small.sinks: x.small.sinks != n), key=lambda x: x.small.sinks
+            )
+            points, events = [*points, less], [*events, "branch"]
+            branches.append(_Branch(less, more.small.modes[:, less.small.sinks : more.small.sinks]))
         points.append(new)
         events.append(event)
         step = min(h, 1.5 * step)
     return points, events, branches
-
-
-def _stiffness_nearest_zero(x: _Point) -> float:
-    """The stiffness of smallest magnitude [1/s^2]."""
-    return float(x.stiffness[np.argmin(np.abs(x.stiffness))])
 
 
 def _bisect(curve: _Curve, last: _Point, step: float, beyond: Any) -> tuple[_Point, _Point]:
@@ -233,10 +239,10 @@ def _next_point(curve: _Curve, last: _Point, step: float) -> _Point | None:
     return _corrected(curve, moved(curve.case_at(last.s), last.q, change[:-1]), last.s + change[-1], last.tangent)
 
 
-def _onto_branch(curve: _Curve, point: _Point, step: float) -> _Point | None:
-    """A point of the other curve through a branch point, on the side that the sign of `step` selects; None if none is found."""
-    direction = np.append(point.mode, 0.0) * np.sign(step) / max(size_of(curve.case, point.mode), 1e-300)
-    q = moved(curve.case_at(point.s), point.q, abs(step) * direction[:-1])
+def _onto_branch(curve: _Curve, point: _Point, mode: np.ndarray, step: float) -> _Point | None:
+    """A point of another curve through a branch point, to the side of a motion `mode` (nv,); None if none is found."""
+    direction = np.append(mode, 0.0) / max(size_of(curve.case, mode), 1e-300)
+    q = moved(curve.case_at(point.s), point.q, step * direction[:-1])
     return _corrected(curve, q, point.s, direction)
 
 
@@ -251,14 +257,14 @@ def _corrected(curve: _Curve, q: np.ndarray, s: float, direction: np.ndarray) ->
         if at.solved:
             return _point(curve, at, q, s, J, direction)
         change = -np.linalg.pinv(J, rcond=1e-10) @ residual
-        q, s = moved(case, q, at.back @ change[:-1]), s + float(change[-1])
+        q, s = moved(case, q, at.back @ change[:-1]), s + float(change[-1]) / at.span
     return None
 
 
 def _slopes(curve: _Curve, at: Any) -> tuple[np.ndarray, np.ndarray]:
-    """J (rows, nv + 1), the derivative with respect to mass-weighted changes and s, and the residual (rows,). The rows of
-    forces are divided by the largest stiffness."""
-    width = curve.high - curve.low
+    """J (rows, nv + 1), the derivative with respect to mass-weighted changes and to s times the size of a large one, and the
+    residual (rows,). The rows of forces are divided by the largest stiffness."""
+    width = (curve.high - curve.low) / at.span
     S = at.Y.T @ at.back.T @ at.slope @ at.back
     size = max(float(np.abs(S).max(initial=0.0)), 1e-300)
     phi = np.hstack([at.rows, width * at.phi_p[:, [curve.at]]])
@@ -267,17 +273,15 @@ def _slopes(curve: _Curve, at: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _point(curve: _Curve, at: Any, q: np.ndarray, s: float, J: np.ndarray, direction: np.ndarray) -> _Point:
-    """The point at (q, s), with its tangent on the side of `direction`, its stiffness and its mode."""
+    """The point at (q, s), with its tangent on the side of `direction` and its small motions."""
     sizes = np.linalg.svd(J, compute_uv=False)
     _, _, V = np.linalg.svd(J, full_matrices=True)
     rank = min(int((sizes > RANK_TOLERANCE**2 * sizes.max(initial=0.0)).sum()), J.shape[1] - 1)
     unweighted = np.linalg.inv(at.back)
-    along = np.append(unweighted @ direction[:-1], direction[-1])
+    along = np.append(unweighted @ direction[:-1], direction[-1] * at.span)
     null = V[rank:]
     # Two curves cross at a branch point; follow the one that continues along `direction`.
     t = null.T @ (null @ along) if len(null) > 1 else null[0] * (np.sign(null[0] @ along) or 1.0)
-    tangent = np.append(at.back @ t[:-1], t[-1])
+    tangent = np.append(at.back @ t[:-1], t[-1] / at.span)
     tangent /= max(curve.size(tangent), 1e-300)
-    k, W = np.linalg.eigh((at.stiffness + at.stiffness.T) / 2)
-    mode = at.back @ at.Y @ W[:, np.argmin(np.abs(k))] if len(k) else np.zeros(curve.case.m.nv)
-    return _Point(q, s, tangent, k, mode * (np.sign(mode[np.argmax(np.abs(mode))]) or 1.0))
+    return _Point(q, s, tangent, small_motions(at))

@@ -2,7 +2,7 @@
 
 The applied forces, the force of a law and the inertia forces are differentiated one by one. Along the velocities that
 constraints leave, orthonormal in the metric of M, their derivatives form a matrix. Its eigenvalue of largest modulus is the
-fastest rate, which is attributed to the force with the largest share along the eigenvector.
+fastest rate, which is attributed to the force with the largest share along its eigenvectors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.control.open_loop import is_open
+from pfaffian.control.reason import foremost, participation
 from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.maths.spectrum import Cluster, spectrum
 from pfaffian.model.contact import compliant
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.closed_loop import command_of
@@ -24,6 +26,9 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
+
+EQUAL = 1e-9
+"""Relative difference of rates that count as equal; the first of them is named."""
 
 OF_JOINT, MOTION, TOUCHING = "spring or damper of ", "the motion of ", " once it touches"
 
@@ -36,6 +41,11 @@ class Fastest(NamedTuple):
 
     name: str
     rate: complex
+
+    @property
+    def size(self) -> float:
+        """|rate| to as many digits as rounding leaves, so that rounding does not order equal ones."""
+        return float(f"{abs(self.rate):.9e}")
 
     @property
     def damped(self) -> bool:
@@ -63,15 +73,20 @@ def fastest(
     n = Z.shape[1]
     S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
     spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
-    spin = max(spins, key=lambda s: abs(s.rate), default=Fastest("", 0j))
-    values, vectors = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]))
-    at = int(np.argmax(np.abs(values))) if n else 0
-    # The longer half of an eigenvector [y; rate y] is the more accurate one.
-    mode = vectors[n:, at] if n and abs(values[at]) > 1 else vectors[:n, at : at + 1].ravel()
-    part = _named_part(m, names, S, D, complex(values[at]), mode, Z) if n else spin
+    spin = max(spins, key=lambda s: s.size, default=Fastest("", 0j))
+    found = spectrum(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]])).clusters
+    rates = np.array([abs(x.value) for x in found])
+    most = found[int(np.argmax(rates >= rates.max() * (1 - EQUAL)))] if n else None
+    part = _named_part(m, names, S, D, most.value, _displacements(most), Z) if most else spin
     # A quaternion turns by half the angle of a spin, velocities along the axes of a body by the whole angle.
-    spins_most = abs(spin.rate) > (1 if part.name.startswith(MOTION) else 2) * abs(part.rate) * (1 - 1e-9)
+    spins_most = abs(spin.rate) > (1 if part.name.startswith(MOTION) else 2) * abs(part.rate) * (1 - EQUAL)
     return (spin if spins_most else part) if spin.rate or part.rate else None
+
+
+def _displacements(x: Cluster) -> np.ndarray:
+    """(n, k) orthonormal basis of the displacements y in the eigenvectors [y; rate y]; the longer half is more accurate."""
+    upper, lower = np.split(x.eigenvectors, 2)
+    return np.linalg.qr(lower if abs(x.value) > 1 else upper)[0]
 
 
 def _free_motions(M: np.ndarray, A: np.ndarray) -> np.ndarray:
@@ -100,7 +115,7 @@ def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p:
         hold, damp = (np.linalg.eigvals(Z.T @ x @ Z) for x in (S, D))
         found.append(Fastest(spring, 1j * float(np.sqrt(np.abs(hold).max(initial=0.0)))))
         found.append(Fastest(damper, -float(np.abs(damp).max(initial=0.0))))
-    return sorted(found, key=lambda x: -abs(x.rate))
+    return sorted(found, key=lambda x: -x.size)
 
 
 def contact_parts(m: Mechanism, parts: list[Fastest], p: np.ndarray) -> list[Fastest]:
@@ -122,18 +137,19 @@ def _sticking_rates(m: Mechanism) -> ca.Function:
 def _named_part(
     m: Mechanism, names: list[str], S: list[Any], D: list[Any], rate: complex, mode: np.ndarray, Z: np.ndarray
 ) -> Fastest:
-    """The part with the largest share of an eigenvalue: the largest force along the mode.
+    """The part with the largest share of an eigenvalue: the largest force along its modes (n, k).
 
     S, D: derivatives of the forces by position and by velocity, along the free motions Z.
     """
-    parts = [(abs(mode.conj() @ s @ mode), abs(rate * (mode.conj() @ d @ mode))) for s, d in zip(S, D, strict=True)]
-    i = int(np.argmax([sum(part) for part in parts]))
+    X = mode.conj().T
+    parts = [tuple(np.linalg.norm(X @ x @ mode, 2) for x in (s, abs(rate) * d)) for s, d in zip(S, D, strict=True)]
+    (i,) = foremost(np.array([sum(part) for part in parts]))
     damps = parts[i][1] > parts[i][0]
     name = names[i]
     if name.startswith(OF_JOINT):
         name = f"{'damper' if damps else 'spring'} of {name.removeprefix(OF_JOINT)}"
     elif name == "motion":
-        name = f"{MOTION}{m.v_names[int(np.argmax(np.abs(Z @ mode)))]!r}"
+        name = f"{MOTION}{m.v_names[foremost(participation(Z @ mode))[0]]!r}"
     elif damps:
         name = f"the damping of {name}"
     return Fastest(name, rate)

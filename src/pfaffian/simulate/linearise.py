@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -18,7 +20,8 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.maths.linear import Orthogonal, orthogonalise
-from pfaffian.maths.span import basis, complement
+from pfaffian.maths.span import LENGTH_TOLERANCE, basis, complement
+from pfaffian.maths.spectrum import Cluster, Spectrum, spectrum
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -29,23 +32,72 @@ from pfaffian.simulate.simulation import arguments, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.terms.connection import refuse_distributions
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.lengths import scales
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
 """Largest drift of a state that counts as an equilibrium: relative to the accelerations that its forces and weight alone would
-cause, and in rad/s or m/s."""
+cause, and of velocities in rad/s or the machine's lengths a second."""
 
 SPLIT = 1e-7
-"""Eigenvalues below this fraction of the largest entry of A are zero: a double zero splits by the square root of rounding."""
-
+"""Parts of unit motions below this fraction count as zero."""
 
 NEGLIGIBLE = 1e-9
-"""Motion of the machine, as a fraction of an eigenvector, below which the mode does not move the machine."""
+"""Motion of the machine, as a fraction of an eigenvector, below which the mode does not move the machine; and of its bodies
+relative to each other, as a fraction of its motion, below which it moves as one rigid body."""
+
+SHARE_DIGITS = 9
+"""Digits of a share that rounding leaves: it decides neither the order of equal shares nor their percents."""
+
+LAW_SWEEPS = 3
+"""Sweeps through the states of a law that find their sizes."""
 
 SMALLEST_SHARE, MOST_NAMED = 0.005, 4
-"""Smallest share of a velocity in a mode that is printed, and the largest number of shares printed for one mode."""
+"""Smallest share of a velocity in a mode that is printed, and the largest number of shares printed for a simple eigenvalue; for
+a repeated one it is the number of repetitions, if that is larger."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The motions near a state that belong to one eigenvalue, however often it is repeated.
+
+    value: the eigenvalue [1/s], exactly zero where it differs from zero only by rounding.
+    chains: lengths of its Jordan chains, the longest first: one for each independent eigenvector. In a chain of k, a
+        disturbance grows like t^(k - 1) exp(value t).
+    vectors: (n, m) orthonormal columns in x, m the sum of `chains`: a basis of the eigenvectors, then of the generalised ones.
+    share: (nv,) [1] share of each velocity in the kinetic energy, as in `Linearised.participation`.
+    rigid, free: of the displacements with eigenvalue zero, how many move the machine as one rigid body, and how many others.
+    """
+
+    value: complex
+    chains: tuple[int, ...]
+    vectors: np.ndarray
+    share: np.ndarray
+    rigid: int
+    free: int
+
+    @property
+    def count(self) -> int:
+        """Number of equal eigenvalues."""
+        return self.vectors.shape[1]
+
+    @property
+    def defective(self) -> bool:
+        """Whether there are fewer independent eigenvectors than eigenvalues."""
+        return len(self.chains) < self.count
+
+    @property
+    def words(self) -> str:
+        """How often the eigenvalue occurs, the rigid and other free motions, and the chains; "" for a simple one."""
+        parts = [f"{self.count}-fold"] if self.count > 1 else []
+        parts += [f"{n} {kind} motion{'s' * (n > 1)}" for kind, n in (("rigid", self.rigid), ("free", self.free)) if n]
+        if self.defective:
+            chains = [f"{n} chain{'s' * (n > 1)} of {length}" for length, n in Counter(self.chains).items()]
+            parts.append(f"defective: {', '.join(chains)}")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +110,8 @@ class Linearised:
     inputs, input_units: names and units of the inputs, the columns of B.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, with rows q_names and v_names.
     along: (nv, n) the displacements dq expressed along the velocities.   M: (nv, nv) mass matrix at the state.
+    apart: (rows, nv) rates at which bodies move relative to each other, for each unit of v.
+    rate: [1/s] root of the accelerations that the forces at the state cause over the machine's length.
     """
 
     A: np.ndarray
@@ -74,16 +128,23 @@ class Linearised:
     v_names: tuple[str, ...]
     along: np.ndarray
     M: np.ndarray
+    apart: np.ndarray
+    rate: float
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """(n,) eigenvalues of A [1/s], the least stable first; exactly zero where they differ from zero only by rounding."""
-        return self._modes[0]
+        """(n,) eigenvalues of A [1/s], the least stable first, in the order of `modes`; exactly zero where they differ from
+        zero only by rounding."""
+        return self._spectrum.values
 
     @property
     def vectors(self) -> np.ndarray:
-        """(n, n) complex eigenvectors as columns, in the order of the eigenvalues; dq @ vectors are the mode shapes in q."""
-        return self._modes[1]
+        """(n, n) complex columns in the order of the eigenvalues, a basis of all x; dq @ vectors are the mode shapes in q.
+
+        Columns of a repeated eigenvalue are orthonormal, eigenvectors first, and depend on their subspaces alone. The largest
+        displacement of each is real, so that the shapes of motions without damping are real.
+        """
+        return np.hstack([np.zeros((len(self.A), 0), dtype=complex), *(mode.vectors for mode in self.modes)])
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -105,48 +166,95 @@ class Linearised:
         """(nv, n) [1] the share of each velocity in the kinetic energy of each mode, averaged over its period.
 
         e_i = Re(conj(y_i) (M y)_i) / (y^H M y), with y = dv w for the eigenvector w, or K^+ dq w for a mode with eigenvalue
-        zero that is a displacement without speed. Columns sum to 1; a column is zero where only states of a law change.
+        zero that is a displacement without speed. For a repeated eigenvalue it is the mean over a basis, orthonormal in the
+        metric of M, of the velocities in all its motions. Columns sum to 1; a column is zero where only states of a law change.
         """
-        each = [self._moved(value, w) for value, w in zip(self.eigenvalues, self.vectors.T, strict=True)]
-        moved = np.array(each, dtype=complex).reshape(-1, len(self.M)).T
-        share = (moved.conj() * (self.M @ moved)).real
-        total = share.sum(axis=0)
-        return np.divide(share, total, out=np.zeros_like(share), where=total > 0)
-
-    def _moved(self, value: complex, w: np.ndarray) -> np.ndarray:
-        """(nv,) complex velocities y of a mode, zero where its motion is negligible next to states of a law."""
-        speed, displacement = self.dv @ w, self.along @ w
-        moved = speed if value != 0 else displacement if np.abs(displacement).max(initial=0) > NEGLIGIBLE else speed
-        return moved if np.abs(moved).max(initial=0) > NEGLIGIBLE * np.abs(w).max(initial=0) else np.zeros_like(moved)
+        columns = [mode.share for mode in self.modes for _ in range(mode.count)]
+        return np.array(columns).reshape(-1, len(self.M)).T
 
     @property
-    def _modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues and eigenvectors of A, as `modes` orders them."""
-        return modes(self.A)
+    def clear(self) -> bool:
+        """Whether each eigenvalue is clearly zero or clearly different from zero, in view of rounding."""
+        return self._spectrum.clear
+
+    @cached_property
+    def modes(self) -> tuple[Mode, ...]:
+        """The motions of each different eigenvalue, the least stable first."""
+        return tuple(self._mode(cluster) for cluster in self._spectrum.clusters)
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        """The eigenvalues and vectors of A."""
+        return spectrum(self.A, _sizes(self.A, [name[0] for name in self.states], self.rate))
+
+    def _mode(self, x: Cluster) -> Mode:
+        """The motions of a cluster of eigenvalues."""
+        L = np.linalg.cholesky(self.M)
+
+        def moved(*parts: np.ndarray) -> np.ndarray:
+            """(nv, k) orthonormal basis, in the coordinates L^T v, of the motions of the machine in the columns."""
+            U, s, _ = np.linalg.svd(L.T @ np.hstack(parts), full_matrices=False)
+            return U[:, s > NEGLIGIBLE]
+
+        still = self.along[:, : len(self.A) if x.value == 0 else 0]
+        n = still.shape[1]
+        y = np.linalg.solve(L.T, moved(still @ x.vectors[:n], self.dv @ x.vectors))
+        energy = (y.conj() * (self.M @ y)).real.sum(axis=1)
+        share = energy / (energy.sum() if y.size else 1.0)
+        displaced = moved(still @ x.eigenvectors[:n])
+        parting = np.linalg.solve(L, self.apart.T).T
+        parting = parting / np.maximum(np.linalg.norm(parting, axis=1, keepdims=True), 1e-300) @ displaced
+        free = int((np.linalg.svd(parting, compute_uv=False) > NEGLIGIBLE).sum())
+        return Mode(x.value, x.chains, self._in_phase(x.vectors), share, displaced.shape[1] - free, free)
+
+    def _in_phase(self, vectors: np.ndarray) -> np.ndarray:
+        """The columns (n, m), each turned in phase so that its largest displacement is real and positive."""
+        d = vectors[[name[0] == "d" for name in self.states]]
+        if not d.size:
+            return vectors
+        sizes = np.abs(d)
+        largest = d[np.argmax(sizes > sizes.max(axis=0) - LENGTH_TOLERANCE, axis=0), np.arange(d.shape[1])]
+        phase = np.where(np.abs(largest) > NEGLIGIBLE, largest, 1.0)
+        return vectors * phase.conj() / np.abs(phase)
 
     def __str__(self) -> str:
         how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
         lines = [f"{len(self.states)} states, {len(self.inputs)} inputs, {how}"]
-        columns = zip(self.eigenvalues, self.frequencies, self.hertz, self.dampings, self.participation.T, strict=True)
-        for value, f, hertz, d, share in columns:
-            rate = f"  {value.real:12.6g} {value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
-            lines.append(f"{rate}   {_mainly(self.v_names, share)}")
+        if not self.clear:
+            lines.append("unclear: rounding hides whether the slowest of these eigenvalues is zero")
+        first = np.cumsum([0, *(mode.count for mode in self.modes)])[:-1]
+        columns = zip(self.modes, self.frequencies[first], self.hertz[first], self.dampings[first], strict=True)
+        for x, f, hertz, d in columns:
+            rate = f"  {x.value.real:12.6g} {x.value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
+            named = _mainly(self.v_names, x.share, max(MOST_NAMED, x.count))
+            lines.append("   ".join([rate, named, *([x.words] if x.words else [])]))
         return "\n".join(lines)
 
 
-def _mainly(names: Sequence[str], share: np.ndarray) -> str:
-    """The velocities with the largest shares in a mode, in percent."""
-    order = np.argsort(-share, kind="stable")[:MOST_NAMED]
+def _mainly(names: Sequence[str], share: np.ndarray, most: int) -> str:
+    """The velocities with the largest shares in a mode, in percent.   most: largest number of them."""
+    share = np.round(share, SHARE_DIGITS)
+    order = np.argsort(-share, kind="stable")[:most]
     named = [f"{text(names[i], LONGEST)} {100 * share[i]:.0f} %" for i in order if share[i] >= SMALLEST_SHARE]
     return ", ".join(named) or "the law alone"
 
 
-def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (n,) [1/s], the least stable first, zero where they differ from zero by rounding, and vectors (n, n)."""
-    values, vectors = np.linalg.eig(A) if len(A) else (np.zeros(0), np.zeros((0, 0)))
-    values = np.where(np.abs(values) > SPLIT * np.abs(A).max(initial=0), values, 0)
-    order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
-    return values[order], vectors[:, order]
+def _sizes(A: np.ndarray, letters: Sequence[str], rate: float) -> np.ndarray:
+    """(n,) sizes of the states x that count as equal: a speed is that of a displacement at the fastest rate, and a state of a
+    law has the size with which it is moved and moves.
+
+    letters: the first letters of the names of x.   rate: [1/s] lower bound of the fastest rate.
+    """
+    kinds = np.array(letters)
+    d, s, size = kinds == "d", kinds == "s", np.ones(len(A))
+    norms = [float(np.linalg.norm(A[np.ix_(rows, columns)])) for rows, columns in ((s, d), (s, s), (d, d))]
+    fastest = max(np.sqrt(norms[0]), *norms[1:], rate) or 1.0
+    size[d] = 1 / fastest
+    for i in LAW_SWEEPS * np.flatnonzero(kinds == "z").tolist():
+        others = np.arange(len(A)) != i
+        moved, moves = (float(np.linalg.norm(x[others])) for x in (A[i] * size, A[:, i] / size))
+        size[i] = np.sqrt(moved / moves) if moved and moves else (moved or fastest) / (moves or fastest)
+    return size
 
 
 def linearise(
@@ -213,7 +321,7 @@ def linearise(
         raise ModelError(f"z has shape {z0.shape}: ({len(law.z)},) is needed")
     off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
     check_on_constraints(m, off[None])
-    linear = _assembled(m, law, _Parts(*parts), v0, names)
+    linear = _assembled(m, law, _Parts(*parts), v0, names, scales(m, p0[None], q0[None], m.v_units)[0])
     return _followed(system, linear, q0, v0, p0, as_number(t, "t")) if system.other_state else linear
 
 
@@ -246,6 +354,7 @@ class _Parts(NamedTuple):
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto the motions that phi = 0 and eta = 0 allow.   back: W^-T.
     bent: (nv, nq) change of v that the rows require when q moves.   a: (nv, 1) v_dot itself.   z_rate: z_dot itself.
     v_dot, q_dot, z_dot: derivatives of these.   scale: norms, in y, of the accelerations due to each kind of force.
+    apart: (rows, nv) rates at which bodies move relative to each other, by v.
     """
 
     M: Any
@@ -261,10 +370,16 @@ class _Parts(NamedTuple):
     z_dot: Any
     scale: Any
     z_rate: Any
+    apart: Any
 
 
-def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
-    """The Linearised in bases of the constraint manifold, from the terms at the state.   names: input names."""
+def _assembled(
+    m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...], lengths: np.ndarray
+) -> Linearised:
+    """The Linearised in bases of the constraint manifold, from the terms at the state.
+
+    names: input names.   lengths: (nv,) the machine's length for velocities in m/s, 1 for others.
+    """
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
     Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]
@@ -279,7 +394,8 @@ def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tup
     if not np.isfinite(rates).all():
         raise ModelError("the motion has no derivative here: a force, a constraint or the law is not smooth at this state")
     drift = np.concatenate([along @ v0, Z_v.T @ x.M @ x.a[:, 0], x.z_rate[:, 0]])
-    bounds = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
+    length = np.sqrt((np.diag(x.M) * lengths**2).max(initial=0.0))  # in the mass-weighted metric, as displacements are
+    bounds = (STILL * length, STILL * x.scale.sum(), STILL)
     parts = np.split(drift, [k, k + l])
     still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, bounds, strict=True))
     labels = [f"{letter}{i}" for letter, count in (("d", k), ("s", l), ("z", nz)) for i in range(count)]
@@ -288,7 +404,7 @@ def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tup
     n = k + l + nz
     return Linearised(
         rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names,
-        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
+        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M, x.apart, float(np.sqrt(x.scale.sum() / (length or 1.0))),
     )  # fmt: skip
 
 
@@ -318,8 +434,19 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX) -> _Parts:
     return _Parts(
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
         solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), motion.v_dot, moved.v_dot, ca.jacobian(k.q_dot, variables),
-        ca.jacobian(command.z_dot, variables), ca.vertcat(*scale), command.z_dot,
+        ca.jacobian(command.z_dot, variables), ca.vertcat(*scale), command.z_dot, _parting(k),
     )  # fmt: skip
+
+
+def _parting(k: Kinematics) -> ca.SX:
+    """(rows, nv) rates at which bodies move relative to the one that carries them, bodies that the world carries relative to
+    the first of these, and the rates of coordinates that belong to no body, by v."""
+    m = k.mechanism
+    carrier = {j.child: j.parent for j in m.joints}
+    first = next((child for child, parent in carrier.items() if parent == "world"), None)
+    pairs = [(child, first if parent == "world" else parent) for child, parent in carrier.items() if child != first]
+    rows = [k.relative(child, seen_from)[1] for child, seen_from in pairs if seen_from is not None]
+    return ca.vertcat(ca.SX(0, m.nv), *rows, *[ca.jacobian(k.joint_rate(c.name), k.v) for c in m.coordinates])
 
 
 def _orthonormal(T: Terms, rows: list[int]) -> Orthogonal:

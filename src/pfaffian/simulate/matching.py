@@ -112,7 +112,8 @@ def matching(
     inertia = Z_v.T @ Mbar @ Z_v
     values = np.linalg.eigvalsh(inertia)
     if not values[0] > RANK_TOLERANCE**2 * values[-1]:
-        weightless = mainly(participation(Z_v @ lowest(inertia)), m.v_names)
+        sizes = np.sqrt(np.diag(M))[:, None]  # which make the velocities comparable in any unit of length
+        weightless = mainly(participation(sizes * (Z_v @ lowest(inertia))), m.v_names)
         raise ModelError(f"matching: the prototype has no inertia against {weightless}; give a pair of bodies more Mbar'")
     Bp = complement(B.T, RANK_TOLERANCE)
     inverse = np.linalg.inv(inertia)

@@ -19,6 +19,7 @@ from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import real_array
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.switches import Switches
@@ -186,7 +187,7 @@ def check_seeds(seed: Any) -> int:
     if not isinstance(seed, (np.ndarray, list, tuple)):
         check_seed(seed)
         return 1
-    seeds = np.asarray(seed)
+    seeds = real_array(seed, "seed")
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not ((seeds >= 0) & (seeds < int(WORD) ** 2)).all():
         raise ModelError(f"seed: (runs,) whole numbers from 0 to 2^52 - 1 are needed, got {brief(seed)}")
     return len(seeds)

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, RunError, brief, nearest
+from pfaffian.errors import ModelError, RunError, brief, is_one_of, nearest
 from pfaffian.evaluate.arrays import as_flag, configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.maths.span import basis
 from pfaffian.model.force import Actuator
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import as_float
@@ -91,7 +92,7 @@ def singularities(
     L = as_float(length)
     if not (np.isfinite(L) and L > 0):
         raise ModelError(f"singularities: length must be above zero, got {length!r}")
-    if body not in {b.name for b in m.bodies}:
+    if not is_one_of(body, {b.name for b in m.bodies}):
         raise ModelError(f"singularities: there is no body {brief(body)}; {nearest(body, [b.name for b in m.bodies])}")
     qs, p = configurations(m, q), parameter_values(m, parameters)
     if len(qs) != 1 or len(p) != 1:
@@ -169,7 +170,7 @@ def _near(m: Mechanism, at: _At, scale: np.ndarray, p: np.ndarray) -> list[np.nd
     """The rows at neighbouring states on the constraints, where rows that are dependent only here are independent again."""
     random, neighbours = np.random.default_rng(11), []
     _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
-    free = V[int((sizes > DEPENDENT).sum()) :].T
+    free = basis(V[int((sizes > DEPENDENT).sum()) :].T)
     for _ in range(NEIGHBOURS if free.size and len(at.A) else 0):
         y = free @ random.normal(size=free.shape[1])
         dy = NEAR * y / np.abs(y).max() / scale

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths import linear
 from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.pack import unpack
@@ -76,8 +76,8 @@ class Scheme:
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
             raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
-        if self.integrator not in INTEGRATORS:
-            raise ModelError(f"integrator {self.integrator!r} is unknown; one of {', '.join(INTEGRATORS)}")
+        if not is_one_of(self.integrator, INTEGRATORS):
+            raise ModelError(f"integrator {brief(self.integrator)} is unknown; one of {', '.join(INTEGRATORS)}")
         if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):

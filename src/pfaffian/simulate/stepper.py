@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import runs as rows_of
 from pfaffian.kernel import Span
@@ -40,7 +40,7 @@ class Saved(NamedTuple):
 
     x: (runs, nx) states, including the values that a law holds.   u: (1, runs, nu) current inputs.   p: (runs, np) parameters.
     status: (runs,).   stopped: (runs,) step at which a run stopped, -1 if it has not.   kinds: (runs,) kinds of starts, see
-    `entrances`.   start: time at the start [s].   k: number of steps since then.
+    `entrances`.   start: time at the start [s].   step: length of a step [s].   k: number of steps since the start.
     identity: digest of mechanism, state and law.
     """
 
@@ -51,12 +51,16 @@ class Saved(NamedTuple):
     stopped: np.ndarray
     kinds: np.ndarray
     start: float
+    step: float
     k: int
     identity: str
 
 
 ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
 """Fields of Saved that are arrays."""
+
+WHOLE = "status", "stopped", "kinds"
+"""Fields of Saved that contain whole numbers."""
 
 
 class Stepper:
@@ -65,7 +69,7 @@ class Stepper:
     q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: time [s].   u_names: names of the inputs.
     status: 0, or the index in `causes` of the reason why a run stopped; an integer or (runs,).
     A run that stops keeps its last good state, and the others continue. Accuracy, limits and rank are not checked as in `run`:
-    choose the step with `run` first.
+    choose the step with `run` first. A copy, by `copy.copy` or `copy.deepcopy`, moves on its own from the same state.
 
     Example:
         >>> import numpy as np, pfaffian as pf
@@ -87,6 +91,21 @@ class Stepper:
         self.u_names = simulation.w_names
         self._identity = identity(simulation)
         self._now: Saved | None = None
+
+    def __copy__(self) -> Stepper:
+        twin = Stepper(self._s, self._options)
+        if self._now is not None:
+            twin.restore(self.save())
+        return twin
+
+    def __deepcopy__(self, memo: Any) -> Stepper:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise ModelError(
+            "a stepper cannot be pickled, since it holds compiled code and the memory on which that works: send what save() "
+            "returns, and restore it in a stepper made there by pf.stepper with the same arguments"
+        )
 
     @property
     def runs(self) -> int:
@@ -130,7 +149,7 @@ class Stepper:
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
         status, stopped = initial_status(s, begun, self.runs, 0)
-        self._place(Saved(x, u, p, status, stopped, np.broadcast_to(kinds, self.runs), start, 0, ""))
+        self._place(Saved(x, u, p, status, stopped, np.broadcast_to(kinds, self.runs), start, self._options.step, 0, ""))
 
     def _place(self, at: Saved) -> None:
         """Copy the arrays of a saved state, and pass their addresses to the compiled code."""
@@ -159,8 +178,8 @@ class Stepper:
         Raises:
             ModelError: u has another shape, an unknown name, or a number that is not finite.
         """
-        if steps != 1:
-            as_whole(steps, "steps")
+        if type(steps) is not int or steps != 1:
+            steps = as_whole(steps, "steps")
         at = self._at
         if u is not None:
             self._take(u, at.u)
@@ -248,9 +267,10 @@ class Stepper:
         return at._replace(**copies, k=self._k, identity=self._identity)
 
     def restore(self, saved: Saved) -> None:
-        """Continue, to the same bits, from the saved state of a stepper of the same mechanism, law and number of runs.
+        """Continue, to the same bits, from the saved state of a stepper of the same mechanism, law, step and number of runs.
 
-        Raises ModelError: it was saved from another mechanism, law or number of runs.
+        Raises ModelError: it was saved from another mechanism, law or number of runs, or with another step; it is not what
+        `save` returned.
 
         Example:
             >>> import pfaffian as pf
@@ -263,19 +283,24 @@ class Stepper:
             >>> s.t, s.q
             (0.0, array([0.]))
         """
-        if saved.identity != self._identity or saved.x.shape != (self.runs, self._s.nx):
-            raise ModelError("restore: the saved state belongs to another mechanism, law, kind of state or number of runs")
+        self._check(saved, "restore")
+        if len(saved.x) != self.runs:
+            raise ModelError(
+                f"restore: the number of runs is {len(saved.x)} in the saved state and {self.runs} in the stepper; `put` moves "
+                "single machines"
+            )
         self._place(saved)
 
-    def put(self, which: np.ndarray, saved: Saved, rows: np.ndarray) -> None:
+    def put(self, which: Any, saved: Saved, rows: Any) -> None:
         """Put some machines into saved states, while the others keep theirs.
 
         Args:
-            which: (n,) indices of the machines.
-            saved: state saved by a stepper of the same mechanism and law, with any number of runs. Its time is ignored.
-            rows: (n,) indices of its runs.
-        Raises ModelError: it was saved from another mechanism or law, or a run in it starts in a singular configuration, which
-        needs a special first step: take that step before saving.
+            which: (n,) indices of the machines, from 0, each at most once.
+            saved: state saved by a stepper of the same mechanism, law and step, with any number of runs. Its time is ignored.
+            rows: (n,) indices of its runs, from 0.
+        Raises ModelError: it was saved from another mechanism or law, or with steps of another length; it is not what `save`
+        returned; indices of another kind, number or range; or a run in it starts in a singular configuration, which needs a
+        special first step: take that step before saving.
 
         Example:
             >>> import numpy as np, pfaffian as pf
@@ -287,13 +312,55 @@ class Stepper:
             >>> s.q.ravel()
             array([2., 0., 1.])
         """
-        if saved.identity != self._identity:
-            raise ModelError("put: the saved state belongs to another mechanism, law or kind of state; save one of the same")
+        self._check(saved, "put")
+        which, rows = _indices(which, self.runs, "which"), _indices(rows, len(saved.x), "rows")
+        if len(which) != len(rows):
+            raise ModelError(f"put: which has {len(which)} machines and rows {len(rows)}; one row for each machine is needed")
+        if len(np.unique(which)) < len(which):
+            raise ModelError("put: which names a machine more than once; name each at most once")
         if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
             raise ModelError("put: a singular start needs a special first step; take that step before saving")
         at = self._at
-        at.x[which], at.p[which] = saved.x[rows], saved.p[rows]
+        at.x[which], at.p[which], at.kinds[which] = saved.x[rows], saved.p[rows], REGULAR
         at.status[which], at.stopped[which] = saved.status[rows], saved.stopped[rows]
+
+    def _check(self, saved: Any, what: str) -> None:
+        """Raise ModelError: this is no state, of any number of runs, saved by a stepper of the same mechanism, law and step.
+
+        what: name of the method, for the message.
+        """
+        way = f"{what} takes what save() returned, unchanged"
+        if not isinstance(saved, Saved):
+            raise ModelError(f"{what}: saved is {brief(saved)}; {way}")
+        if not is_one_of(saved.identity, (self._identity,)):
+            raise ModelError(f"{what}: the saved state belongs to another mechanism, law or kind of state; save one of this")
+        runs = saved.x.shape[:1] if isinstance(saved.x, np.ndarray) else ()
+        shapes = {"x": (*runs, self._s.nx), "u": (1, *runs, len(self.u_names)), "p": (*runs, len(self._s.mechanism.p_names))}
+        for name in ARRAYS:
+            array, kinds = getattr(saved, name), "iu" if name in WHOLE else "f"
+            if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shapes.get(name, runs)):
+                raise ModelError(f"{what}: saved.{name} is {brief(array)}; {way}")
+        as_number(saved.start, f"{what}: saved.start")
+        if type(saved.k) is not int or saved.k < 0:
+            raise ModelError(f"{what}: saved.k is {brief(saved.k)}; {way}")
+        step = as_number(saved.step, f"{what}: saved.step")
+        if step != self._options.step:
+            raise ModelError(f"{what}: the saved state is of steps of {step:g} s, those here are of {self._options.step:g} s")
+
+
+def _indices(value: Any, count: int, what: str) -> np.ndarray:
+    """(n,) checked indices. Raises ModelError: they are no whole numbers from 0 to count - 1.   what: name of the argument."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.zeros(())
+    array = array if array.size else np.zeros(array.shape, dtype=int)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not ((array >= 0) & (array < count)).all():
+        raise ModelError(
+            f"put: {what} is {brief(value)}: (n,) whole numbers from 0 to {count - 1} are needed; np.flatnonzero makes them of "
+            "True and False"
+        )
+    return array
 
 
 class _Options(NamedTuple):

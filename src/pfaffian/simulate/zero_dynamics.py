@@ -20,9 +20,10 @@ from pfaffian.evaluate.arrays import as_number, configurations, parameter_values
 from pfaffian.evaluate.symmetry import conserved_fields
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.span import complement
+from pfaffian.maths.spectrum import TIE, spectrum
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.closed_loop import command_of
-from pfaffian.simulate.linearise import SPLIT, Linearised, linearise, modes
+from pfaffian.simulate.linearise import SPLIT, Linearised, linearise
 from pfaffian.simulate.result import causes
 from pfaffian.simulate.run import run
 from pfaffian.simulate.simulation import input_names
@@ -69,7 +70,7 @@ class ZeroDynamics:
     @property
     def eigenvalues(self) -> np.ndarray:
         """(n,) eigenvalues of A [1/s], the least stable first."""
-        return modes(self.A)[0]
+        return spectrum(self.A).values
 
     @property
     def unstable(self) -> bool:
@@ -216,7 +217,8 @@ class ZeroDynamicsAlong:
         Floquet exponents, if the motion has returned to its start."""
         values = np.linalg.eigvals(self.transition[-1]).astype(complex)
         found = np.log(values) / (self.time[-1] - self.time[0])
-        return found[np.argsort(-found.real, kind="stable")]
+        unit = TIE * np.abs(found).max(initial=0.0) or 1.0  # rounding does not order equal ones
+        return found[np.lexsort((found.imag, -np.round(found.real / unit)))]
 
     def __str__(self) -> str:
         return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_growth_message(self)}"

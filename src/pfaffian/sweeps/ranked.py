@@ -12,6 +12,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
 from pfaffian.formats.file import as_path
 from pfaffian.formats.sweep_settings import Method
+from pfaffian.simulate.sampling import check_seed
 from pfaffian.simulate.system import as_system
 from pfaffian.sweeps.engine import sweep
 from pfaffian.sweeps.space import samples
@@ -129,6 +130,7 @@ def refine(
         array([6.9])
     """
     as_system(m)
+    check_seed(seed)
     place, ratio = as_path(store), as_number(shrink, "shrink", above=0)
     if not ratio < 1:
         raise ModelError(f"shrink must be below 1, got {ratio:g}")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.model import reprs
@@ -355,8 +355,8 @@ def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:
 
 def check_frame(frame: str) -> str:
     """Return the name of a frame, unchanged. Raises ModelError: there is no such frame."""
-    if frame not in FRAMES:
-        raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
+    if not is_one_of(frame, FRAMES):
+        raise ModelError(f"frame {brief(frame)} is unknown; one of {', '.join(FRAMES)}")
     return frame
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.elastic import PoseSpring
@@ -125,7 +126,7 @@ def radius_of_inertia(k: PlacedMechanism, b: Body) -> float:
 def inertia_box(k: PlacedMechanism, b: Body) -> tuple[Solid, ...]:
     """The box of uniform density that has the body's mass and inertia; no edge is shorter than a rod is thick."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
-    moments, axes = np.linalg.eigh((I + I.T) / 2)
+    moments, axes = principal_axes(I)
     squares = 6 * (moments.sum() / 2 - moments) * 2 / m if m > 0 else np.zeros(3)
     edges = np.maximum(np.sqrt(np.maximum(squares, 0)), 2 * THICKNESS * k.size)
     axes = axes * np.sign(np.linalg.det(axes))

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import BuildError, ModelError
+from pfaffian.errors import BuildError, ModelError, brief, is_one_of
 from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import Mode
 from pfaffian.kernel.program.passes import optimise
@@ -124,7 +124,7 @@ def mode_of(strict: bool) -> Mode:
 
 def check_options(backend: str, lanes: int) -> None:
     """Raise BuildError if an option has an unknown value."""
-    if backend not in BACKENDS:
-        raise BuildError(f"backend {backend!r}: choose auto, c, interpreter or numpy")
+    if not is_one_of(backend, BACKENDS):
+        raise BuildError(f"backend {brief(backend)}: choose auto, c, interpreter or numpy")
     if lanes not in (1, 8):
         raise BuildError(f"lanes={lanes}: choose 8 or 1")

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, is_one_of
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program
 
@@ -96,7 +96,7 @@ def _check_span(span: Span) -> None:
         raise ModelError("rollout needs steps >= 0, every >= 1, stride >= 1, first >= 0")
     if max(span.steps, span.every, span.stride, span.first) > LARGEST:
         raise ModelError(f"rollout needs steps, every, stride and first of at most {LARGEST}")
-    if span.hold not in HOLDS:
+    if not is_one_of(span.hold, HOLDS):
         raise ModelError(f"hold {span.hold!r}: choose zero or linear")
     if not (math.isfinite(span.t0) and math.isfinite(span.h)) or math.isnan(span.limit):
         raise ModelError("t0 and h must be finite, limit not nan")
