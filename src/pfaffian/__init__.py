@@ -25,9 +25,12 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
 
 from pfaffian import lazy
+from pfaffian import sources as sources
+
+if lazy.TYPE_CHECKING:
+    from typing import Any
 
 _NAMES = {
     "pfaffian.errors": ["BuildError", "ModelError", "ModelWarning", "PfaffianError", "RunError", "RunWarning"],

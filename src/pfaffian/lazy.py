@@ -4,10 +4,15 @@ No public package has an `__all__`, because `help()` prints the text of every na
 none of these names.
 """
 
+from __future__ import annotations
+
 import types
-from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # importing it from typing would take as long as the rest of `import pfaffian`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
 
 def importer(package: dict[str, Any], homes: Mapping[str, str], modules: Iterable[str] = ()) -> Callable[[str], Any]:

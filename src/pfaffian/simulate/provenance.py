@@ -16,17 +16,21 @@ from pfaffian.kernel.call.keyed import sources
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-@cache
 def machine() -> dict[str, str]:
     """Versions, source files and processor that produce a result.
 
     source_sha256: digest of the library's files.   commit: commit of the checkout that contains them, if there is one.
     """
+    return _unchanging() | {"source_sha256": sources()}
+
+
+@cache
+def _unchanging() -> dict[str, str]:
+    """What stays the same in a process."""
     cpu = processor()
     commit = checked_out(Path(__file__).resolve().parents[3])
     return {
         "pfaffian": version("pfaffian"),
-        "source_sha256": sources(),
         **({"commit": commit} if commit else {}),
         "casadi": version("casadi"),
         "numpy": np.__version__,

@@ -14,12 +14,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from pfaffian import sources as source_files
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build import library, private_files, store, toolchain
 from pfaffian.kernel.call.recipe import PortLengths, Recipe
@@ -53,21 +54,40 @@ def check_key(key: Any) -> None:
         raise ModelError(f"key must be a non-empty text, got {key!r}")
 
 
-@cache
 def sources() -> str:
-    """sha256 of the source files of this package, so that objects of another version of it are not used.
+    """Digest of the code of this library in this process, so that objects of another version of it are not used.
 
-    It is computed on import, because later edits of the files do not affect the code that runs.
+    It is that of the source files as they were when the library was imported. If one was changed before its code was imported,
+    no other process has the same code, and the digest is one that no other process has.
     """
-    root = Path(__file__).resolve().parents[2]
-    digest = hashlib.sha256(ca.CasadiMeta.version().encode())
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.h")]):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
-    return digest.hexdigest()
+    found = _contents()  # read before the comparison, so that they are what it compares
+    with _LOOKING:
+        changed = source_files.changed()
+    return _own(changed) if changed else found
 
 
-sources()
+_LOOKING = Lock()
+"""A file that was changed has to be found by one thread before another concludes that there is none."""
+
+
+@cache
+def _contents() -> str:
+    """sha256 of CasADi's version and the source files."""
+    return hashlib.sha256(ca.CasadiMeta.version().encode() + source_files.contents()).hexdigest()
+
+
+@cache
+def _own(changed: tuple[str, ...]) -> str:
+    """A digest that no other process has, and a warning that names the changed files."""
+    names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+    library.warn_once(
+        f"source files of the library were changed between its import and their own ({names}): what this process compiles is "
+        "not used by others; start Python again"
+    )
+    return hashlib.sha256(os.urandom(32)).hexdigest()
+
+
+sources()  # now, since files that are edited after the import of their code do not count
 
 
 def recall(key: Key, recipe: Recipe) -> Recalled | None:
@@ -101,8 +121,9 @@ def by_skeleton(recipe: Recipe) -> Key:
 
 def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
     """The Programs of the recipe: from the store if an earlier call wrote them under the key, else traced and written."""
-    name = hashlib.sha256(json.dumps([key, recipe.printer.__name__, sources()]).encode()).hexdigest()
+    parts = [key, recipe.printer.__name__]
     with contextlib.suppress(OSError, ValueError):
+        name = _named(*parts)
         path = store.directory() / f"{name}.programs"
         seal, data = private_files.read(path).split(b"\n", 1)
         if seal.decode() != _sealed(name, data):
@@ -111,6 +132,7 @@ def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
         return unpack(data)
     traced = recipe.programs
     with contextlib.suppress(OSError):
+        name = _named(*parts)  # anew, because tracing imports modules
         data = pack(traced)
         private_files.write(store.directory() / f"{name}.programs", _sealed(name, data).encode() + b"\n" + data)
     return traced
@@ -123,16 +145,20 @@ def _sealed(name: str, data: bytes) -> str:
 
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The JSON object make(), read from the note that an earlier process wrote under the key if there is one."""
-    name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        stored = _read(name)["value"]
+        stored = _read(_named(key))["value"]
         if checking():
             compare(f"note {key}", json.dumps(stored), json.dumps(make()))
         return stored
     value = make()
     with contextlib.suppress(OSError):
-        _write(name, {"value": value})
+        _write(_named(key), {"value": value})
     return value
+
+
+def _named(*parts: Any) -> str:
+    """The name of a file of the store: a digest of these parts and of the library's code."""
+    return hashlib.sha256(json.dumps([*parts, sources()]).encode()).hexdigest()
 
 
 def _name(key: Key, recipe: Recipe) -> str | None:
@@ -141,7 +167,7 @@ def _name(key: Key, recipe: Recipe) -> str | None:
     if compiler is None:
         return None
     how = [recipe.printer.__name__, recipe.lanes, compiler.argv, compiler.flags(recipe.mode), compiler.identity]
-    return hashlib.sha256(json.dumps([key, *how, sources()]).encode()).hexdigest()
+    return _named(key, *how)
 
 
 def _read(name: str) -> dict[str, Any]:

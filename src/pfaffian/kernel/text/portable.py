@@ -14,7 +14,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from pfaffian.kernel.program.interpret import constant
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.stages import Stages, cut
-from pfaffian.kernel.text.source import reduction_text, stage_lines
+from pfaffian.kernel.text.source import file_text, reduction_text, stage_lines
 
 
 class Precision(NamedTuple):
@@ -136,7 +135,7 @@ def _elementary(name: str) -> str:
 
 def _prelude(*texts: str) -> str:
     """C definitions of all operations that the texts use, directly or through other operations."""
-    template = files("pfaffian.kernel.text").joinpath("portable.h").read_text(encoding="utf-8")
+    template = file_text("portable.h")
     pieces = []
     for of in PRECISIONS.values():
         whole = Template(template).substitute(of.words, s=of.suffix, real=of.real)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from pfaffian import sources
 from pfaffian.kernel.functions import elementary, reduction
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
@@ -27,7 +27,7 @@ LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fe
 @cache
 def file_text(name: str) -> str:
     """Text of a file in this folder."""
-    return files("pfaffian.kernel.text").joinpath(name).read_text(encoding="utf-8")
+    return sources.read(f"kernel/text/{name}")
 
 
 @cache
