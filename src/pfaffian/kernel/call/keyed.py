@@ -63,7 +63,7 @@ def sources() -> str:
     found = _contents()  # read before the comparison, so that they are what it compares
     with _LOOKING:
         changed = source_files.changed()
-    return _own(changed) if changed else found
+    return _after_changes(changed) if changed else found
 
 
 _LOOKING = Lock()
@@ -77,7 +77,7 @@ def _contents() -> str:
 
 
 @cache
-def _own(changed: tuple[str, ...]) -> str:
+def _after_changes(changed: tuple[str, ...]) -> str:
     """A digest that no other process has, and a warning that names the changed files."""
     names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
     library.warn_once(
