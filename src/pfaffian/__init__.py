@@ -12,7 +12,7 @@
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
     use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99
-    types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, System
+    types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, Motion, System
     errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
@@ -49,6 +49,7 @@ _NAMES = {
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
+    "pfaffian.dynamics.motion": ["Motion"],
     "pfaffian.simulate.run": ["run"],
     "pfaffian.simulate.stepper": ["stepper"],
     "pfaffian.simulate.adaptive": ["run_adaptive"],

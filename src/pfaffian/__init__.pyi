@@ -19,6 +19,7 @@ from pfaffian import statistics as statistics
 from pfaffian import study as study
 from pfaffian import sweeps as sweeps
 from pfaffian.dynamics import FORMULATIONS as FORMULATIONS
+from pfaffian.dynamics.motion import Motion as Motion
 from pfaffian.embedded.export import export as export
 from pfaffian.errors import BuildError as BuildError
 from pfaffian.errors import ModelError as ModelError

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+import casadi as ca
 
 from pfaffian.dynamics import articulated, controlforce, gauss, multipliers, nullspace, projection, quasivelocity
 from pfaffian.dynamics.motion import Motion
-from pfaffian.errors import ModelError
-from pfaffian.terms.terms import Terms
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.caller import call_user, in_symbols
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column
+from pfaffian.model.traced_function import graph
+from pfaffian.tables import Registry
+from pfaffian.terms.terms import Terms, shared
 
 
-class Formulations(dict[str, Callable[[Terms], Motion]]):
+class Formulations(Registry[Callable[[Terms], Motion]]):
     """Formulations: name -> function of Terms that returns the Motion: v_dot, reaction and rank.
+
+    To add one: `pf.FORMULATIONS["mine"] = f`. Results belong to what f returns when they are requested, also after f or a
+    number that it reads was changed. Raises ModelError: the name is one of the library's, or f is no function.
 
     All formulations give the same motion where they apply.
 
@@ -37,7 +48,13 @@ class Formulations(dict[str, Callable[[Terms], Motion]]):
         return f"<Formulations: {', '.join(self)}; help(pf.FORMULATIONS) describes them>"
 
 
-FORMULATIONS = Formulations({
+def _check(name: str, f: Any) -> None:
+    """Raise ModelError if a user's formulation is no function."""
+    if not callable(f):
+        raise ModelError(f"formulation {name!r}: a function of Terms that returns a pf.Motion is needed, got {brief(f)}")
+
+
+FORMULATIONS = Formulations("formulation", {
     "gauss": gauss.motion,
     "momentum": gauss.by_momenta,
     "multipliers": multipliers.motion,
@@ -50,7 +67,7 @@ FORMULATIONS = Formulations({
     "quasi-velocity-innovations": partial(quasivelocity.motion, factor="innovations"),
     "control-force": controlforce.motion,
     "articulated": articulated.motion,
-})  # fmt: skip
+}, "give your own another name", _check, ("auto",))  # fmt: skip
 """Name -> function of Terms that returns the Motion: v_dot, reaction and rank.
 
 Example:
@@ -79,11 +96,49 @@ def formulation(name: str, terms: Terms, factored: bool = False) -> Callable[[Te
         return controlforce.motion if m.servos else articulated.motion if plain and not factored else gauss.motion
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' supports them")
-    if name not in FORMULATIONS:
-        raise ModelError(f"formulation {name!r} is unknown; one of auto, {', '.join(FORMULATIONS)}")
+    f = FORMULATIONS.named(name)
+    if FORMULATIONS.is_own(name):
+        return partial(_users, name, f)
     if name in MIXING and terms.counted is not None:
         raise ModelError(
             f"mechanism {m.name!r} has directions of almost no inertia, along which formulation {name!r} loses all digits; "
             "choose 'gauss', 'nullspace' or 'projection-tuned', or give thin bodies some inertia"
         )
-    return FORMULATIONS[name]
+    return f
+
+
+def _users(name: str, f: Callable[[Terms], Motion], terms: Terms) -> Motion:
+    """The Motion that a user's formulation returns. Raises ModelError: it fails, or returns something else."""
+    what, n = f"formulation {name!r}", terms.mechanism.nv
+    motion = call_user(f, what, terms)
+    if not isinstance(motion, Motion):
+        raise ModelError(f"{what} must return a pf.Motion(v_dot, reaction, rank), got {brief(motion)}")
+    known, parts = (terms.q, terms.v, terms.u, terms.t, terms.mechanism.p_symbols), list[ca.SX]()
+    for (part, x), size in zip(motion._asdict().items(), (n, n, 1), strict=True):
+        parts.append(in_symbols(column(x, f"{what}: {part}"), f"{what}: {part}", known))
+        if parts[-1].numel() != size:
+            raise ModelError(f"{what}: {part} has {parts[-1].numel()} numbers where {size} are needed")
+    return Motion(*parts)
+
+
+def identity(name: str, m: Mechanism) -> str:
+    """The formulation in a key: its name. To that of a user's formulation, a digest of the motion that it returns now is added.
+
+    Raises ModelError: the name is unknown, or the user's formulation fails.
+    """
+    if name == "auto":
+        return name
+    f = FORMULATIONS.named(name)
+    if not FORMULATIONS.is_own(name):
+        return name
+    T = shared(m)
+    return f"{name!r} {graph([T.q, T.v, T.u, T.t, m.p_symbols], [*_users(name, f, T)])}"
+
+
+def check_unchanged(name: str, m: Mechanism, known: str) -> None:
+    """Raise ModelError if the `identity` of a formulation is no longer `known`, which is already part of a key."""
+    if identity(name, m) != known:
+        raise ModelError(
+            f"formulation {name!r} no longer returns the motion that it returned when this was requested; request it again, and "
+            "let it depend on constants and Parameters only"
+        )

@@ -26,10 +26,21 @@ the present rule.) The correction of drift uses this tolerance too.
 
 
 class Motion(NamedTuple):
-    """Result of every formulation.
+    """Result of every formulation, also of one's own: see `FORMULATIONS`.
 
     v_dot: (nv, 1) acceleration.   reaction: (nv, 1) A^T lambda [N, N m], M v_dot + c = f + B u + reaction.
     rank: (1, 1) number of independent constraint rows.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> def without_constraints(T):
+        ...     return pf.Motion(ca.solve(T.M, T.force), ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0))
+        >>> pf.FORMULATIONS["without constraints"] = without_constraints
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart")])
+        >>> pf.forward_dynamics(m, [0.0], formulation="without constraints").v_dot
+        array([-9.81])
+        >>> del pf.FORMULATIONS["without constraints"]
     """
 
     v_dot: ca.SX

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.dynamics import formulation
+from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import (
     as_flag,
@@ -287,14 +287,15 @@ class Dynamics(NamedTuple):
 
 
 @remembered(64)
-def _forward(m: Mechanism, name: str) -> Compiled:
-    """The compiled motion of a mechanism by the formulation of that name."""
+def _forward(m: Mechanism, name: str, known: str) -> Compiled:
+    """The compiled motion of a mechanism by the formulation of that name.   known: its `identity`."""
 
     def build() -> ca.Function:
         T = symbols(m)
+        check_unchanged(name, m, known)
         return function_of(T, formulation(name, T)(T)._asdict())
 
-    key = f"forward dynamics {name} {digest(m)}"
+    key = f"forward dynamics {known} {digest(m)}"
     with progress_line(m.name, False):
         compiled = kernel.compile(build, key=key)
     return Compiled(m, compiled, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
@@ -327,5 +328,5 @@ def forward_dynamics(
         array([-9.81])
     """
     as_mechanism(m)
-    r = _forward(m, formulation).matrices(q, v, u, t=t, parameters=parameters)
+    r = _forward(m, formulation, identity(formulation, m)).matrices(q, v, u, t=t, parameters=parameters)
     return Dynamics(r["v_dot"][..., 0], r["reaction"][..., 0], r["rank"][..., 0, 0])

@@ -17,6 +17,7 @@ import casadi as ca
 
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
+from pfaffian.tables import Table
 
 TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
 HALF_TURN = 1e-24
@@ -110,7 +111,7 @@ def _position(count: int, first: int) -> Callable[[ca.SX, ca.SX, ca.SX], Residua
     return lambda R, r, _: Residual(ca.SX.eye(6)[rows, :], r[rows, 0])
 
 
-CLOSURES = {
+CLOSURES = Table("kind of closure", {
     kind.name: kind
     for kind in (
         *(_permitting(g, name) for name, g in SUBGROUPS.items() if name != "free"),
@@ -120,7 +121,7 @@ CLOSURES = {
         ClosureKind("point-on-plane", TWIST[2:3], _position(1, 2)),
         ClosureKind("distance", ("length",), _distance, "length"),
     )
-}
+}, "a constraint of your own is a pf.holonomic")  # fmt: skip
 """Name -> kind: one for every motion group except the free one, then the kinds whose motions do not form a group.
 [chhabra14 table 2.1]
 """

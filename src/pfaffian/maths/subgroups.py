@@ -27,6 +27,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3, span
 from pfaffian.maths.so3 import Matrix, matrix
+from pfaffian.tables import Table
 
 IN_GROUP = 1e-9  # largest distance of a numeric pose from the group that `log` accepts, relative to its position
 FULL_TURN = 1e-9  # distance from a full turn [rad] within which a screw in the plane has no logarithm
@@ -310,7 +311,7 @@ class Subgroup:
 
 PLANE, SPACE = (0, 1), (0, 1, 2)
 
-SUBGROUPS = {
+SUBGROUPS = Table("motion group", {
     g.name: g
     for g in (
         Subgroup("fixed"),
@@ -326,7 +327,7 @@ SUBGROUPS = {
         Subgroup("spherical", (), ANY_TURN),
         Subgroup("free", SPACE, ANY_TURN),
     )
-}
+}, "a joint of your own is a pf.edge with pf.coordinates")  # fmt: skip
 """Name -> subgroup, screws with zero pitch. Up to conjugation these are all connected subgroups. [chhabra14 table 2.1]
 
 planar-translation: R^2.   translation: R^3.   planar: SE(2).   schoenflies: SE(2) x R, planar and along the normal.

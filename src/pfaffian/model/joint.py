@@ -20,6 +20,7 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_float, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
+from pfaffian.tables import Table
 
 UNLIMITED = (-np.inf, np.inf)
 """(low, high) of a coordinate without limits."""
@@ -81,10 +82,10 @@ class JointKind:
 
 _ABOUT_X, _ABOUT_Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
-KINDS = {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
+KINDS = Table("joint kind", {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
     "universal": JointKind("universal", (JointFactor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
                                          JointFactor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
-}  # fmt: skip
+}, "a joint of your own is a pf.edge with pf.coordinates")  # fmt: skip
 """The kinds that `joint` makes."""
 
 EDGE = JointKind("edge", ())

@@ -80,7 +80,7 @@ class HalfSteps:
     @property
     def order(self) -> int:
         """The order of the integrator."""
-        return INTEGRATORS[self.loop.simulation.scheme.integrator].order
+        return INTEGRATORS.named(self.loop.simulation.scheme.integrator).order
 
     def compare(self, k: int, x: np.ndarray, runs: np.ndarray) -> Comparison:
         """Compare step k of these runs of the batch, from their states x (len(runs), nx), with two steps of half its length."""

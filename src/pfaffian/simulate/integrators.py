@@ -9,12 +9,14 @@ import casadi as ca
 
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import largest_entry, solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.variables import Variables, q_dot
+from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -425,12 +427,18 @@ def _changes_energy(m: Mechanism) -> str:
     return f"it conserves energy, which coordinates that return to phi = 0 ({', '.join(names)}) change" if names else ""
 
 
-INTEGRATORS = {
+def _check(name: str, row: Any) -> None:
+    """Raise ModelError if a user's row is no Integrator."""
+    if not isinstance(row, Integrator):
+        raise ModelError(f"integrator {name!r}: an Integrator is needed, got {brief(row)}")
+
+
+INTEGRATORS = Registry("integrator", {
     "rk4": Integrator(_rk4, 4, shares=True),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
     "midpoint": Integrator(_midpoint, 2, energy_change, shares=True, faults=(UNCONVERGED,), refuses=_changes_energy),
     "tr-bdf2": Integrator(
         _tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",), stiff=True
     ),
-}
-"""Integrators by name."""
+}, "give your own another name", _check)  # fmt: skip
+"""Integrators by name. Of a row that a user adds, the key of a run contains the traced step."""

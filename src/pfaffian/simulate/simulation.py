@@ -17,7 +17,7 @@ from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control, Fault
 from pfaffian.control.layout import Layout, entries, units
 from pfaffian.control.open_loop import is_open, open_loop
-from pfaffian.dynamics import FORMULATIONS
+from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.mechanism import Mechanism
@@ -157,7 +157,7 @@ class Simulation:
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
             limit=(Fault(limit[0]),) if limit else (),
-            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults),
+            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator).faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
@@ -172,12 +172,27 @@ class Simulation:
             self.system.holds,
             self.system.limit and self.system.limit[0],
             [(f.name, getattr(self.scheme, f.name)) for f in fields(self.scheme)],
+            self.formulation,
+            self.users_integrator,
             (self.law, len(self.control.z), self.control.w_names, [f.meaning for f in self.control.faults]),
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.digests,
         )
         return sha256(repr(parts).encode()).hexdigest()
+
+    @cached_property
+    def formulation(self) -> str:
+        """The `identity` of the scheme's formulation."""
+        return identity(self.scheme.formulation, self.mechanism)
+
+    @property
+    def users_integrator(self) -> tuple[Any, ...]:
+        """Everything that a run depends on of an integrator that a user added; empty for those of the library."""
+        if not INTEGRATORS.is_own(self.scheme.integrator):
+            return ()
+        i = self.integrator
+        return i.order, i.shares, tuple(i.faults), i.any_state, i.stiff, self.traced.step.serialize()
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -212,7 +227,7 @@ class Simulation:
     def integrator(self) -> Integrator:
         """The integrator of the scheme. Raises ModelError: it does not support the system."""
         s, name = self.system, self.scheme.integrator
-        integrator = INTEGRATORS[name]
+        integrator = INTEGRATORS.named(name)
         if s.other_state and not integrator.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
             raise ModelError(f"integrator {name!r} supports only the state [q; v]; {s.title} works with {others}")
@@ -228,6 +243,7 @@ class Simulation:
     @cached_property
     def traced(self) -> Traced:
         """The CasADi functions of the step, the records and the samplers."""
+        check_unchanged(self.scheme.formulation, self.mechanism, self.formulation)
         return trace(self)
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
-from pfaffian.errors import ModelError, brief, is_one_of
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths import linear
 from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.pack import unpack
@@ -76,8 +76,7 @@ class Scheme:
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
             raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
-        if not is_one_of(self.integrator, INTEGRATORS):
-            raise ModelError(f"integrator {brief(self.integrator)} is unknown; one of {', '.join(INTEGRATORS)}")
+        INTEGRATORS.named(self.integrator)
         if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
@@ -98,7 +97,7 @@ class Scheme:
     @property
     def stiff(self) -> bool:
         """Whether the integrator passes over motions that are too fast for its step, as tr-bdf2 does."""
-        return INTEGRATORS[self.integrator].stiff
+        return INTEGRATORS.named(self.integrator).stiff
 
 
 def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def time_step(
         rest = unpack(terms, carried[near:, 0])
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
 
-    moved = INTEGRATORS[scheme.integrator].step(
+    moved = INTEGRATORS.named(scheme.integrator).step(
         StepData(
             m,
             variables,

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Control
+from pfaffian.dynamics import FORMULATIONS
 from pfaffian.dynamics.response import Factors, FixedMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
@@ -55,9 +56,14 @@ def _check(s: Simulation, what: str) -> None:
     refuse(s.control, what, "differentiate the machine alone, under the inputs that the law sent")
     if s.system.other_state:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
+    if FORMULATIONS.is_own(s.scheme.formulation):
+        raise ModelError(
+            f"{what} differentiates the motion that the library's formulations give; {s.scheme.formulation!r} may give another: "
+            "choose one of the library"
+        )
     if s.scheme.integrator not in DIFFERENTIATED:
-        known = ", ".join(DIFFERENTIATED)
-        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} corrects the energy by iterations")
+        why = " corrects the energy by iterations" if s.scheme.integrator == "midpoint" else " is none of these"
+        raise ModelError(f"{what} takes the integrators {', '.join(DIFFERENTIATED)}; {s.scheme.integrator!r}{why}")
     names = [c.name for c in m.ideal if c.active]
     if names:
         raise ModelError(
