@@ -29,6 +29,7 @@ from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
+from pfaffian.tables import Table
 from pfaffian.terms import connection
 from pfaffian.terms.generic_states import at_generic_states, tell, vanishing
 from pfaffian.terms.kinematics import Kinematics
@@ -69,7 +70,7 @@ def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
     return ca.SX(ca.blockcat([[R, p], [ca.SX(1, 3), ca.SX(corner)]]))
 
 
-KINDS = {
+KINDS = Table("kind of output", {
     "pose": Kind("free", (4, 4), lambda X, c: X, lambda R, p, J: (R, p, J), "m, rad"),
     "attitude": Kind(
         "spherical", (3, 3), lambda X, c: _homogeneous(X, ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J), "rad"
@@ -86,7 +87,7 @@ KINDS = {
         "planar", (3, 3), lambda X, c: _homogeneous(ca.diagcat(X[:2, :2], c), ca.vertcat(X[:2, 2], 0), c),
         lambda R, p, J: (R, ca.vertcat(p[:2], 0), J), "m, rad", (2, 3, 4),
     ),
-}  # fmt: skip
+}, "for functions of your own, make a control.Task")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

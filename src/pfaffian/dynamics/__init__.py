@@ -139,6 +139,6 @@ def check_unchanged(name: str, m: Mechanism, known: str) -> None:
     """Raise ModelError if the `identity` of a formulation is no longer `known`, which is already part of a key."""
     if identity(name, m) != known:
         raise ModelError(
-            f"formulation {name!r} no longer returns the motion that it returned when this was requested; request it again, and "
-            "let it depend on constants and Parameters only"
+            f"formulation {name!r} no longer returns the motion that it returned when this was requested; request it again, "
+            "and let it depend on constants and Parameters only"
         )

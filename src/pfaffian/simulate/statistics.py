@@ -12,6 +12,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_number, one_of
 from pfaffian.model.number import floats
 from pfaffian.simulate.signals import RESERVED, Signal, entries_of
+from pfaffian.tables import Table
 
 Direction = Literal["rising", "falling", "either"]
 
@@ -103,7 +104,7 @@ class Kind(NamedTuple):
     unit: Callable[[str], str] = lambda unit: unit
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS = Table("kind of statistic", {
     "maximum": Kind(("most",)),
     "minimum": Kind(("least",)),
     "mean": Kind(("total", "numbers"), lambda step, total, numbers: total / numbers),
@@ -115,7 +116,7 @@ KINDS: Mapping[str, Kind] = {
     "final": Kind(("last",)),
     "first_crossing": Kind(("crossing",), unit=lambda unit: "s"),
     "histogram": Kind(("counts",), unit=lambda unit: "1"),
-}
+}, "compute another from recorded signals")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ def _check(s: Simulation, what: str) -> None:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
     if FORMULATIONS.is_own(s.scheme.formulation):
         raise ModelError(
-            f"{what} differentiates the motion that the library's formulations give; {s.scheme.formulation!r} may give another: "
-            "choose one of the library"
+            f"{what} differentiates the motion that the library's formulations give; {s.scheme.formulation!r} may give "
+            "another: choose one of the library"
         )
     if s.scheme.integrator not in DIFFERENTIATED:
         why = " corrects the energy by iterations" if s.scheme.integrator == "midpoint" else " is none of these"
