@@ -17,7 +17,6 @@ from pfaffian import control
 from pfaffian.control.digest import digest as of_law
 from pfaffian.errors import BuildError
 from pfaffian.kernel import remember
-from pfaffian.kernel.call import keyed
 from pfaffian.model.joint import JointKind
 from pfaffian.simulate.system import StatePart, System, as_system
 from pfaffian.terms.digest import digest

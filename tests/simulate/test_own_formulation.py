@@ -292,12 +292,12 @@ def test_rows_of_the_library_cannot_be_changed(table):
         if way in ("set", "delete") or hasattr(table, way):
             with pytest.raises(ModelError, match=f"'{name}': rows of the library cannot be changed; "):
                 change()
-    assert dict(table) == before and table._what in repr(table) or table is pf.FORMULATIONS
+    assert dict(table) == before
 
 
 @pytest.mark.parametrize("name", ["auto", "gauss", "", 3, None])
 def test_names_that_a_formulation_cannot_have(name):
-    with pytest.raises(ModelError, match="cannot be changed|must be a non-empty text"):
+    with pytest.raises(ModelError, match=r"cannot be changed|must be a non-empty text"):
         pf.FORMULATIONS[name] = lambda terms: steady(1.0)
     with pytest.raises(ModelError, match="a function of Terms"):
         pf.FORMULATIONS["mine"] = steady(1.0)
