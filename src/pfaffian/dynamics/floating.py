@@ -134,9 +134,24 @@ class FloatingBase:
         return self.X.T @ self.terms.M @ self.X if self.common else self.terms.M
 
     @cached_property
+    def _near(self) -> ca.SX:
+        """X for motions that rotate about a point of the base instead of the world's origin, so that no digits are lost far
+        from it. Its columns span the same motions."""
+        return self.common.lift(self.terms.kinematics, along_base=True) if self.common else self.X
+
+    @cached_property
+    def _near_blocks(self) -> Blocks:
+        """`blocks` for `_near`."""
+        return split(self._near.T @ self.terms.M @ self._near, self.b) if self.common else self.blocks
+
+    @cached_property
     def blocks(self) -> Blocks:
         """Blocks of the mass matrix: K11 (k, k), K1s (k, n), A (k, n) = K11^-1 K1s and M^ (n, n) = Kss - K1s^T A."""
-        return split(self.M, self.b)
+        if self.common is None:
+            return split(self.M, self.b)
+        near, M = self._near_blocks, self.M
+        A = self.common.about_origin(self.terms.kinematics, near.A)
+        return Blocks(M[self.b, self.b], M[self.b, self.s], A, near.shape)
 
     @cached_property
     def b(self) -> list[int]:
@@ -158,7 +173,7 @@ class FloatingBase:
     @cached_property
     def lift(self) -> ca.SX:
         """H (nv, n): at zero momentum v = H s, projected onto the closures."""
-        return permitted(self.closed, self.X[:, self.s] - self.X[:, self.b] @ self.blocks.A)
+        return permitted(self.closed, self._near[:, self.s] - self._near[:, self.b] @ self._near_blocks.A)
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """Generalised Jacobian (6, n) J_g = J H, without closures J_s - J_b A; body, frame and point (3,) [m] as in
@@ -172,14 +187,15 @@ class FloatingBase:
         momentum: (k, 1) conserved spatial momentum, as `momentum_map` returns it [N s, N m s]; the result then does not depend
         on velocities. If None, the momentum of v.
         """
-        T, Y = self.terms, self.X[:, self.b]
-        J = T.kinematics.jacobian(body, frame, point) @ Y
+        T = self.terms
+        J = T.kinematics.jacobian(body, frame, point)
         if momentum is None:
-            return J @ solve_symmetric(self.blocks.K11, Y.T @ (T.M @ T.v))
+            Y = self._near[:, self.b]
+            return (J @ Y) @ solve_symmetric(self._near_blocks.K11, Y.T @ (T.M @ T.v))
         m, mu = T.mechanism, vector(momentum, len(self.b), "momentum")
         if self.common is None:
             mu = adjoint(m.joint(self.joint), T.q[m.q_slices[self.joint], 0]).T @ mu
-        return J @ solve_symmetric(self.blocks.K11, mu)
+        return (J @ self.X[:, self.b]) @ solve_symmetric(self.blocks.K11, mu)
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
         """P (n, n): orthogonal projector onto the s that satisfy the closures and A_r s = 0.
@@ -197,12 +213,12 @@ class FloatingBase:
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         T = self.closed
         rows = [row for row, unit in enumerate(self._units) if unit in RESTING[keep]]
-        constrained, tolerance, left = ca.SX(0, len(self.s)), RANK, self.blocks.A
+        constrained, tolerance, left = ca.SX(0, len(self.s)), RANK, self._near_blocks.A
         if T.mechanism.ideal:
             rhs = ca.SX(T.A.shape[0], 0)
-            constrained = orthogonalise(T.A @ self.X[:, self.s], rhs, RANK_TOLERANCE, T.row_size, groups=T.groups).Q
+            constrained = orthogonalise(T.A @ self._near[:, self.s], rhs, RANK_TOLERANCE, T.row_size, groups=T.groups).Q
             left, tolerance = left - (left @ constrained.T) @ constrained, RANK_TOLERANCE
-        size = self._squared(left) / ca.fmax(ca.mmax(self._squared(self.blocks.A)), NOTHING)
+        size = self._squared(left) / ca.fmax(ca.mmax(self._squared(self._near_blocks.A)), NOTHING)
         return ca.vertcat(constrained, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
 
     @property
@@ -214,7 +230,8 @@ class FloatingBase:
 
     def _squared(self, A: ca.SX) -> ca.SX:
         """(k, 1) squared lengths of rows A (k, n), times the base's inertia of each row and divided by those of the joints."""
-        joints, base = ca.diag(ca.densify(self.M)[self.s, self.s]), ca.diag(self.blocks.K11)
+        X = self._near[:, self.s]
+        joints, base = ca.diag(ca.densify(X.T @ self.terms.M @ X)), ca.diag(self._near_blocks.K11)
         return base * (A * A @ (1 / joints))
 
 

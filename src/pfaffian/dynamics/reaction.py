@@ -59,15 +59,14 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
         if name in joints:
             j = joints[name]
             loads.check_determined(j)
-            G, X = terms.kinematics.pose(j.child) @ j.child_placement, loads.of_joint(j)
-            child = j.child
+            child, at, X = j.child, j.child_placement, loads.of_joint(j)
         elif name in closures:
             c = closures[name]
-            G, X = terms.kinematics.pose(c.body_b) @ c.placement_b, loads.of_closure(c)
-            child = c.body_b
+            child, at, X = c.body_b, c.placement_b, loads.of_closure(c)
         else:
             raise ModelError(_unknown(m, name))
-        wrenches[name] = _in_frame(loads, move(X, terms.kinematics.position(child) - G.p), G, frame)
+        G = terms.kinematics.pose(child)
+        wrenches[name] = _in_frame(loads, move(X, -(G.R @ at.p)), G @ at, frame)
     return wrenches
 
 
@@ -123,7 +122,7 @@ class _Loads:
             X = ca.horzcat(required, -self._constraints_on(b.name))
             for outer in m.joints:
                 if outer.parent == b.name:
-                    X += move(self.of_joint(outer), k.position(outer.child) - k.position(b.name))
+                    X += move(self.of_joint(outer), k.line(b.name, outer.child))
             self._of_body[b.name] = X
         return self._of_body[j.child]
 
@@ -131,7 +130,7 @@ class _Loads:
         """(6, 1 + m) wrench through a closure, about the origin of body_b."""
         rows, X = self._rows[c.name], ca.SX(6, 1 + self.terms.A.shape[0])
         # If body_b is the world, the wrench on it is the opposite of that on body_a.
-        L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.position(c.body_a))
+        L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.line(c.body_b, c.body_a))
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
         return X

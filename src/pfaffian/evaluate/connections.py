@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -32,7 +32,6 @@ from pfaffian.terms.momentum import total_momentum
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import (
-    Blocks,
     adjoint_inverse,
     blocks,
     curvature,
@@ -470,17 +469,40 @@ _QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
 """Quantity -> its public name ("" if it ignores closures), and its function of Terms and the name of the first joint."""
 
 
-def _common_blocks(T: Terms) -> tuple[Blocks, ca.SX]:
-    """Blocks of X^T M X, and P as in `permitted`, for a machine that several joints carry together.
+class _Common(NamedTuple):
+    """A machine that several joints carry together: v = X [w; s] with the speeds w along the common motions of these joints.
 
-    v = X [w; s] with the speeds w along the common motions of these joints.
+    free: (nv, n) motions of zero momentum for unit s.   speeds: (k, nv) w of the momentum of a velocity v.
+    A: (k, n).   shape: (n, n) M^.   P: as in `permitted`.
     """
-    common = common_motion(T.mechanism)
+
+    free: ca.SX
+    speeds: ca.SX
+    A: ca.SX
+    shape: ca.SX
+    P: ca.SX
+
+
+def _common_terms(T: Terms) -> _Common:
+    """The terms of the common motions. They are computed about a point of the base, so that no digits are lost far from the
+    world's origin, and then converted.
+    """
+    common, M = common_motion(T.mechanism), ca.densify(T.M)
     assert common is not None
-    b, X = common.entries(T.kinematics.tree), common.lift(T.kinematics)
+    b, X = common.entries(T.kinematics.tree), common.lift(T.kinematics, along_base=True)
     K = split(X.T @ T.M @ X, b)
     free = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
-    return K, solve_symmetric(K.shape, free.T @ ca.densify(T.M) @ put_onto_closures(T, free))
+    P = solve_symmetric(K.shape, free.T @ M @ put_onto_closures(T, free))
+    speeds = common.turned_about_origin(T.kinematics, solve_symmetric(K.K11, X[:, b].T @ M))
+    return _Common(free, speeds, common.about_origin(T.kinematics, K.A), K.shape, P)
+
+
+def _common_inertia(T: Terms) -> ca.SX:
+    """(k, k) inertia of the whole machine along the common motions."""
+    common = common_motion(T.mechanism)
+    assert common is not None
+    Y = common.fields(T.kinematics)
+    return Y.T @ T.M @ Y
 
 
 def _common_momentum(T: Terms) -> ca.SX:
@@ -492,36 +514,35 @@ def _common_momentum(T: Terms) -> ca.SX:
 
 def _common_connection(T: Terms) -> ca.SX:
     """A P (k, n) of the common motions."""
-    K, P = _common_blocks(T)
-    return K.A @ P
+    of = _common_terms(T)
+    return of.A @ of.P
 
 
 def _common_curvature(T: Terms) -> ca.SX:
     """B (k n, n) in the layout of `curvature`: -A([H_i, H_j]) for the motions H of zero momentum, along which A is 0."""
     common, k = common_motion(T.mechanism), T.kinematics
     assert common is not None
-    b, X, (K, P) = common.entries(k.tree), common.lift(k), _common_blocks(T)
-    H = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
+    of = _common_terms(T)
+    H, count = of.free, len(common.twists)
     along, gamma, (nv, n) = directional_derivative(k, ca.vec(ca.densify(H))), commutation_coefficients(k), H.shape
-    speeds = solve_symmetric(K.K11, X[:, b].T @ ca.densify(T.M))
     slope = [along[nv * i : nv * (i + 1), :] for i in range(n)]  # [a, b]: d_b H_i^a
     turned = [sum((H[a, i] * g.T for a, g in enumerate(gamma)), ca.SX(nv, nv)) for i in range(n)]
-    B = ca.SX(len(b) * n, n)
+    B = ca.SX(count * n, n)
     for i in range(n):
         for j in range(n):
-            B[i::n, j] = -speeds @ (slope[j] @ H[:, i] - slope[i] @ H[:, j] + turned[i] @ H[:, j])
-    return _over_closures(B, P)
+            B[i::n, j] = -of.speeds @ (slope[j] @ H[:, i] - slope[i] @ H[:, j] + turned[i] @ H[:, j])
+    return _over_closures(B, of.P)
 
 
 def _common_shape(T: Terms) -> ca.SX:
     """P^T M^ P (n, n) of the common motions."""
-    K, P = _common_blocks(T)
-    return P.T @ K.shape @ P
+    of = _common_terms(T)
+    return of.P.T @ of.shape @ of.P
 
 
 _COMMON_QUANTITIES: dict[str, Callable[[Terms], ca.SX]] = {
     "momentum": _common_momentum,
-    "locked": lambda T: _common_blocks(T)[0].K11,
+    "locked": _common_inertia,
     "connection": _common_connection,
     "shape": _common_shape,
     "curvature": _common_curvature,

@@ -44,7 +44,7 @@ class ContactPoint(NamedTuple):
 
     gap: (1, 1) distance of the surfaces [m], below zero where they overlap.
     normal: (3, 1) unit normal from b to a, world axes.
-    point: (3, 1) midway between the two surfaces, in the world [m].
+    point: (3, 1) midway between the two surfaces, from the origin of body_a, world axes [m].
     """
 
     gap: ca.SX
@@ -70,14 +70,17 @@ class Surfaces:
 
     def contact_points(self, k: Any) -> list[ContactPoint]:
         """The places where the surfaces may touch: one, except for a capsule (2) or a box (8) on a plane."""
-        A, B = k.pose(self.body_a) @ self.shape_a.placement, k.pose(self.body_b)
+        X, Y = self.shape_a.placement, self.shape_b if isinstance(self.shape_b, Pose) else self.shape_b.placement
+        # Both poses are relative to the origin of body_a, along the world's axes.
+        A = Pose(k.rotation(self.body_a) @ X.R, k.rotation(self.body_a) @ X.p)
+        B = Pose(k.rotation(self.body_b) @ Y.R, k.line(self.body_a, self.body_b, point_b=Y.p))
         if isinstance(self.shape_b, Pose):
-            return [_plane_contact(x, r, B @ self.shape_b) for x, r in _balls(self.shape_a, A)]
-        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B @ self.shape_b.placement))]
+            return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
+        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B))]
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of body_a relative to body_b at the point x (3, 1) of the world, world axes [m/s]."""
-        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, x)
+        """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
+        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, x - k.line(self.body_a, self.body_b))
 
 
 def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
@@ -219,12 +222,12 @@ class ContactLoss:
     friction: Sliding
 
     def __call__(self, k: Any) -> ca.SX:
-        total, origin = ca.SX.zeros(6, 1), k.pose(self.surfaces.body_a).p
+        total = ca.SX.zeros(6, 1)
         for gap, n, x in self.surfaces.contact_points(k):
             s = self.surfaces.slip(k, x)
             gap_dot = ca.dot(n, s)
             F = n * self.press.loss(gap, gap_dot) + self.press.elastic(gap) * self.friction(s - n * gap_dot)
-            total += ca.vertcat(F, ca.cross(x - origin, F))
+            total += ca.vertcat(F, ca.cross(x, F))
         return total
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ class Rope:
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The slack of the cable [m], below zero where it is stretched, and its rate."""
-        line = k.position(self.body_b, self.point_b) - k.position(self.body_a, self.point_a)
+        line = k.line(self.body_a, self.body_b, self.point_a, self.point_b)
         l = ca.sqrt(ca.sumsqr(line) + 1e-24)
         return [(self.length - l, -ca.dot(line, self.rate(k)) / l)]
 

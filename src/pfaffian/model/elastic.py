@@ -170,7 +170,7 @@ class PoseSpring:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        G, rest = k.pose(self.body_a).inverse() @ k.pose(self.body_b), self.rest
+        G, rest = k.relative_pose(self.body_b, self.body_a), self.rest
         Y, x = G.R - rest.R, G.p - rest.p
         if self.stiffness.shape == (6, 6):
             X = (rest.R.T @ Y, rest.R.T @ x)
@@ -222,7 +222,7 @@ class PoseInertia:
 
 def _quadratic_in_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
     """xi^T Q xi / 2 for the twist xi of body_b relative to body_a, along b's axes.   Q: (6, 6)."""
-    G = k.pose(body_a).inverse() @ k.pose(body_b)
+    G = k.relative_pose(body_b, body_a)
     xi = k.twist(body_b) - se3.Ad_inv(G.R, G.p) @ k.twist(body_a)
     return ca.dot(xi, Q @ xi) / 2
 

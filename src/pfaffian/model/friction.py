@@ -145,8 +145,8 @@ class ContactFriction:
         return reprs.words(self, f"normal {reprs.number(self.normal)}", repr(self.law))
 
     def __call__(self, k: Any) -> ca.SX:
-        surface, n = k.pose(self.on), k.rotation(self.on) @ self.normal
-        on_surface = surface.R.T @ (k.position(self.body, self.point) - surface.p)
+        n = k.rotation(self.on) @ self.normal
+        on_surface = k.rotation(self.on).T @ k.line(self.on, self.body, point_b=self.point)
         s = k.velocity(self.body, self.point) - k.velocity(self.on, on_surface)
         return ca.vertcat(self.law(s - n * ca.dot(n, s)), ca.SX.zeros(3, 1))
 

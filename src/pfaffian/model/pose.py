@@ -19,7 +19,7 @@ from pfaffian.model.number import floats, vector
 class Pose:
     """The pose of a frame B in a frame A, x_A = R x_B + p; made by `pose`.
 
-    `X @ Y` composes two poses, `X.inverse()` is the pose of A in B.
+    `X @ Y` composes two poses, `X.inverse()` is the pose of A in B, and `X.seen_from(Y)` is Y.inverse() @ X.
 
     R: (3, 3) rotation.
     p: (3, 1) origin of B in A [m].
@@ -47,6 +47,10 @@ class Pose:
 
     def inverse(self) -> Pose:
         return Pose(self.R.T, -(self.R.T @ self.p))
+
+    def seen_from(self, other: Pose) -> Pose:
+        """`other.inverse() @ self`: the pose of B in C for those of B and C in A, with the digits of their distance."""
+        return Pose(other.R.T @ self.R, other.R.T @ (self.p - other.p))
 
 
 IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))

@@ -38,23 +38,28 @@ class Plane:
         """(3, 1) normal of the plane, world axes."""
         return k.rotation(self.on) @ self.axes[:, 2]
 
-    def height(self, k: Any, x: ca.SX) -> ca.SX:
-        """Height of the point x (3, 1) of the world above the plane [m]."""
-        return ca.dot(self.normal(k), x - k.position(self.on, self.through))
+    def height(self, k: Any, body: str, arm: ca.SX) -> ca.SX:
+        """Height above the plane of the point at the end of `arm` (3, 1), a vector from the body's origin in world axes [m]."""
+        return ca.dot(self.normal(k), self._from_centre(k, body, arm))
 
-    def slip(self, k: Any, body: str, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of the body relative to the surface at the point x (3, 1) of the world, world axes [m/s]."""
+    def _from_centre(self, k: Any, body: str, arm: ca.SX) -> ca.SX:
+        """(3, 1) vector from `through` to the end of an arm of the body, world axes [m]."""
+        return k.line(self.on, body, self.through) + arm
+
+    def slip(self, k: Any, body: str, arm: ca.SX) -> ca.SX:
+        """(3, 1) velocity of the body relative to the surface at the end of an arm of the body, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
             turning = scalar(call_for_value(turning, "rate", k.t), "rate")
-        surface = velocity_at(k, self.on, x) + turning * ca.cross(self.normal(k), x - k.position(self.on, self.through))
-        return velocity_at(k, body, x) - surface
+        surface = velocity_at(k, self.on, k.line(self.on, body) + arm)
+        surface += turning * ca.cross(self.normal(k), self._from_centre(k, body, arm))
+        return velocity_at(k, body, arm) - surface
 
 
-def velocity_at(k: Any, body: str, x: ca.SX) -> ca.SX:
-    """(3, 1) velocity of the body at the point x (3, 1) of the world, world axes [m/s]."""
+def velocity_at(k: Any, body: str, arm: ca.SX) -> ca.SX:
+    """(3, 1) velocity of the body at the end of `arm` (3, 1), a vector from its origin; both in world axes [m/s]."""
     V = k.twist(body, "LOCAL_WORLD_ALIGNED")
-    return V[:3] + ca.cross(V[3:], x - k.pose(body).p)
+    return V[:3] + ca.cross(V[3:], arm)
 
 
 @data
@@ -71,14 +76,15 @@ class Disk:
     plane: Plane
 
     def contact(self, k: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """The lowest point of the disk, its heading and its sideways direction in the plane, each (3, 1) in the world.
+        """The arm to the disk's lowest point, its heading and its sideways direction in the plane, each (3, 1), world axes.
 
         They are nan where the disk lies flat.
         """
         a, n = k.rotation(self.body) @ self.axis, self.plane.normal(k)
         heading = ca.cross(a, n)
         heading /= ca.norm_2(heading)
-        return k.position(self.body, self.centre) + self.radius * ca.cross(a, heading), heading, ca.cross(n, heading)
+        arm = k.rotation(self.body) @ self.centre + self.radius * ca.cross(a, heading)
+        return arm, heading, ca.cross(n, heading)
 
 
 @data
@@ -88,7 +94,7 @@ class DiskHeight:
     disk: Disk
 
     def __call__(self, k: Any) -> ca.SX:
-        return self.disk.plane.height(k, self.disk.contact(k)[0])
+        return self.disk.plane.height(k, self.disk.body, self.disk.contact(k)[0])
 
 
 @data
@@ -98,8 +104,8 @@ class DiskSlip:
     disk: Disk
 
     def __call__(self, k: Any) -> ca.SX:
-        x, heading, sideways = self.disk.contact(k)
-        s = self.disk.plane.slip(k, self.disk.body, x)
+        arm, heading, sideways = self.disk.contact(k)
+        s = self.disk.plane.slip(k, self.disk.body, arm)
         return ca.vertcat(ca.dot(heading, s), ca.dot(sideways, s))
 
 
@@ -113,7 +119,7 @@ class BallHeight:
     plane: Plane
 
     def __call__(self, k: Any) -> ca.SX:
-        return self.plane.height(k, k.position(self.body, self.centre)) - self.radius
+        return self.plane.height(k, self.body, k.rotation(self.body) @ self.centre) - self.radius
 
 
 @data
@@ -126,8 +132,8 @@ class BallSlip:
     plane: Plane
 
     def __call__(self, k: Any) -> ca.SX:
-        x = k.position(self.body, self.centre) - self.radius * self.plane.normal(k)
-        return (k.rotation(self.plane.on) @ self.plane.axes[:, :2]).T @ self.plane.slip(k, self.body, x)
+        arm = k.rotation(self.body) @ self.centre - self.radius * self.plane.normal(k)
+        return (k.rotation(self.plane.on) @ self.plane.axes[:, :2]).T @ self.plane.slip(k, self.body, arm)
 
 
 @data
@@ -143,13 +149,13 @@ class Ellipsoid:
     plane: Plane
 
     def contact(self, k: Any) -> ca.SX:
-        """The lowest point (3, 1) in the world: the centre minus D^2 n / sqrt(n^T D^2 n).
+        """The arm (3, 1) to the lowest point, world axes: to the centre, minus D^2 n / sqrt(n^T D^2 n).
 
         D is the diagonal matrix of the semi-axes, and n the plane's normal along the body's axes.
         """
         n = k.rotation(self.body).T @ self.plane.normal(k)
         below = self.semi_axes**2 * n
-        return k.position(self.body, self.centre - below / ca.sqrt(ca.dot(n, below)))
+        return k.rotation(self.body) @ (self.centre - below / ca.sqrt(ca.dot(n, below)))
 
 
 @data
@@ -159,7 +165,7 @@ class EllipsoidHeight:
     ellipsoid: Ellipsoid
 
     def __call__(self, k: Any) -> ca.SX:
-        return self.ellipsoid.plane.height(k, self.ellipsoid.contact(k))
+        return self.ellipsoid.plane.height(k, self.ellipsoid.body, self.ellipsoid.contact(k))
 
 
 @data
@@ -185,7 +191,7 @@ class Sideways:
 
     def __call__(self, k: Any) -> ca.SX:
         across = ca.cross(self.plane.normal(k), k.rotation(self.body) @ self.along)
-        return ca.dot(across, self.plane.slip(k, self.body, k.position(self.body, self.point)))
+        return ca.dot(across, self.plane.slip(k, self.body, k.rotation(self.body) @ self.point))
 
 
 def disk(

@@ -47,8 +47,8 @@ class TyreForce:
     speed: ca.SX
 
     def __call__(self, k: Any) -> ca.SX:
-        x, heading, sideways = self.disk.contact(k)
-        centre, slip = k.position(self.disk.body, self.disk.centre), self.disk.plane.slip(k, self.disk.body, x)
+        arm, heading, sideways = self.disk.contact(k)
+        centre, slip = k.rotation(self.disk.body) @ self.disk.centre, self.disk.plane.slip(k, self.disk.body, arm)
         sliding = heading * ca.dot(heading, slip) + sideways * ca.dot(sideways, slip)
         along = ca.dot(heading, self.disk.plane.slip(k, self.disk.body, centre))
         rate = ca.sqrt(ca.sumsqr(sliding) + SLIP_SMOOTHING**2)
@@ -58,7 +58,7 @@ class TyreForce:
         B, C, E = self.shape
         s = B * rate / ca.sqrt(along**2 + self.speed**2)
         F = -self.friction * N * ca.sin(C * ca.atan(s - E * (s - ca.atan(s)))) * sliding / rate
-        return ca.vertcat(F, ca.cross(x - centre, F))
+        return ca.vertcat(F, ca.cross(arm - centre, F))
 
     def __repr__(self) -> str:
         load = reprs.function(self.load) if callable(self.load) else reprs.number(self.load, "N")

@@ -9,6 +9,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD
+from pfaffian.model.number import vector
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Kinematics, turned_twist
 
@@ -37,6 +38,22 @@ class Apart:
         V = self._twist_of(body)
         return Pose(G.R + G.R @ hat(V[3:]), G.p + G.R @ V[:3])
 
+    def line(self, body_a: str, body_b: str, point_a: Any = (0, 0, 0), point_b: Any = (0, 0, 0)) -> ca.SX:
+        line = self._k.line(body_a, body_b, point_a, point_b)
+        return line + self._moved(body_b, point_b) - self._moved(body_a, point_a) if self._displaced else line
+
+    def _moved(self, body: str, point: Any) -> ca.SX:
+        """(3, 1) displacement of a point of the body, world axes."""
+        V = self._twist_of(body)
+        return self._k.rotation(body) @ (V[:3] + ca.cross(V[3:], vector(point, 3, "point")))
+
+    def relative_pose(self, body: str, seen_from: str) -> Pose:
+        G = self._k.relative_pose(body, seen_from)
+        if not self._displaced:
+            return G
+        there, here = (Pose(ca.SX.eye(3) + hat(V[3:]), V[:3]) for V in map(self._twist_of, (body, seen_from)))
+        return (G @ there).seen_from(here)
+
     def twist(self, body: str, frame: str = "LOCAL") -> ca.SX:
         if self._displaced:
             return self._k.twist(body, frame)
@@ -53,5 +70,5 @@ class Apart:
             raise AttributeError(name)
         raise ModelError(
             f"its function uses {name!r} of the kinematics, so the bodies on which its force acts cannot be determined; "
-            "write it in terms of joint, joint_rate, pose, position, rotation, twist and velocity"
+            "write it in terms of joint, joint_rate, pose, position, line, relative_pose, rotation, twist and velocity"
         )

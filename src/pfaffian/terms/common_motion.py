@@ -123,6 +123,31 @@ class CommonMotion(NamedTuple):
         E, p = self.basis[:3, : self.slides], k.link_pose(self.roots[self.base].links[-1]).p
         return p if self.slides == 3 else ca.DM(E @ E.T) @ p
 
+    def about_origin(self, k: Kinematics, A: ca.SX) -> ca.SX:
+        """Convert the connection A (k, n) for `lift(k, along_base=True)` to that for `lift(k)`, whose motions rotate about the
+        world's origin and so also move the point of the former ones.
+
+        Far from the origin the latter are almost translations, and A itself cannot be computed from them.
+        """
+        others = [i for i in range(k.mechanism.nv) if i not in self.entries(k.tree)]
+        moved = ca.SX(A)
+        for entry, twist in zip(self.remaining_entries(k.tree), self.remaining, strict=True):
+            moved[: self.slides, others.index(entry)] += self._swept(k, twist)
+        return self.turned_about_origin(k, moved)
+
+    def turned_about_origin(self, k: Kinematics, speeds: ca.SX) -> ca.SX:
+        """Convert speeds (k, n) along the common motions that `along_base` gives to those along motions about the origin."""
+        out = ca.SX(speeds)
+        for i, twist in enumerate(self.twists):
+            if any(twist[3:]):
+                out[: self.slides, :] -= self._swept(k, twist) @ speeds[i, :]
+        return out
+
+    def _swept(self, k: Kinematics, twist: tuple[float, ...]) -> ca.SX:
+        """(slides, 1) speeds along the common translations of the point that moves with the base, if a twist rotates it about
+        the origin."""
+        return ca.DM(self.basis[:3, : self.slides].T) @ ca.cross(ca.DM(twist[3:]), self.point(k, along_base=True))
+
     def _velocities(self, k: Kinematics, root: Root, twist: tuple[float, ...], point: ca.SX) -> ca.SX:
         """Velocities of a root's joints for a twist in the world about a point."""
         arm, v, w = k.link_pose(root.links[-1]).p - point, ca.DM(twist[:3]), ca.DM(twist[3:])
@@ -162,7 +187,7 @@ def _inverse(R: ca.SX) -> ca.SX:
 def _columns(k: Kinematics, root: Root) -> ca.SX:
     """(6, n) Jacobian of the twist of a root's last link at its origin, world axes, for the velocities of the root's joints."""
     last = root.links[-1]
-    return k.world_columns(last, k.link_pose(last).p)[:, _entries(k.tree, root)]
+    return k.columns(k.arms(last, ca.SX.zeros(3, 1)))[:, _entries(k.tree, root)]
 
 
 def _entries(tree: Tree, root: Root) -> list[int]:

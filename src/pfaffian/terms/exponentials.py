@@ -46,7 +46,8 @@ class Block(NamedTuple):
 class Factor(NamedTuple):
     """exp(hat(tau s_j)) of one subgroup of a joint.
 
-    before: index of the previous factor on the path from the world, or -1.   home: pose of its frame in the world, at home.
+    before: index of the previous factor on the path from the world, or -1.
+    home: pose of its frame in the world, at home.   step: in the frame of the previous factor.
     ratios: (k, ns) with s_j = ratios s: rows of the identity, or ratios where the joint follows others.
     """
 
@@ -54,6 +55,7 @@ class Factor(NamedTuple):
     joint: Joint
     subgroup: Subgroup
     home: Pose
+    step: Pose
     ratios: ca.SX
 
     @property
@@ -165,21 +167,23 @@ class Exponentials:
         left = {name: iter(rows) for name, rows in rows_of.items()}
         for before, j, part, placement in self._layout.frames:
             assert part is not None  # no edges
-            home = (found[before].home if before >= 0 else IDENTITY) @ placement
-            if j.mimic:
-                at_rest = part.subgroup.motion(coordinates_of(m, j, ca.SX(ca.DM(m.neutral()))))
-                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, rows_of)))
-            else:
-                found.append(Factor(before, j, part.subgroup, home, next(left[j.name])))
+            at_rest = part.subgroup.motion(coordinates_of(m, j, ca.SX(ca.DM(m.neutral())))) if j.mimic else None
+            step = placement @ Pose(*map(ca.SX, at_rest)) if at_rest else placement
+            home = found[before].home @ step if before >= 0 else step
+            found.append(
+                Factor(before, j, part.subgroup, home, step, _followed(m, j, rows_of) if j.mimic else next(left[j.name]))
+            )
         return tuple(found)
 
     @cached_property
     def exponentials(self) -> tuple[Pose, ...]:
         """gamma_j = exp(hat(tau_j s_j)) of each factor: its motion from home, in the world frame."""
-        found = []
-        for f in self.factors:
-            found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.ratios @ self.s))) @ f.home.inverse())
-        return tuple(found)
+        return tuple(f.home @ X @ f.home.inverse() for f, X in zip(self.factors, self.motions, strict=True))
+
+    @cached_property
+    def motions(self) -> tuple[Pose, ...]:
+        """exp(hat(S_j s_j)) of each factor: its motion from home, in its own frame."""
+        return tuple(Pose(*map(ca.SX, f.subgroup.exp(f.ratios @ self.s))) for f in self.factors)
 
     @cached_property
     def products(self) -> tuple[Pose, ...]:
@@ -214,11 +218,41 @@ class Exponentials:
         relative_to: body relative to which the motion is measured; blocks of joints that carry both bodies vanish.
         frame: body whose axes and origin the twist refers to.
         """
-        J = self._spatial(self.place(body)[0]) - self._spatial(self.place(relative_to)[0])
+        (end, _), (other, _) = self.place(body), self.place(relative_to)
         if frame == WORLD:
-            return ca.sparsify(J)
-        X = self.pose(frame)
-        return ca.sparsify(ca.SX(se3.Ad_inv(X.R, X.p)) @ J)
+            return ca.sparsify(self._spatial(end) - self._spatial(other))
+        J, here, there = ca.SX(6, self.s.numel()), self._path(end), self._path(other)
+        for i in (i for i in (*here, *there) if (i in here) != (i in there)):
+            f, X = self.factors[i], self._seen_from(frame, i)
+            block = ca.SX(se3.Ad(X.R, X.p)) @ f.subgroup.S @ f.subgroup.dexp_right(f.ratios @ self.s) @ f.ratios
+            J += block if i in here else -block
+        return ca.sparsify(J)
+
+    def _path(self, factor: int) -> list[int]:
+        """A factor and those before it on the path to the world, nearest first."""
+        path = []
+        while factor >= 0:
+            path.append(factor)
+            factor = self.factors[factor].before
+        return path
+
+    def _seen_from(self, body: str, factor: int) -> Pose:
+        """Pose of a factor's frame relative to a body, from the factors between them alone: no digits are lost far from the
+        world's origin."""
+        last, X = self.place(body)
+        up, down = self._path(last), self._path(factor)
+        here, above = self._split([i for i in up if i not in down], X)
+        there, below = self._split([i for i in down if i not in up], IDENTITY)
+        return (below.seen_from(above) @ there).seen_from(here)
+
+    def _split(self, path: list[int], X: Pose) -> tuple[Pose, Pose]:
+        """A pose X in the frame of the nearest factor of a path, in two parts: in the frame of its last factor, and the pose of
+        that one in the frame before it."""
+        if not path:
+            return IDENTITY, X
+        for i in path[:-1]:
+            X = self.factors[i].step @ self.motions[i] @ X
+        return X, self.factors[path[-1]].step @ self.motions[path[-1]]
 
     def _spatial(self, factor: int) -> ca.SX:
         """(6, ns) Jacobian, in the world frame, of what a factor carries."""

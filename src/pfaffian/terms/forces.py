@@ -104,7 +104,7 @@ def _line(k: Kinematics, s: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
         G, J = k.relative(s.body_b, s.body_a)
         return G.R @ s.point_b + G.p - s.point_a, G.R @ (J[:3, :] - so3.hat(s.point_b) @ J[3:, :]), k.rotation(s.body_a)
     Ja, Jb = (k.jacobian(body, "LOCAL_WORLD_ALIGNED", x)[:3, :] for body, x in ((s.body_a, s.point_a), (s.body_b, s.point_b)))
-    return k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a), Jb - Ja, ca.SX.eye(3)
+    return k.line(s.body_a, s.body_b, s.point_a, s.point_b), Jb - Ja, ca.SX.eye(3)
 
 
 def _pull(k: Kinematics, s: Spring, line: ca.SX, rate: ca.SX) -> ca.SX:
@@ -141,8 +141,8 @@ def wrench_columns(k: Kinematics, w: Wrench) -> ca.SX:
     """(nv, 6) generalised forces of a wrench's six unit components, from the motion of its point relative to the body `by`."""
     J = k.jacobian(w.body, "LOCAL_WORLD_ALIGNED", w.point)
     if w.by is not None:
-        by = k.pose(w.by)
-        J -= k.jacobian(w.by, "LOCAL_WORLD_ALIGNED", by.R.T @ (k.position(w.body, w.point) - by.p))
+        arm = k.line(w.by, w.body, point_b=w.point)
+        J -= k.jacobian(w.by, "LOCAL_WORLD_ALIGNED", k.rotation(w.by).T @ arm)
     if w.axes == "LOCAL":
         R = k.rotation(w.body)
         J = ca.diagcat(R.T, R.T) @ J

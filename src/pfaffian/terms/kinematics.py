@@ -6,6 +6,7 @@ spatial acceleration, so that the velocities of origins are not needed to comput
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -169,12 +170,31 @@ class Kinematics:
         acceleration = self.accelerations(v_dot, gravity)[link]
         return X.R.T @ (acceleration.a + acceleration.Phi @ (X.R @ vector(point, 3, "point") + X.p))
 
+    def line(self, body_a: str, body_b: str, point_a: Any = (0, 0, 0), point_b: Any = (0, 0, 0)) -> ca.SX:
+        """(3, 1) vector from a point (3,) of body_a to one of body_b, world axes [m].
+
+        It is the difference of their positions, summed from the links between the two bodies alone, so that it keeps its digits
+        however far from the world's origin they are.
+        """
+        ends = ((body_a, point_a, "point_a"), (body_b, point_b, "point_b"))
+        (a, x), (b, y) = ((self._place(body), vector(point, 3, what)) for body, point, what in ends)
+        return self.between((a[0], a[1].R @ x + a[1].p), (b[0], b[1].R @ y + b[1].p))
+
+    def relative_pose(self, body: str, seen_from: str) -> Pose:
+        """Pose of a body relative to another one, with the digits of `line`."""
+        R = self.rotation(seen_from)
+        return Pose(R.T @ self.rotation(body), R.T @ self.line(seen_from, body))
+
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, nv) Jacobian J, twist = J v, of a frame at `point` (3,) of the body with the body's axes."""
-        G = self.pose(body)
-        x = G.R @ vector(point, 3, "point") + G.p
-        J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
-        return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
+        link, X = self._place(body)
+        if check_frame(frame) == "WORLD":
+            return self.columns({i: -self.link_pose(i).p for i in self.tree.path(link)})
+        J = self.columns(self.arms(link, X.R @ vector(point, 3, "point") + X.p))
+        if frame == "LOCAL_WORLD_ALIGNED":
+            return J
+        R = self.rotation(body)
+        return ca.diagcat(R.T, R.T) @ J
 
     def bias_acceleration(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
         """(6, 1) J_dot v, J the `jacobian` in LOCAL_WORLD_ALIGNED: [acceleration; angular acceleration] at v_dot = 0."""
@@ -191,15 +211,17 @@ class Kinematics:
         """
         (end, X), (other, Y) = self._place(body), self._place(seen_from)
         shared = set(self.tree.path(end)) & set(self.tree.path(other))
-        J, G = ca.SX(6, self.tree.ns), X
-        for i in self.tree.path(end):  # G is the pose of the body in link i
-            if i not in shared:
-                J[:, self.tree.links[i].v] = se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
-                G = self.steps[i] @ G
-        for i in reversed([i for i in self.tree.path(other) if i not in shared]):
-            G = self.steps[i].inverse() @ G
+        below, above = ([i for i in self.tree.path(link) if i not in shared] for link in (end, other))
+        J, G, steps = ca.SX(6, self.tree.ns), IDENTITY, [X, *[self.steps[i] for i in below]]
+        for i, step in zip(below, steps, strict=False):
+            G = step @ G  # pose of the body in link i
+            J[:, self.tree.links[i].v] = se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
+        back = [Y, *[self.steps[i] for i in above]]
+        G = steps[-1].seen_from(back[-1]) @ G
+        for i, step in zip(reversed(above), back[-2::-1], strict=True):
             J[:, self.tree.links[i].v] = -se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
-        return Y.inverse() @ G, J if self.rates.plain else ca.SX(J @ self.maps[1])
+            G = step.inverse() @ G
+        return G, J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     def share_link(self, body: str, other: str) -> bool:
         """Whether a moving link carries both bodies, directly or through other links."""
@@ -248,7 +270,8 @@ class Kinematics:
         """Pose of a link in the world; only requested links are computed."""
         if link not in self._poses:
             before = self.tree.links[link].parent
-            self._poses[link] = self.steps[link] if before < 0 else self.link_pose(before) @ self.steps[link]
+            G, step = self.link_pose(before), self.steps[link]
+            self._poses[link] = step if before < 0 else Pose(G.R @ step.R, self.offset(link) + G.p)
         return self._poses[link]
 
     @cached_property
@@ -323,20 +346,60 @@ class Kinematics:
         a = 2 * ca.cross(w, r) + ca.cross(phi, r)
         return a + X.R.T @ (self.spin[link.parent] @ X.p) if with_spin else a, ca.cross(w, phi)
 
-    def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
-        """(6, nv) Jacobian, in world axes, of the point of a link that is now at x (3, 1).
+    def columns(self, arms: Mapping[int, ca.SX]) -> ca.SX:
+        """(6, nv) Jacobian, in world axes, of a point that some links carry.
 
-        links: those of its path that count, all if not given.
+        arms: link -> vector (3, 1) from its origin to the point, world axes.
         """
         J = ca.SX(6, self.tree.ns)
-        for i in self.tree.path(link) if links is None else links:
-            G, member = self.link_pose(i), self.tree.links[i]
-            along, axes = G.R @ member.basis[:3, :], G.R @ member.basis[3:, :]
+        for i, arm in arms.items():
+            R, member = self.link_pose(i).R, self.tree.links[i]
+            along, axes = R @ member.basis[:3, :], R @ member.basis[3:, :]
             for column in range(member.nv):
                 v, w = along[:, column], axes[:, column]
-                turning = ca.cross(w, x - G.p) if w.nnz() else ca.SX.zeros(3, 1)
+                turning = ca.cross(w, arm) if w.nnz() else ca.SX.zeros(3, 1)
                 J[:, member.v.start + column] = ca.densify(ca.vertcat((v if v.nnz() else 0) + turning, w))
         return J if self.rates.plain else ca.SX(J @ self.maps[1])
+
+    def arms(self, link: int, x: ca.SX, outside: Collection[int] = ()) -> dict[int, ca.SX]:
+        """For each link of a path the vector from its origin to a point, world axes.
+
+        link: the last one, which has the point at x (3, 1).   outside: links where the path ends, which are left out.
+        """
+        arm, found = self.link_pose(link).R @ x, dict[int, ca.SX]()
+        for i in self.tree.path(link):
+            if i in outside:
+                break
+            found[i] = arm
+            arm = arm + self.offset(i)
+        return found
+
+    def between(self, a: tuple[int, ca.SX], b: tuple[int, ca.SX]) -> ca.SX:
+        """(3, 1) vector from a point to another one, world axes.   a, b: (link or -1, position of the point in it).
+
+        Large numbers, the positions of the first links of two machines in the world, are subtracted first.
+        """
+        shared = set(self.tree.path(a[0])) & set(self.tree.path(b[0]))
+        (near_a, far_a), (near_b, far_b) = self._split(*a, shared), self._split(*b, shared)
+        return (far_b - far_a) + (near_b - near_a)
+
+    def _split(self, link: int, x: ca.SX, shared: Collection[int]) -> tuple[ca.SX, ca.SX]:
+        """Vectors from the last link that is shared to a point: from the origin of the first link that is not, and to it."""
+        arms = self.arms(link, x, shared)
+        if not arms:
+            return ca.SX.zeros(3, 1), self.link_pose(link).R @ x
+        first, near = arms.popitem()
+        return near, self.offset(first)
+
+    @cached_property
+    def _offsets(self) -> dict[int, ca.SX]:
+        return {}
+
+    def offset(self, link: int) -> ca.SX:
+        """(3, 1) vector from the origin of the previous link to that of a link, world axes."""
+        if link not in self._offsets:
+            self._offsets[link] = self.link_pose(self.tree.links[link].parent).R @ self.steps[link].p
+        return self._offsets[link]
 
     def _place(self, body: str) -> tuple[int, Pose]:
         """The link that carries a body, -1 for the world, and the pose of the body in it."""

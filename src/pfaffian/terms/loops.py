@@ -43,7 +43,7 @@ SAME = 1e-9
 class LoopJoint(NamedTuple):
     """A joint of a loop, in the tree or represented by a closure.
 
-    point: (3, 1) in the world [m].   B: (6, k) its freedoms as twists of that point.
+    point: (3, 1) in the axes of `_pose` [m].   B: (6, k) its freedoms as twists of that point.
     ways: loop -> 1 or -1, the direction in which the loop passes through it.
     parts: its links in the tree, none for a closure.
     """
@@ -166,10 +166,10 @@ def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], leng
     """The joint of the tree that consists of these links, of which the first is nearest to the root."""
     centre = _between(k, pieces[k.tree.links[parts[0]].parent], pieces[parts[-1]])
     groups = [k.tree.links[i].subgroup for i in parts]
-    G = k.link_pose(parts[-1])
+    G = _pose(k, parts[-1])
     if groups[0] is None:  # an edge: its frame may be anywhere on the child
         return LoopJoint(G.p if centre is None else centre, ca.SX(6, 0), {}, tuple(parts))
-    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, length) for g, i in zip(groups, parts, strict=True) if g])
+    B = ca.horzcat(*[_freedoms(g, _pose(k, i).R, length) for g, i in zip(groups, parts, strict=True) if g])
     return LoopJoint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {}, tuple(parts))
 
 
@@ -203,7 +203,7 @@ def _along_v(k: Kinematics, j: LoopJoint, length: ca.SX) -> ca.SX:
     """(6, nv) twists of a joint, at its point, for unit velocities v; without entries for a closure."""
     twist, N = ca.SX(6, k.mechanism.nv), k.maps[1]
     for i in j.parts:
-        link, G = k.tree.links[i], k.link_pose(i)
+        link, G = k.tree.links[i], _pose(k, i)
         V, w = G.R @ link.basis[:3, :], G.R @ link.basis[3:, :]
         twist += ca.vertcat((V + so3.hat(G.p - j.point) @ w) / length, w) @ N[link.v, :]
     return ca.sparsify(twist)
@@ -212,7 +212,7 @@ def _along_v(k: Kinematics, j: LoopJoint, length: ca.SX) -> ca.SX:
 def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, length: ca.SX) -> LoopJoint:
     """The joint that a closure represents."""
     (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
-    Ga, Gb = k.link_pose(a) @ Xa @ c.placement_a, k.link_pose(b) @ Xb @ c.placement_b
+    Ga, Gb = _pose(k, a) @ Xa @ c.placement_a, _pose(k, b) @ Xb @ c.placement_b
     group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
     if group is not None:
         g = group.with_pitch(c.number) if group.screws else group
@@ -271,6 +271,25 @@ def _welds(c: Closure) -> bool:
     return c.holds.group is not None and not c.holds.group.nv
 
 
+def _pose(k: Kinematics, link: int) -> Pose:
+    """Pose of a link in axes of the world, whose origin is where the points of all loops keep their digits."""
+    return Pose(k.link_pose(link).R, once_for(k, "loop positions", lambda: _positions(k))[link])
+
+
+def _positions(k: Kinematics) -> dict[int, ca.SX]:
+    """Positions (3, 1) of all links relative to the last one that carries both ends of all closures, or to the world's origin."""
+    closures = [c for c in k.mechanism.ideal if isinstance(c, Closure)]
+    paths = [k.tree.path(_place(k.mechanism, body)[0]) for c in closures for body in (c.body_a, c.body_b)]
+    carrier = next((i for i in paths[0] if all(i in path for path in paths)), -1) if paths else -1
+    found = {carrier: ca.SX.zeros(3, 1)}
+    for i in k.tree.path(carrier):
+        found[k.tree.links[i].parent] = found[i] - k.offset(i)
+    for i, link in enumerate(k.tree.links):
+        if i not in found:
+            found[i] = k.offset(i) + found[link.parent]
+    return found
+
+
 # -- pieces and their lengths ---------------------------------------------------------------------------------------
 
 
@@ -284,8 +303,8 @@ def _pieces(k: Kinematics) -> dict[int, list[int]]:
 
 
 def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
-    """(3, 1) mass centre of a piece, in the frame of the link `axes` or of the world for -1; None for the piece of the world
-    and for one without mass.
+    """(3, 1) mass centre of a piece, in the frame of the link `axes` or, for -1, in that of `_pose`; None for the piece of the
+    world and for one without mass.
     """
     heavy = [i for i in piece if i < 0 or not k.tree.links[i].mass.is_zero()]
     if -1 in piece or not heavy:
@@ -293,14 +312,14 @@ def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
     links = k.tree.links
     if heavy == [axes]:
         return links[axes].h / links[axes].mass
-    moments = [k.link_pose(i).R @ links[i].h + links[i].mass * k.link_pose(i).p for i in heavy]
+    moments = [_pose(k, i).R @ links[i].h + links[i].mass * _pose(k, i).p for i in heavy]
     centre = sum(moments, ca.SX(3, 1)) / sum((links[i].mass for i in heavy), ca.SX(0))
-    G = k.link_pose(axes)
+    G = _pose(k, axes)
     return centre if axes < 0 else G.R.T @ (centre - G.p)
 
 
 def _between(k: Kinematics, a: list[int], b: list[int]) -> ca.SX | None:
-    """(3, 1) mean of the mass centres of two pieces, in the world; that of one if the other has none; else None."""
+    """(3, 1) mean of the mass centres of two pieces, in the frame of `_pose`; that of one if the other has none; else None."""
     known = [c for piece in (a, b) if (c := _centre(k, piece, -1)) is not None]
     return sum(known, ca.SX(3, 1)) / len(known) if known else None
 

@@ -216,15 +216,14 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
     """Rows L V = 0 of a closure, V being the twist of frame B relative to frame A, in A's axes."""
     (la, Xa), (lb, Xb) = frames = _frames(k, c)
-    Ga, Gb, J = _twist(k, frames)
-    r = Gb.p - Ga.p
+    Ra, Rb, r, J = _twist(k, frames)
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
     (aa, alpha_a), (ab, alpha_b) = k.link_bias(la, Xa.p), k.link_bias(lb, Xb.p)
     # The second derivative of R_a^T (p_b - p_a) and the first of R_a^T (w_b - w_a), at v_dot = 0.
     linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
-    drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
-    relative = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
+    drift = ca.vertcat(Ra.T @ linear, Ra.T @ angular)
+    relative = Ra.T @ Rb, Ra.T @ r, c.number
     L, phi = c.holds.residual(*relative)
     turning = rate(c.holds, *relative, J @ k.v)
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
@@ -236,20 +235,15 @@ Frames = tuple[tuple[int, Pose], tuple[int, Pose]]
 """(link, pose in it) of the frames A and B of a closure."""
 
 
-def _twist(k: Kinematics, frames: Frames) -> tuple[Pose, Pose, ca.SX]:
-    """Frames A and B in the world, and the Jacobian J (6, nv) of B's twist relative to A, at B's origin in A's axes."""
-    (la, _), (lb, _) = frames
-    Ga, Gb = _poses(k, frames)
-    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
-    paths = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
-    J = k.world_columns(lb, Gb.p, paths[1]) - k.world_columns(la, Gb.p, paths[0])
-    return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
-
-
-def _poses(k: Kinematics, frames: Frames) -> tuple[Pose, Pose]:
-    """Poses of frames A and B in the world."""
+def _twist(k: Kinematics, frames: Frames) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Rotations of frames A and B and the vector r from A to B in world axes, and the Jacobian J (6, nv) of B's twist relative
+    to A, at B's origin in A's axes."""
     (la, Xa), (lb, Xb) = frames
-    return k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
+    Ra, Rb = (k.link_pose(link).R @ X.R for link, X in frames)
+    r = k.between((la, Xa.p), (lb, Xb.p))
+    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
+    J = k.columns(k.arms(lb, Xb.p, shared)) - k.columns({i: arm + r for i, arm in k.arms(la, Xa.p, shared).items()})
+    return Ra, Rb, r, ca.diagcat(Ra.T, Ra.T) @ J
 
 
 def _frames(k: Kinematics, c: Closure) -> Frames:

@@ -76,9 +76,9 @@ def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
     """A wrench on its body, and the opposite one on the body that exerts it."""
     k = T.kinematics
     value = _inputs(T, w, u) if w.value is None else wrench_value(k, w)
-    W, x = turn(k.rotation(w.body), value) if w.axes == "LOCAL" else value, k.position(w.body, w.point)
+    W = turn(k.rotation(w.body), value) if w.axes == "LOCAL" else value
     ends = ((w.body, 1), (w.by, -1))
-    return [(body, move(sign * W, x - k.position(body))) for body, sign in ends if body is not None]
+    return [(body, move(sign * W, k.line(body, w.body, point_b=w.point))) for body, sign in ends if body is not None]
 
 
 def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _Ends:
@@ -153,8 +153,9 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
 
 def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
     """Wrenches of a closure on its two bodies."""
-    Ga, Gb = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
-    relative = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
-    L = turn(Ga.R, c.holds.residual(*relative).L.T)  # at the origin of B, in the axes of A, then of the world
+    Ra, Rb = k.rotation(c.body_a) @ c.placement_a.R, k.rotation(c.body_b) @ c.placement_b.R
+    r = k.line(c.body_a, c.body_b, c.placement_a.p, c.placement_b.p)
+    L = turn(Ra, c.holds.residual(Ra.T @ Rb, Ra.T @ r, c.number).L.T)  # at the origin of B, in the axes of A, then of the world
     ends = ((c.body_a, -1), (c.body_b, 1))
-    return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]
+    arms = (k.line(body, c.body_b, point_b=c.placement_b.p) for body, _ in ends)
+    return [BodyRows(body, move(sign * L, arm)) for (body, sign), arm in zip(ends, arms, strict=True) if body != WORLD]
