@@ -277,7 +277,7 @@ def _pose(k: Kinematics, link: int) -> Pose:
 
 
 def _positions(k: Kinematics) -> dict[int, ca.SX]:
-    """Positions (3, 1) of all links relative to the last one that carries both ends of all closures, or to the world's origin."""
+    """Positions (3, 1) of all links: from the last link that carries both ends of all closures, or from the world's origin."""
     closures = [c for c in k.mechanism.ideal if isinstance(c, Closure)]
     paths = [k.tree.path(_place(k.mechanism, body)[0]) for c in closures for body in (c.body_a, c.body_b)]
     carrier = next((i for i in paths[0] if all(i in path for path in paths)), -1) if paths else -1
