@@ -14,6 +14,8 @@ from pfaffian import control
 from pfaffian.control.task import task_terms
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.maths import so3
+from pfaffian.terms.common_motion import common_motion
+from pfaffian.terms.reduction import split
 
 AWAY = np.array([3.5e8, -1.5e8, 0.5e8])
 """Displacement [m]. Numbers of its size are rounded by up to 3e-8."""
@@ -21,6 +23,10 @@ AWAY = np.array([3.5e8, -1.5e8, 0.5e8])
 KEPT = 1e-13
 """Difference relative to the largest entry: some hundred roundings of numbers of the machine's size. A vector that is computed
 from two positions in the world is off by 1e-9 or more."""
+
+NEAR = 1e-11
+"""Difference of connections about two points a few metres apart, relative to the largest entry: rounding times the condition of
+the inertia about the farther one."""
 
 POINT = (0.1, -0.2, 0.3)
 
@@ -230,3 +236,31 @@ def test_the_connection_of_several_joints_is_that_about_the_origin(base):
     x, y, z = AWAY
     moved = here[:3] + np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ here[3:]
     assert np.abs(there[:3] - moved).max() <= KEPT * np.abs(moved).max()
+
+
+def two_tables() -> pf.Mechanism:
+    """A puck that slides and turns on a table, tied to a cart that slides on it and carries a wheel: they share two
+    translations, and the turning of the puck remains."""
+    bodies = [pf.body("puck", 2.0, (0.1, 0.2, 0), 0.3), pf.body("cart", 0.0), pf.body("wheel", 1.0, (0, 0.1, 0.3), 0.2)]
+    joints = [pf.joint("puck", "planar", "world", "puck"), pf.joint("cart", "planar-translation", "world", "cart"),
+              pf.joint("wheel", "revolute", "cart", "wheel", axis=(1, 0, 0))]  # fmt: skip
+    return pf.mechanism("two tables", bodies, joints, gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: tug("in series"), lambda: tug("free"), two_tables], ids=["in series", "free", "tables"]
+)
+def test_the_connection_is_that_of_motions_about_the_origin(make):
+    """Near the origin it can be computed from these motions directly."""
+    m = make()
+    common = common_motion(m)
+    q = pf.random_configuration(m, np.random.default_rng(4))
+
+    def directly(T):
+        X = common.lift(T.kinematics)
+        return split(X.T @ T.M @ X, common.entries(T.kinematics.tree)).A
+
+    (A,) = terms(directly)(m, q, None)
+    assert np.abs(pf.reduction.mechanical_connection(m, q) - A).max() <= NEAR * np.abs(A).max()
+    floating = pf.compile_terms(m, {"A": lambda T: pf.reduction.floating_base(T).blocks.A}, backend="numpy", lanes=1)(q)["A"]
+    assert np.abs(floating - A).max() <= NEAR * np.abs(A).max()

@@ -459,3 +459,29 @@ def test_errors():
     twice = four_bar().with_(constraints=[replace(four_bar().constraints[0], name="a")])
     with pytest.raises(pf.ModelError, match="'a' is a joint and a closure"):
         pf.reaction_wrench(twice, "a", start)
+
+
+@pytest.mark.parametrize("ends", [("a", "b"), ("world", "b"), ("a", "world")], ids=" to ".join)
+def test_a_potential_of_a_line_acts_on_both_bodies_as_a_spring_does(ends):
+    """The bodies on which a potential acts are found by moving each of them alone."""
+    points = (0.1, -0.2, 0.3), (-0.3, 0.1, 0.2)
+
+    def energy(k):
+        return 40.0 * (ca.norm_2(k.line(*ends, *points)) - 0.7) ** 2 / 2
+
+    bodies = [pf.body("a", 2.0, (0.1, 0, 0.2), 0.1), pf.body("b", 1.0, (0, 0.3, 0), 0.2)]
+    joints = [
+        pf.joint("A", "spherical", "world", "a"),
+        pf.joint("B", "universal", "world", "b", placement=pf.pose((1, 0.5, 0), rpy=(0.1, 0.2, 0.3))),
+    ]
+    forces = {
+        "spring": pf.spring("s", *ends, point_a=points[0], point_b=points[1], stiffness=40.0, rest=0.7),
+        "potential": pf.forces.potential("s", energy),
+    }
+    found = {}
+    for name, force in forces.items():
+        m, random = pf.mechanism("pair", bodies, joints, forces=[force]), np.random.default_rng(3)
+        q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+        reactions = pf.reaction_wrench(m, ["A", "B"], q, v)
+        found[name] = np.concatenate([reactions[j].wrench for j in "AB"])
+    close(found["potential"], found["spring"], PEER, "reactions")

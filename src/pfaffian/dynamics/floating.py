@@ -135,9 +135,8 @@ class FloatingBase:
 
     @cached_property
     def _near(self) -> ca.SX:
-        """X for motions that rotate about a point of the base instead of the world's origin, so that no digits are lost far
-        from it. Its columns span the same motions."""
-        return self.common.lift(self.terms.kinematics, along_base=True) if self.common else self.X
+        """X with common motions about a point of the base, so that no digits are lost far from the world's origin."""
+        return self.common.near(self.terms.kinematics) if self.common else self.X
 
     @cached_property
     def _near_blocks(self) -> Blocks:

@@ -489,11 +489,11 @@ def _common_terms(T: Terms) -> _Common:
     """
     common, M = common_motion(T.mechanism), ca.densify(T.M)
     assert common is not None
-    b, X = common.entries(T.kinematics.tree), common.lift(T.kinematics, along_base=True)
+    b, X = common.entries(T.kinematics.tree), common.near(T.kinematics)
     K = split(X.T @ T.M @ X, b)
     free = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
     P = solve_symmetric(K.shape, free.T @ M @ put_onto_closures(T, free))
-    speeds = common.turned_about_origin(T.kinematics, solve_symmetric(K.K11, X[:, b].T @ M))
+    speeds = common.about_origin(T.kinematics, solve_symmetric(K.K11, X[:, b].T @ M))
     return _Common(free, speeds, common.about_origin(T.kinematics, K.A), K.shape, P)
 
 

@@ -123,20 +123,18 @@ class CommonMotion(NamedTuple):
         E, p = self.basis[:3, : self.slides], k.link_pose(self.roots[self.base].links[-1]).p
         return p if self.slides == 3 else ca.DM(E @ E.T) @ p
 
-    def about_origin(self, k: Kinematics, A: ca.SX) -> ca.SX:
-        """Convert the connection A (k, n) for `lift(k, along_base=True)` to that for `lift(k)`, whose motions rotate about the
-        world's origin and so also move the point of the former ones.
+    def near(self, k: Kinematics) -> ca.SX:
+        """X (nv, nv) of `lift(k)` with its common motions replaced by those that rotate about a point of the base.
 
-        Far from the origin the latter are almost translations, and A itself cannot be computed from them.
+        They span the same motions. Far from the origin, rotations about it are almost translations, and speeds along them
+        cannot be computed from momenta.
         """
-        others = [i for i in range(k.mechanism.nv) if i not in self.entries(k.tree)]
-        moved = ca.SX(A)
-        for entry, twist in zip(self.remaining_entries(k.tree), self.remaining, strict=True):
-            moved[: self.slides, others.index(entry)] += self._swept(k, twist)
-        return self.turned_about_origin(k, moved)
+        X = self.lift(k)
+        X[:, self.entries(k.tree)] = self.fields(k, along_base=True)
+        return X
 
-    def turned_about_origin(self, k: Kinematics, speeds: ca.SX) -> ca.SX:
-        """Convert speeds (k, n) along the common motions that `along_base` gives to those along motions about the origin."""
+    def about_origin(self, k: Kinematics, speeds: ca.SX) -> ca.SX:
+        """Convert speeds (k, n) along the common motions of `near` to those along the motions of `lift(k)`."""
         out = ca.SX(speeds)
         for i, twist in enumerate(self.twists):
             if any(twist[3:]):
@@ -144,8 +142,7 @@ class CommonMotion(NamedTuple):
         return out
 
     def _swept(self, k: Kinematics, twist: tuple[float, ...]) -> ca.SX:
-        """(slides, 1) speeds along the common translations of the point that moves with the base, if a twist rotates it about
-        the origin."""
+        """(slides, 1) speeds along the common translations of the point of the base, if a twist rotates it about the origin."""
         return ca.DM(self.basis[:3, : self.slides].T) @ ca.cross(ca.DM(twist[3:]), self.point(k, along_base=True))
 
     def _velocities(self, k: Kinematics, root: Root, twist: tuple[float, ...], point: ca.SX) -> ca.SX:

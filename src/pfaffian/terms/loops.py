@@ -277,15 +277,13 @@ def _pose(k: Kinematics, link: int) -> Pose:
 
 
 def _positions(k: Kinematics) -> dict[int, ca.SX]:
-    """Positions (3, 1) of all links: from the last link that carries both ends of all closures, or from the world's origin."""
+    """Positions (3, 1) of links, from the last link that carries both ends of all closures, or else from the world's origin."""
     closures = [c for c in k.mechanism.ideal if isinstance(c, Closure)]
     paths = [k.tree.path(_place(k.mechanism, body)[0]) for c in closures for body in (c.body_a, c.body_b)]
     carrier = next((i for i in paths[0] if all(i in path for path in paths)), -1) if paths else -1
     found = {carrier: ca.SX.zeros(3, 1)}
-    for i in k.tree.path(carrier):
-        found[k.tree.links[i].parent] = found[i] - k.offset(i)
     for i, link in enumerate(k.tree.links):
-        if i not in found:
+        if link.parent in found:
             found[i] = k.offset(i) + found[link.parent]
     return found
 
@@ -314,8 +312,10 @@ def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
         return links[axes].h / links[axes].mass
     moments = [_pose(k, i).R @ links[i].h + links[i].mass * _pose(k, i).p for i in heavy]
     centre = sum(moments, ca.SX(3, 1)) / sum((links[i].mass for i in heavy), ca.SX(0))
+    if axes < 0:
+        return centre
     G = _pose(k, axes)
-    return centre if axes < 0 else G.R.T @ (centre - G.p)
+    return G.R.T @ (centre - G.p)
 
 
 def _between(k: Kinematics, a: list[int], b: list[int]) -> ca.SX | None:
