@@ -384,12 +384,24 @@ class Kinematics:
         return (far_b - far_a) + (near_b - near_a)
 
     def _split(self, link: int, x: ca.SX, shared: Collection[int]) -> tuple[ca.SX, ca.SX]:
-        """Vectors from the last link that is shared to a point: from the origin of the first link that is not, and to it."""
-        arms = self.arms(link, x, shared)
-        if not arms:
-            return ca.SX.zeros(3, 1), self.link_pose(link).R @ x
-        first, near = arms.popitem()
-        return near, self.offset(first)
+        """Vectors from the origin of the first link that is not shared to a point, and from the previous link to this origin."""
+        arm, path = self.link_pose(link).R @ x, [i for i in self.tree.path(link) if i not in shared]
+        return (self._reach(path) + arm, self.offset(path[-1])) if path else (ca.SX.zeros(3, 1), arm)
+
+    def _reach(self, path: list[int]) -> ca.SX:
+        """(3, 1) vector from the origin of the last link of a path to that of its first link, world axes.
+
+        Paths with the same last link share their sums.
+        """
+        reached = self._reached.setdefault(path[-1], {path[-1]: ca.SX.zeros(3, 1)})
+        for i in reversed(path):
+            if i not in reached:
+                reached[i] = self.offset(i) + reached[self.tree.links[i].parent]
+        return reached[path[0]]
+
+    @cached_property
+    def _reached(self) -> dict[int, dict[int, ca.SX]]:
+        return {}
 
     @cached_property
     def _offsets(self) -> dict[int, ca.SX]:
