@@ -384,7 +384,7 @@ class Kinematics:
         return (far_b - far_a) + (near_b - near_a)
 
     def _split(self, link: int, x: ca.SX, shared: Collection[int]) -> tuple[ca.SX, ca.SX]:
-        """Vectors from the origin of the first link that is not shared to a point, and from the previous link to this origin."""
+        """Vectors from the origin of the first link that is not shared to a point, and from the link before to this origin."""
         arm, path = self.link_pose(link).R @ x, [i for i in self.tree.path(link) if i not in shared]
         return (self._reach(path) + arm, self.offset(path[-1])) if path else (ca.SX.zeros(3, 1), arm)
 
