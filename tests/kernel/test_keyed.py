@@ -187,6 +187,29 @@ def test_a_changed_library_compiles_again(place, monkeypatch):
     assert build.calls == 1 and len(list(place.glob("*.alias"))) == 2 + 2
 
 
+@pytest.mark.parametrize("backend", ["c", "interpreter"])
+def test_what_is_stored_belongs_to_the_sources_after_it_was_made(place, monkeypatch, backend):
+    """Tracing imports modules, perhaps from files that were changed since the key was looked up."""
+    change = lambda name: monkeypatch.setattr(keyed, "sources", lambda: name)  # noqa: E731
+
+    class Importing(Build):
+        def __call__(self):
+            change("after")
+            return super().__call__()
+
+    change("before")
+    get(Importing(), backend=backend)
+    for sources, calls in (("before", 1), ("after", 0)):
+        change(sources)
+        build = Build()
+        get(build, backend=backend)
+        assert build.calls == calls, sources
+    change("before")
+    assert kernel.noted("note", lambda: change("after") or {"of": "after"}) == {"of": "after"}
+    change("before")
+    assert kernel.noted("note", lambda: {"of": "before"}) == {"of": "before"}
+
+
 def test_another_compiler_does_not_share(place, monkeypatch):
     get(Build())
     found = toolchain.find_compiler()
