@@ -89,6 +89,6 @@ class Registry(Table[_Row], MutableMapping[str, _Row]):
             raise ModelError(f"{self._what} {brief(name)} is unknown; one of {known}")
         return self._rows[name]
 
-    def is_own(self, name: str) -> bool:
+    def is_added(self, name: str) -> bool:
         """Whether a user added the row of this name."""
         return name in self._rows and name not in self._fixed

@@ -97,7 +97,7 @@ def formulation(name: str, terms: Terms, factored: bool = False) -> Callable[[Te
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' supports them")
     f = FORMULATIONS.named(name)
-    if FORMULATIONS.is_own(name):
+    if FORMULATIONS.is_added(name):
         return partial(_users, name, f)
     if name in MIXING and terms.counted is not None:
         raise ModelError(
@@ -129,7 +129,7 @@ def identity(name: str, m: Mechanism) -> str:
     if name == "auto":
         return name
     f = FORMULATIONS.named(name)
-    if not FORMULATIONS.is_own(name):
+    if not FORMULATIONS.is_added(name):
         return name
     T = shared(m)
     return f"{name!r} {graph([T.q, T.v, T.u, T.t, m.p_symbols], [*_users(name, f, T)])}"

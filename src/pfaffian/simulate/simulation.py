@@ -189,7 +189,7 @@ class Simulation:
     @property
     def users_integrator(self) -> tuple[Any, ...]:
         """Everything that a run depends on of an integrator that a user added; empty for those of the library."""
-        if not INTEGRATORS.is_own(self.scheme.integrator):
+        if not INTEGRATORS.is_added(self.scheme.integrator):
             return ()
         i = self.integrator
         return i.order, i.shares, tuple(i.faults), i.any_state, i.stiff, self.traced.step.serialize()

@@ -56,7 +56,7 @@ def _check(s: Simulation, what: str) -> None:
     refuse(s.control, what, "differentiate the machine alone, under the inputs that the law sent")
     if s.system.other_state:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
-    if FORMULATIONS.is_own(s.scheme.formulation):
+    if FORMULATIONS.is_added(s.scheme.formulation):
         raise ModelError(
             f"{what} differentiates the motion that the library's formulations give; {s.scheme.formulation!r} may give "
             "another: choose one of the library"
