@@ -40,24 +40,31 @@ APART = 1e-6
 
 
 class Given(NamedTuple):
-    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held."""
+    """The start that a caller gave.
+
+    q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held.   origin: (runs, nq) the configuration
+    from which held coordinates move to their values in q; q itself if it was given as a whole.
+    """
 
     q: np.ndarray
     v: np.ndarray
     problem: Problem
+    origin: np.ndarray
 
 
 class Closed(NamedTuple):
     """The states of runs after the attempt to put them onto their constraints.
 
     q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest remaining |phi| and |eta|.   satisfied: (runs,) whether all
-    constraints are satisfied.   lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
+    constraints are satisfied.   continued: (runs,) whether the way to each stays on the branch of the state that was given.
+    lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
     """
 
     q: np.ndarray
     v: np.ndarray
     residual: np.ndarray
     satisfied: np.ndarray
+    continued: np.ndarray
     lost: State
 
 
@@ -189,7 +196,8 @@ def start_of(
     keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
     count = some_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
     qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
-    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, _weights(m, weight)), backend))
+    origin = np.where(fixed_entries(m, keep_q), m.neutral(), qs) if isinstance(q, Mapping) else qs
+    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, _weights(m, weight)), backend), origin)
 
 
 def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
@@ -246,16 +254,17 @@ def close(given: Given, search: bool = True) -> Closed:
     m, count = given.problem.m, len(given.q)
     if not m.ideal:
         nothing = State(given.q[:0], given.v[:0], *[np.zeros((0, 0))] * 5)
-        return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), nothing)
-    q, v, residual, satisfied = np.empty_like(given.q), np.empty_like(given.v), np.empty(count), np.empty(count, dtype=bool)
+        return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), np.ones(count, dtype=bool), nothing)
+    q, v, residual = np.empty_like(given.q), np.empty_like(given.v), np.empty(count)
+    satisfied, continued = np.empty(count, dtype=bool), np.empty(count, dtype=bool)
     lost = []
     for begin in range(0, count, BLOCK):
         at = slice(begin, begin + BLOCK)
         tell(f"putting runs onto their constraints, {begin} of {count} done")
-        found = pursue(given.problem.take(at), given.q[at], given.v[at], search=search)
+        found, continued[at] = pursue(given.problem.take(at), given.q[at], given.v[at], given.origin[at], search=search)
         q[at], v[at], residual[at], satisfied[at] = found.q, found.v, found.residual, found.satisfied
         lost.append(found.take(~found.satisfied))
-    return Closed(q, v, residual, satisfied, State(*map(np.concatenate, zip(*lost, strict=True))))
+    return Closed(q, v, residual, satisfied, continued, State(*map(np.concatenate, zip(*lost, strict=True))))
 
 
 def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray) -> Assembly:
@@ -274,7 +283,7 @@ def _distinct(given: Given, count: int) -> State:
     found = settle(problem, starts, np.repeat(given.v, BRANCH_STARTS, axis=0))
     good = found.satisfied
     if not good.any():
-        stuck = pursue(problem.take([0]), given.q, given.v)
+        stuck = pursue(problem.take([0]), given.q, given.v).states
         raise RunError(explain(given.problem, stuck, given.q, given.v))
     free = m.nv - int(given.problem.fixed.q.sum()) - int(found.rank[good].max())
     if free > 0:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, descend, fixed_entries, hopeful, settle
+from pfaffian.simulate.continuation import approach, contracts, follow
+from pfaffian.simulate.newton import (
+    ACCEPTED,
+    ITERATIONS,
+    MANY,
+    Problem,
+    State,
+    descend,
+    evaluated,
+    fixed_entries,
+    hopeful,
+    settle,
+)
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
@@ -28,9 +40,6 @@ SHORTEST, SHORT = 1e-7, 0.03
 """Fraction of the way below which a stride that fails ends a walk: SHORTEST where the walk looks for the nearest possible
 value, SHORT where only its end counts."""
 
-MANY = 1024
-"""Number of runs from which it pays to trace and compile a separate kernel that sorts out hopeless runs, see `hopeful`."""
-
 NAMED_MOST = 4
 """Most coordinates that an error names."""
 
@@ -45,15 +54,46 @@ FASTER = "; a row that is not affine in v leaves velocities undetermined, or van
 """The way out where only eta = 0 is violated and such a row is among the constraints."""
 
 
-def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
-    """Put the states q, v (runs, n) onto the constraints by `settle`, and by a search where phi = 0 is not reached from q.
+class Reached(NamedTuple):
+    """States that were sought on the constraints.
 
-    Where no coordinate is fixed, the search descends from q, and from a point near q. Where coordinates are fixed, it walks to
-    their values from the nearest state on the constraints, then tries other starts; with `anywhere` also where none is fixed.
-    Only phi decides whether to search: another start does not help where fixed rates contradict eta = 0.
+    continued: (runs,) whether the way to each state stays on the branch of the state from which it begins.
     """
-    states = settle(problem, q, v)
-    fixed = problem.fixed.q.any(axis=1)
+
+    states: State
+    continued: np.ndarray
+
+
+def pursue(
+    problem: Problem,
+    q: np.ndarray,
+    v: np.ndarray,
+    origin: np.ndarray | None = None,
+    anywhere: bool = False,
+    search: bool = True,
+) -> Reached:
+    """Put the states q, v (runs, n) onto the constraints, on the branch of the state from which they come.
+
+    origin: (runs, nq) where the fixed coordinates come from, by default q. If it is on the constraints, these coordinates move
+    from there to their values. Otherwise Newton's iterations end where they contract from q on; elsewhere q is put onto the
+    constraints in short steps with nothing fixed, and the fixed coordinates move to their values from there.
+    Where this way ends at a singular configuration, other states are searched: where no coordinate is fixed by descents from q
+    and from a point near q, else from random starts; with `anywhere` also where none is fixed. Only phi decides whether to
+    search: another start does not help where fixed rates contradict eta = 0. Without `search` only runs that Newton's
+    iterations put onto the constraints from q are continued.
+    """
+    states = evaluated(problem, q, v)
+    fixed, tried = problem.fixed.q.any(axis=1), np.flatnonzero(~states.satisfied & np.isfinite(states.off))
+    continued = np.ones(len(q), dtype=bool)
+    if not search:
+        straight = settle(problem.take(tried), q[tried], v[tried])
+        states.put(tried, straight)
+        tried = tried[straight.closed]
+    if len(tried):
+        continued[tried] = _continue(problem, states, tried, q, v, q if origin is None else origin)
+    jumped = np.flatnonzero(~continued)
+    if len(jumped):
+        states.put(jumped, settle(problem.take(jumped), q[jumped], v[jumped]))
     loose = np.flatnonzero(_open(states) & np.isfinite(states.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
         loose = loose[_open(states)[loose]]
@@ -63,7 +103,33 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
     lost = _open(states) & (fixed | anywhere) & search
     if lost.any():
         _search(problem, states, lost, q, v)
-    return unwind(problem, states, q)
+    return Reached(unwind(problem, states, q), continued | ~fixed)
+
+
+def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """Put the runs `at` onto the constraints without leaving their branch; returns (k,) whether that is possible."""
+    some, q, v, origin = problem.take(at), q[at], v[at], origin[at]
+    begin = evaluated(some, origin, v)
+    if not begin.closed.all():
+        off = np.flatnonzero(~begin.closed)
+        begin.put(off, _onto(some.take(off), q[off], v[off]))
+    reached = begin.closed
+    part, end = follow(some.take(reached), begin.take(reached), q[reached])
+    reached[reached] = part == 1
+    there = settle(some.take(reached), end[part == 1], v[reached])
+    states.put(at[reached], there)
+    reached[reached] = there.closed
+    return reached
+
+
+def _onto(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """Put states q, v (runs, n) onto phi = 0: as they are held, where Newton's iterations contract, else with nothing held."""
+    sure, two = contracts(problem, q, v)
+    begin, off = settle(problem, two.q, v), np.flatnonzero(~sure)
+    if len(off):
+        free = problem.take(off).released()
+        begin.put(off, settle(free, approach(free, q[off], v[off]).q, v[off]))
+    return begin
 
 
 def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -181,7 +247,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(fixed=one.fixed.release(q=mark))
-        begin = pursue(loose, q, v, anywhere=True)
+        begin = pursue(loose, q, v, anywhere=True).states
         if _open(begin)[0]:
             continue
         _, reached = walk(one, begin, q)
@@ -214,7 +280,7 @@ def _jointly_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     m = one.m
     if not one.fixed.q.any():
         return ""
-    begin = pursue(one.released(), q, v, anywhere=True)
+    begin = pursue(one.released(), q, v, anywhere=True).states
     if _open(begin)[0]:
         return ""
     _, reached = walk(one, begin, q)
