@@ -34,7 +34,7 @@ LONGER, SHORTER, CAUTION = 4.0, 0.1, 0.8
 
 
 def contracts(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, State]:
-    """(runs,) whether Newton's iterations from q, v (runs, n) contract from the first step on, and the states two steps later."""
+    """(runs,) whether Newton's iterations from q, v (runs, n) contract from the first step on, and the states after two."""
     one = newton_step(problem, q, v)
     two = newton_step(problem, one.q, v)
     size = scales(problem.m, problem.p, q, problem.m.q_units)
