@@ -90,7 +90,7 @@ class RunSettings:
 
     @property
     def start(self) -> StartValues:
-        """Start values of all coordinates that the file gives: `run` and `assemble` hold those in q, and move those in guess."""
+        """Start values of all coordinates in the file: `run` and `assemble` hold those in q, and move those in guess."""
         return StartValues(self.q, self.guess)
 
     def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -26,7 +26,10 @@ NEGLIGIBLE = 1e-9
 SHORTEST = 1e-2
 """Fraction of the way, or of a Newton step, below which a way ends: rows lose rank there."""
 
-ROUNDS = 80
+TURN = 1.5
+"""Largest rotation of a fixed coordinate in one stride [rad]: screws count their turns, which half a turn would leave open."""
+
+ROUNDS = 400
 """Largest number of strides of a way."""
 
 LONGER, SHORTER, CAUTION = 4.0, 0.1, 0.8
@@ -73,10 +76,12 @@ def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray
     Returns (runs,) the fraction of the way, 1 where it ends at the goal, and q (runs, nq) there, near the constraints.
     """
     m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q)
-    size, part, stride = scales(m, problem.p, goal, m.q_units), np.zeros(len(goal)), np.ones(len(goal))
+    size, part = scales(m, problem.p, goal, m.q_units), np.zeros(len(goal))
+    longest = TURN / np.maximum(rotations(problem, begin.q, goal), TURN)
+    stride = longest.copy()
     now, way, v = begin.q.copy(), np.zeros_like(goal), begin.v
     for _ in range(ROUNDS):
-        going = np.flatnonzero((part < 1) & (stride > SHORTEST))
+        going = np.flatnonzero((part < 1) & (stride > SHORTEST * longest))
         if not len(going):
             break
         next_part = np.minimum(part[going] + stride[going], 1.0)
@@ -97,8 +102,14 @@ def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray
         kept = going[good]
         way[kept] = (after[good] - now[kept]) / change[good, None]
         now[kept], part[kept] = after[good], next_part[good]
-        stride[going] = change * _change(ratio)
+        stride[going] = np.minimum(change * _change(ratio), longest[going])
     return part, now
+
+
+def rotations(problem: Problem, q: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """(runs,) the largest rotation of a fixed coordinate on the way from q to its value in `goal` (runs, nq) [rad]."""
+    angles = fixed_entries(problem.m, problem.fixed.q) & np.array([unit == "rad" for unit in problem.m.q_units], dtype=bool)
+    return np.asarray(np.abs(np.where(angles, goal - q, 0)).max(axis=1, initial=0.0))
 
 
 def _change(ratio: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.continuation import approach, contracts, follow
+from pfaffian.simulate.continuation import approach, contracts, follow, rotations
 from pfaffian.simulate.newton import (
     ACCEPTED,
     ITERATIONS,
@@ -83,14 +83,16 @@ def pursue(
     iterations put onto the constraints from q are continued.
     """
     states = evaluated(problem, q, v)
-    fixed, tried = problem.fixed.q.any(axis=1), np.flatnonzero(~states.satisfied & np.isfinite(states.off))
+    fixed, origin = problem.fixed.q.any(axis=1), q if origin is None else origin
+    turned = rotations(problem, origin, q) > np.pi  # Rows do not tell whether a screw has made whole turns.
+    tried = np.flatnonzero((~states.satisfied | turned) & np.isfinite(states.off))
     continued = np.ones(len(q), dtype=bool)
     if not search:
         straight = settle(problem.take(tried), q[tried], v[tried])
         states.put(tried, straight)
         tried = tried[straight.closed]
     if len(tried):
-        continued[tried] = _continue(problem, states, tried, q, v, q if origin is None else origin)
+        continued[tried] = _continue(problem, states, tried, q, v, origin)
     jumped = np.flatnonzero(~continued)
     if len(jumped):
         states.put(jumped, settle(problem.take(jumped), q[jumped], v[jumped]))
