@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from pfaffian.model.mechanism import check_configuration
-from pfaffian.simulate.newton import Problem, State, evaluated, fixed_entries, newton_step, position_step
+from pfaffian.simulate.newton import Problem, State, fixed_entries, position_step
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25
@@ -36,36 +36,42 @@ LONGER, SHORTER, CAUTION = 4.0, 0.1, 0.8
 """Bounds of the change of a stride, and the fraction of the longest possible one that is tried."""
 
 
-def contracts(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, State]:
-    """(runs,) whether Newton's iterations from q, v (runs, n) contract from the first step on, and the states after two."""
-    one = newton_step(problem, q, v)
-    two = newton_step(problem, one.q, v)
+def contracts(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(runs,) whether Newton's iterations from q, v (runs, n) contract from the first step on, and q (runs, nq) after two."""
+    one = position_step(problem, q, v)
+    two = position_step(problem, one, v)
     size = scales(problem.m, problem.p, q, problem.m.q_units)
-    first, second = _length(one.q - q, size), _length(two.q - one.q, size)
-    return second <= CONTRACTS * first + NEGLIGIBLE, two
+    return _length(two - one, size) <= CONTRACTS * _length(one - q, size) + NEGLIGIBLE, two
 
 
-def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
-    """States near the constraints, from q, v (runs, n) by damped Newton steps.
+def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """q (runs, nq) from which Newton's iterations contract, by damped Newton steps from q, v (runs, n).
 
-    A step is shortened until the next one neither turns nor reverses by more than CONTRACTS of it.
+    A step is shortened until the next one neither turns nor reverses by more than CONTRACTS of it, and the way ends with a step
+    that need not be shortened.
     """
-    m, size, now = problem.m, scales(problem.m, problem.p, q, problem.m.q_units), evaluated(problem, q, v)
-    part, move = np.ones(len(q)), newton_step(problem, q, v).q - q
+    m, size, now, move = (
+        problem.m,
+        scales(problem.m, problem.p, q, problem.m.q_units),
+        q.copy(),
+        position_step(problem, q, v) - q,
+    )
+    part, ended = np.ones(len(q)), ~np.isfinite(move).all(axis=1)
     for _ in range(ROUNDS):
-        going = np.flatnonzero(~now.closed & (part > SHORTEST) & np.isfinite(move).all(axis=1))
+        going = np.flatnonzero(~ended & (part > SHORTEST))
         if not len(going):
             break
         sub, step = problem.take(going), part[going, None] * move[going]
-        trial = evaluated(sub, check_configuration(m, now.q[going] + step), v[going])
-        after = newton_step(sub, trial.q, v[going]).q - trial.q
+        trial = check_configuration(m, now[going] + step)
+        after = position_step(sub, trial, v[going]) - trial
         turned = _length(after - _along(after, move[going], size[going]), size[going])
         ratio = turned / np.maximum(CONTRACTS * _length(step, size[going]), NEGLIGIBLE)
         good = ratio <= 1
-        now.put(going[good], trial.take(good))
-        move[going[good]] = after[good]
+        kept = going[good]
+        now[kept], move[kept] = trial[good], after[good]
+        ended[kept] = part[kept] == 1
         part[going] = np.minimum(1.0, part[going] * _change(ratio))
-    return now
+    return check_configuration(m, now + np.where(ended[:, None] & np.isfinite(move), move, 0))
 
 
 def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

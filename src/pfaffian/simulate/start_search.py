@@ -89,7 +89,7 @@ def pursue(
     continued = np.ones(len(q), dtype=bool)
     if not search:
         straight = settle(problem.take(tried), q[tried], v[tried])
-        states.put(tried, straight)
+        states.put(tried[~straight.closed], straight.take(~straight.closed))
         tried = tried[straight.closed]
     if len(tried):
         continued[tried] = _continue(problem, states, tried, q, v, origin)
@@ -111,27 +111,35 @@ def pursue(
 def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """Put the runs `at` onto the constraints without leaving their branch; returns (k,) whether that is possible."""
     some, q, v, origin = problem.take(at), q[at], v[at], origin[at]
-    begin = evaluated(some, origin, v)
-    if not begin.closed.all():
-        off = np.flatnonzero(~begin.closed)
+    begin = states.take(at) if (origin == q).all() else evaluated(some, origin, v)
+    off = np.flatnonzero(~begin.closed)
+    if len(off):
         begin.put(off, _onto(some.take(off), q[off], v[off]))
     reached = begin.closed
-    part, end = follow(some.take(reached), begin.take(reached), q[reached])
-    reached[reached] = part == 1
-    there = settle(some.take(reached), end[part == 1], v[reached])
-    states.put(at[reached], there)
-    reached[reached] = there.closed
+    going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
+    if len(going):
+        way, end = follow(some.take(going), begin.take(going), q[going])
+        begin.put(going, settle(some.take(going), end, v[going]))
+        reached[going] = begin.closed[going] & (way == 1)
+    still = np.flatnonzero(reached & ~begin.satisfied)
+    if len(still):
+        begin.put(still, settle(some.take(still), begin.q[still], v[still]))
+    closed = np.flatnonzero(begin.closed)
+    states.put(at[closed], begin.take(closed))
     return reached
 
 
 def _onto(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """Put states q, v (runs, n) onto phi = 0: as they are held, where Newton's iterations contract, else with nothing held."""
-    sure, two = contracts(problem, q, v)
-    begin, off = settle(problem, two.q, v), np.flatnonzero(~sure)
+    free, begin = problem.fixed.q.any(axis=1) == 0, q.copy()
+    held = np.flatnonzero(~free)
+    if len(held):
+        sure, begin[held] = contracts(problem.take(held), q[held], v[held])
+        free[held] = ~sure
+    problem, off = problem._replace(fixed=problem.fixed.release(q=free[:, None], v=False)), np.flatnonzero(free)
     if len(off):
-        free = problem.take(off).released()
-        begin.put(off, settle(free, approach(free, q[off], v[off]).q, v[off]))
-    return begin
+        begin[off] = approach(problem.take(off), q[off], v[off])
+    return settle(problem, begin, v)
 
 
 def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
