@@ -29,6 +29,9 @@ SHORTEST = 1e-2
 TURN = 1.5
 """Largest rotation of a fixed coordinate in one stride [rad]: screws count their turns, which half a turn would leave open."""
 
+DAMPED_STEPS = 12
+"""Largest number of damped Newton steps; a start that is no nearer by then goes on as it can."""
+
 ROUNDS = 400
 """Largest number of strides of a way."""
 
@@ -57,7 +60,7 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         position_step(problem, q, v) - q,
     )
     part, ended = np.ones(len(q)), ~np.isfinite(move).all(axis=1)
-    for _ in range(ROUNDS):
+    for _ in range(DAMPED_STEPS):
         going = np.flatnonzero(~ended & (part > SHORTEST))
         if not len(going):
             break
