@@ -89,9 +89,9 @@ def test_an_impossible_body_is_named_in_any_block(monkeypatch):
 
 def test_early_recognition_of_starts_out_of_reach_changes_no_bit(monkeypatch):
     """The kernel for fixed coordinates recognises them, so that few full iterations remain."""
-    m, batches, one = arm_to_a_place(), [], newton._step
+    m, batches, one = arm_to_a_place(), [], newton.newton_step
     slow = pf.assemble(m, placed(COUNT), **QUICK)
-    monkeypatch.setattr(newton, "_step", lambda problem, q, v: batches.append(len(q)) or one(problem, q, v))
+    monkeypatch.setattr(newton, "newton_step", lambda problem, q, v: batches.append(len(q)) or one(problem, q, v))
     pf.assemble(m, placed(COUNT), **QUICK)
     before = sum(batches)
     batches.clear()
@@ -109,7 +109,7 @@ def test_the_kernel_for_fixed_coordinates_makes_the_same_iterations(hold):
     problem = free._replace(fixed=free.fixed._replace(q=np.tile(is_fixed, (20, 1))))
     positions = newton._positions(m, "interpreter", tuple(is_fixed.tolist()))
     for _ in range(4):
-        found, (there, phi) = newton._step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
+        found, (there, phi) = newton.newton_step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
         np.testing.assert_array_equal(there, found.q)
         np.testing.assert_array_equal(phi, found.parts[0])
         q, v = found.q, found.v

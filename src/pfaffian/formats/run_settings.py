@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,33 @@ MAX_STEPS = 1e9
 
 STATES = ("standard", "reduced", "hamiltonian")
 """Choices for the state that a run integrates."""
+
+
+@dataclass(frozen=True)
+class StartValues(Mapping[str, float]):
+    """The coordinates from which a run of a file starts: a mapping from names to numbers, of which only `held` are exact.
+
+    held: dict of coordinate -> value that is used exactly.   guess: dict of coordinate -> value from which it moves onto the
+    constraints. `assemble`, `run` and all that take a start take both as q.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m, settings = pf.read("zoo:four_bar")
+        >>> pf.assemble(m, settings.start).q.shape
+        (3,)
+    """
+
+    held: Mapping[str, float]
+    guess: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        return self.held[name] if name in self.held else self.guess[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.guess, **self.held})
+
+    def __len__(self) -> int:
+        return len({**self.guess, **self.held})
 
 
 @dataclass(frozen=True)
@@ -62,9 +89,9 @@ class RunSettings:
     sweep: SweepSettings | None = None
 
     @property
-    def start(self) -> dict[str, float]:
-        """Start values of all coordinates that the file gives, whether in q or in guess."""
-        return {**self.guess, **self.q}
+    def start(self) -> StartValues:
+        """Start values of all coordinates in the file: `run` and `assemble` hold those in q, and move those in guess."""
+        return StartValues(self.q, self.guess)
 
     def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: an unknown name."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError, RunError
+from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice, plural
 from pfaffian.evaluate.arrays import (
     as_flag,
     as_number,
@@ -23,6 +23,7 @@ from pfaffian.evaluate.arrays import (
     unknown,
     velocities,
 )
+from pfaffian.formats.run_settings import StartValues
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, check_configuration, random_configuration
@@ -40,24 +41,31 @@ APART = 1e-6
 
 
 class Given(NamedTuple):
-    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held."""
+    """The start that a caller gave.
+
+    q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held.   origin: (runs, nq) the configuration
+    from which held coordinates move to their values in q; q itself if it was given as a whole.
+    """
 
     q: np.ndarray
     v: np.ndarray
     problem: Problem
+    origin: np.ndarray
 
 
 class Closed(NamedTuple):
     """The states of runs after the attempt to put them onto their constraints.
 
     q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest remaining |phi| and |eta|.   satisfied: (runs,) whether all
-    constraints are satisfied.   lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
+    constraints are satisfied.   continued: (runs,) whether the way to each stays on the branch of the state that was given.
+    lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
     """
 
     q: np.ndarray
     v: np.ndarray
     residual: np.ndarray
     satisfied: np.ndarray
+    continued: np.ndarray
     lost: State
 
 
@@ -65,7 +73,8 @@ class Assembly(NamedTuple):
     """A state on the constraints, or a batch of them with leading axis (runs, ...) or (branches, ...).
 
     q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
-    residual: (...) the largest remaining |phi| and |eta|.   q_names, v_names: names of the entries.
+    residual: (...) the largest remaining |phi| and |eta|.   continued: (...) whether the state is on the branch of the given
+    one: False where a singular configuration lies on the way, and for other `branches`.   q_names, v_names: of the entries.
     """
 
     q: np.ndarray
@@ -73,6 +82,7 @@ class Assembly(NamedTuple):
     moved: np.ndarray
     moved_rate: np.ndarray
     residual: np.ndarray
+    continued: np.ndarray
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
 
@@ -99,12 +109,15 @@ def assemble(
     search: bool = True,
     backend: Backend = "auto",
 ) -> Assembly:
-    """Find the nearest state, in the metric of M, that satisfies the constraints at a time t.
+    """Find a state that satisfies the constraints at a time t, on the branch of the given one.
 
         phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
 
-    The state is found by Newton iterations with a rank-revealing inverse. Coordinates and rates named in a dict keep their
-    values to the last digit; the others move.
+    Coordinates and rates named in a dict keep their values to the last digit; the others move as little as possible in the
+    metric of M, by Newton iterations with a rank-revealing inverse. A mechanism may have several assemblies for the same held
+    values. The held coordinates therefore move to their values in strides too short to leave a branch: from the neutral state
+    if it satisfies the constraints, else from the state nearest to the given one. That branch is the answer, even where
+    another assembly is nearer; where a singular configuration lies on the way, `continued` is False and a warning says so.
 
     Args:
         m: the mechanism.
@@ -130,8 +143,10 @@ def assemble(
         q: (..., nq) and v: (..., nv), the state; leading axes (runs,) or (branches,).
         moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
         residual: (...) the largest remaining |phi| and |eta|.
+        continued: (...) whether the state is on the branch of the given one.
         q_names, v_names: names of the entries; `named` is {coordinate name: value}.
         If some runs of a batch close and others do not, the states of the latter are NaN; their residual is returned.
+    Warns RunWarning: a singular configuration lies between the given state and the held values.
     Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
     possible value.
     Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested.
@@ -152,15 +167,18 @@ def assemble(
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         distinct = _distinct(given, branches)
-        return _assembly(given, distinct.q, distinct.v, distinct.residual)
+        size = scales(given.problem.m, given.problem.p, given.q, given.problem.m.q_units)
+        same = (np.abs(distinct.q - close(given).q) <= APART * size).all(axis=1)
+        return _assembly(given, distinct.q, distinct.v, distinct.residual, same)
     found = close(given, search)
     if not found.satisfied.any():
         raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     for x in (found.q, found.v):
         x[~found.satisfied] = np.nan
-    a = _assembly(given, found.q, found.v, found.residual)
-    return a if many else a._replace(**{n: getattr(a, n)[0] for n in ("q", "v", "moved", "moved_rate", "residual")})
+    tell_jumps(given, found)
+    a = _assembly(given, found.q, found.v, found.residual, found.continued)
+    return a if many else a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
 
 
 def start_of(
@@ -179,6 +197,8 @@ def start_of(
     """
     m = present(as_mechanism(m))
     check_options(backend, 1)
+    if isinstance(q, StartValues):
+        q, hold = from_guess(m, q, None, hold)
     qs, vs = configurations(m, q), velocities(m, v)
     p = parameter_values(m, parameters)
     if parameters is not None:
@@ -189,7 +209,8 @@ def start_of(
     keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
     count = some_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
     qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
-    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, _weights(m, weight)), backend))
+    origin = np.where(fixed_entries(m, keep_q), m.neutral(), qs) if isinstance(q, Mapping) else qs
+    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, _weights(m, weight)), backend), origin)
 
 
 def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
@@ -200,6 +221,8 @@ def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, 
 
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
     """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
+    if isinstance(q, StartValues):
+        q, guess = q.held, {**q.guess, **(guess or {})}
     if guess is None:
         return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
@@ -246,22 +269,37 @@ def close(given: Given, search: bool = True) -> Closed:
     m, count = given.problem.m, len(given.q)
     if not m.ideal:
         nothing = State(given.q[:0], given.v[:0], *[np.zeros((0, 0))] * 5)
-        return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), nothing)
-    q, v, residual, satisfied = np.empty_like(given.q), np.empty_like(given.v), np.empty(count), np.empty(count, dtype=bool)
+        return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), np.ones(count, dtype=bool), nothing)
+    q, v, residual = np.empty_like(given.q), np.empty_like(given.v), np.empty(count)
+    satisfied, continued = np.empty(count, dtype=bool), np.empty(count, dtype=bool)
     lost = []
     for begin in range(0, count, BLOCK):
         at = slice(begin, begin + BLOCK)
         tell(f"putting runs onto their constraints, {begin} of {count} done")
-        found = pursue(given.problem.take(at), given.q[at], given.v[at], search=search)
+        found, continued[at] = pursue(given.problem.take(at), given.q[at], given.v[at], given.origin[at], search=search)
         q[at], v[at], residual[at], satisfied[at] = found.q, found.v, found.residual, found.satisfied
         lost.append(found.take(~found.satisfied))
-    return Closed(q, v, residual, satisfied, State(*map(np.concatenate, zip(*lost, strict=True))))
+    return Closed(q, v, residual, satisfied, continued, State(*map(np.concatenate, zip(*lost, strict=True))))
 
 
-def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray) -> Assembly:
+def tell_jumps(given: Given, found: Closed) -> None:
+    """Warn RunWarning about runs that close, but on no branch that continues the given state."""
+    jumped = np.flatnonzero(found.satisfied & ~found.continued)
+    if len(jumped):
+        m, run = given.problem.m, int(jumped[0])
+        held = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
+        where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
+        notice(
+            f"a singular configuration lies between the given state and the values of {listed(held)}{where}: the assembly may "
+            "be on another branch; give the other coordinates by guess=..., or see branches=...",
+            RunWarning,
+        )
+
+
+def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, continued: np.ndarray) -> Assembly:
     """The Assembly of states (runs, n), which are nan for runs that do not close."""
     m = given.problem.m
-    return Assembly(q, v, q - given.q, v - given.v, residual, m.q_names, m.v_names)
+    return Assembly(q, v, q - given.q, v - given.v, residual, continued, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
@@ -274,7 +312,7 @@ def _distinct(given: Given, count: int) -> State:
     found = settle(problem, starts, np.repeat(given.v, BRANCH_STARTS, axis=0))
     good = found.satisfied
     if not good.any():
-        stuck = pursue(problem.take([0]), given.q, given.v)
+        stuck = pursue(problem.take([0]), given.q, given.v).states
         raise RunError(explain(given.problem, stuck, given.q, given.v))
     free = m.nv - int(given.problem.fixed.q.sum()) - int(found.rank[good].max())
     if free > 0:

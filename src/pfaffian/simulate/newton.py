@@ -42,6 +42,9 @@ FEW_RUNS = 64
 BLOCK = 2**14
 """Runs that are put onto their constraints at once, so that their data fits into a cache, however many runs there are."""
 
+MANY = 1024
+"""Number of runs from which it pays to trace and compile a separate kernel for the coordinates that they fix."""
+
 SHARE = 1024
 """Runs for each thread; fewer runs take less time than passing them to a thread."""
 
@@ -161,7 +164,7 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
     """(runs,) rank of the position rows at q (runs, nq), and the number of rows that are not structurally zero."""
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
-    ranks = [_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
+    ranks = [newton_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
     return np.concatenate(ranks), _written(problem.m)
 
 
@@ -177,7 +180,7 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
 
     A state that already satisfies them is returned bit for bit. No run depends on the others.
     """
-    states = _evaluated(problem, q, v)
+    states = evaluated(problem, q, v)
     before = states.off
     active = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
     now, problem, before, waited = states.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
@@ -185,7 +188,7 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
     for _ in range(iterations):
         if not len(active):
             break
-        after = _step(problem, now.q, now.v)
+        after = newton_step(problem, now.q, now.v)
         off = after.off
         accepted = (before > ACCEPTED) | (off < before)
         if not accepted.all():
@@ -212,16 +215,16 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     half a turn apart, phi falls too slowly for `settle`, which gives up. A descent takes about a hundred steps; where phi
     stays open, it ends about STALLED steps after phi has stopped falling.
     """
-    states, part, waited = _evaluated(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
+    states, part, waited = evaluated(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
     before = _squares(states)
     for _ in range(DESCENT_STEPS):
         active = np.flatnonzero(~states.closed & (part > LEAST_FRACTION) & (waited < STALLED))
         if not len(active):
             break
         subproblem, now = problem.take(active), states.take(active)
-        step = _step(subproblem, now.q, now.v).q - now.q
+        step = newton_step(subproblem, now.q, now.v).q - now.q
         step[~np.isfinite(step).all(axis=1)] = 0
-        trial = _evaluated(subproblem, check_configuration(problem.m, now.q + part[active, None] * step), now.v)
+        trial = evaluated(subproblem, check_configuration(problem.m, now.q + part[active, None] * step), now.v)
         squares = _squares(trial)
         nearer, falls = squares < _squares(now), squares < FALLS * before[active]
         states.put(active[nearer], trial.take(nearer))
@@ -246,7 +249,7 @@ def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = IT
     if not (fixed.q == fixed.q[:1]).all():
         return np.ones(len(q), dtype=bool)
     positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
-    before, stiffness, t = _evaluated(problem, q, v).off, np.sqrt(fixed.weight), np.array([problem.t])
+    before, stiffness, t = evaluated(problem, q, v).off, np.sqrt(fixed.weight), np.array([problem.t])
     closed, active = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
     q, p, before, waited = q.T[:, active].T, problem.p[active], before[active], np.zeros(len(active), dtype=int)
     nearest = before
@@ -266,20 +269,29 @@ def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = IT
     return closed
 
 
-def _evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+def evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State at q, v without an iteration, and with rank zero."""
     phi, eta, inverse, speed = _call(_residuals(problem.m, problem.backend, len(q) <= FEW_RUNS), q, v, problem.p, problem.t)
     q, v = np.array(q, order="F"), np.array(v, order="F")
     return State(q, v, phi, eta, np.zeros(len(q)), inverse, speed)
 
 
-def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+def newton_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State after one Newton step from q, v (runs, n)."""
     m, p, t, fixed, backend = problem
     iteration = _iteration(m, backend, len(q) <= FEW_RUNS)
     outputs = _call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), p, t)
     *fields, rank, inverse, speed = outputs
     return State(fields[0], fields[1], fields[2], fields[3], rank[:, 0], inverse, speed)
+
+
+def position_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(runs, nq) q after one Newton step from q, v (runs, n); for many runs by a kernel for the coordinates that they fix."""
+    fixed = problem.fixed
+    if len(q) < MANY or not (fixed.q == fixed.q[:1]).all():
+        return newton_step(problem, q, v).q
+    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
+    return positions(q, np.sqrt(fixed.weight), problem.p, np.array([problem.t]), threads=threads_for(len(q), SHARE))[0]
 
 
 def _call(of: kernel.Kernel, q: np.ndarray, *given: Any) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
-from pfaffian.simulate.assemble import Given, close
+from pfaffian.simulate.assemble import Given, close, tell_jumps
 from pfaffian.simulate.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 
@@ -47,6 +47,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     open_ = ~assembled.satisfied
     if open_.all():
         raise RunError(explain(given.problem, assembled.lost.take([0]), given.q, given.v))
+    tell_jumps(given, assembled)
     assembled.q[open_], assembled.v[open_] = given.q[open_], given.v[open_]
     messages = [""] * len(open_)
     for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, assembled.lost), strict=True):

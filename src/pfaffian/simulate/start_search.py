@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, descend, fixed_entries, hopeful, settle
+from pfaffian.simulate.continuation import approach, contracts, follow, rotations
+from pfaffian.simulate.newton import (
+    ACCEPTED,
+    ITERATIONS,
+    MANY,
+    Problem,
+    State,
+    descend,
+    evaluated,
+    fixed_entries,
+    hopeful,
+    settle,
+)
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
@@ -28,9 +40,6 @@ SHORTEST, SHORT = 1e-7, 0.03
 """Fraction of the way below which a stride that fails ends a walk: SHORTEST where the walk looks for the nearest possible
 value, SHORT where only its end counts."""
 
-MANY = 1024
-"""Number of runs from which it pays to trace and compile a separate kernel that sorts out hopeless runs, see `hopeful`."""
-
 NAMED_MOST = 4
 """Most coordinates that an error names."""
 
@@ -45,15 +54,48 @@ FASTER = "; a row that is not affine in v leaves velocities undetermined, or van
 """The way out where only eta = 0 is violated and such a row is among the constraints."""
 
 
-def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
-    """Put the states q, v (runs, n) onto the constraints by `settle`, and by a search where phi = 0 is not reached from q.
+class Reached(NamedTuple):
+    """States that were sought on the constraints.
 
-    Where no coordinate is fixed, the search descends from q, and from a point near q. Where coordinates are fixed, it walks to
-    their values from the nearest state on the constraints, then tries other starts; with `anywhere` also where none is fixed.
-    Only phi decides whether to search: another start does not help where fixed rates contradict eta = 0.
+    continued: (runs,) whether the way to each state stays on the branch of the state from which it begins.
     """
-    states = settle(problem, q, v)
-    fixed = problem.fixed.q.any(axis=1)
+
+    states: State
+    continued: np.ndarray
+
+
+def pursue(
+    problem: Problem,
+    q: np.ndarray,
+    v: np.ndarray,
+    origin: np.ndarray | None = None,
+    anywhere: bool = False,
+    search: bool = True,
+) -> Reached:
+    """Put the states q, v (runs, n) onto the constraints, on the branch of the state from which they come.
+
+    origin: (runs, nq) where the fixed coordinates come from, by default q. If it is on the constraints, these coordinates move
+    from there to their values. Otherwise Newton's iterations end where they contract from q on; elsewhere q is put onto the
+    constraints in short steps with nothing fixed, and the fixed coordinates move to their values from there.
+    Where this way ends at a singular configuration, other states are searched: where no coordinate is fixed by descents from q
+    and from a point near q, else from random starts; with `anywhere` also where none is fixed. Only phi decides whether to
+    search: another start does not help where fixed rates contradict eta = 0. Without `search` only runs that Newton's
+    iterations put onto the constraints from q are continued.
+    """
+    states = evaluated(problem, q, v)
+    fixed, origin = problem.fixed.q.any(axis=1), q if origin is None else origin
+    turned = rotations(problem, origin, q) > np.pi  # Rows do not tell whether a screw has made whole turns.
+    tried = np.flatnonzero((~states.satisfied | turned) & np.isfinite(states.off))
+    continued = np.ones(len(q), dtype=bool)
+    if not search:
+        straight = settle(problem.take(tried), q[tried], v[tried])
+        states.put(tried[~straight.closed], straight.take(~straight.closed))
+        tried = tried[straight.closed]
+    if len(tried):
+        continued[tried] = _continue(problem, states, tried, q, v, origin)
+    jumped = np.flatnonzero(~continued)
+    if len(jumped):
+        states.put(jumped, settle(problem.take(jumped), q[jumped], v[jumped]))
     loose = np.flatnonzero(_open(states) & np.isfinite(states.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
         loose = loose[_open(states)[loose]]
@@ -63,7 +105,41 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
     lost = _open(states) & (fixed | anywhere) & search
     if lost.any():
         _search(problem, states, lost, q, v)
-    return unwind(problem, states, q)
+    return Reached(unwind(problem, states, q), continued | ~fixed)
+
+
+def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    """Put the runs `at` onto the constraints without leaving their branch; returns (k,) whether that is possible."""
+    some, q, v, origin = problem.take(at), q[at], v[at], origin[at]
+    begin = states.take(at) if (origin == q).all() else evaluated(some, origin, v)
+    off = np.flatnonzero(~begin.closed)
+    if len(off):
+        begin.put(off, _onto(some.take(off), q[off], v[off]))
+    reached = begin.closed
+    going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
+    if len(going):
+        way, end = follow(some.take(going), begin.take(going), q[going])
+        begin.put(going, settle(some.take(going), end, v[going]))
+        reached[going] = begin.closed[going] & (way == 1)
+    still = np.flatnonzero(reached & ~begin.satisfied)
+    if len(still):
+        begin.put(still, settle(some.take(still), begin.q[still], v[still]))
+    closed = np.flatnonzero(begin.closed)
+    states.put(at[closed], begin.take(closed))
+    return reached
+
+
+def _onto(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """Put states q, v (runs, n) onto phi = 0: as they are held, where Newton's iterations contract, else with nothing held."""
+    free, begin = problem.fixed.q.any(axis=1) == 0, q.copy()
+    held = np.flatnonzero(~free)
+    if len(held):
+        sure, begin[held] = contracts(problem.take(held), q[held], v[held])
+        free[held] = ~sure
+    problem, off = problem._replace(fixed=problem.fixed.release(q=free[:, None], v=False)), np.flatnonzero(free)
+    if len(off):
+        begin[off] = approach(problem.take(off), q[off], v[off])
+    return settle(problem, begin, v)
 
 
 def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -181,7 +257,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(fixed=one.fixed.release(q=mark))
-        begin = pursue(loose, q, v, anywhere=True)
+        begin = pursue(loose, q, v, anywhere=True).states
         if _open(begin)[0]:
             continue
         _, reached = walk(one, begin, q)
@@ -214,7 +290,7 @@ def _jointly_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     m = one.m
     if not one.fixed.q.any():
         return ""
-    begin = pursue(one.released(), q, v, anywhere=True)
+    begin = pursue(one.released(), q, v, anywhere=True).states
     if _open(begin)[0]:
         return ""
     _, reached = walk(one, begin, q)

@@ -1,0 +1,174 @@
+"""Assemblies stay on the branch of the state from which they come, however far the held coordinates move."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.viewer import zoo
+
+SAME = 1e-7
+"""Difference [rad] of an assembly from the closed form of its branch: the residual of 1e-9, and loops that are nearly flat."""
+
+Y = {"kind": "revolute", "axis": (0, 1, 0)}
+
+
+def turned(about: str, angle: float) -> np.ndarray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array({"x": [[1, 0, 0], [0, c, -s], [0, s, c]], "y": [[c, 0, s], [0, 1, 0], [-s, 0, c]]}[about])
+
+
+def circle(r: np.ndarray, P: np.ndarray, squared: float) -> list[float]:
+    """Both angles about x at which the turned point r has this squared distance from P."""
+    c = (r @ r + P @ P - squared) / 2 - r[0] * P[0]
+    a, s = r[1] * P[1] + r[2] * P[2], r[1] * P[2] - r[2] * P[1]
+    if abs(c) > np.hypot(a, s):
+        return []
+    middle, half = np.arctan2(s, a), np.arccos(c / np.hypot(a, s))
+    return [float(np.angle(np.exp(1j * x))) for x in (middle - half, middle + half)]
+
+
+# -- a platform on a cardan joint, turned by two cranks with rods --------------------------------------------------------
+
+CRANKS = {
+    "right": ((0.02, -0.019, -0.006), (0.026, -0.017, 0.01), 0.24),
+    "left": ((0.015, 0.018, -0.003), (0.025, 0.018, 0.007), 0.17),
+}
+"""Name of a crank -> its tip, the end of its rod on the platform, and its height."""
+
+CENTRE = np.array([0, 0, -0.02])
+
+
+def platform() -> pf.Mechanism:
+    bodies = [pf.body("cross", 0.02, inertia=2e-6), pf.body("plate", 0.4, com=(0.03, 0, -0.02), inertia=2e-3)]
+    joints = [
+        pf.joint("pitch", parent="world", child="cross", **Y),
+        pf.joint("roll", "revolute", "cross", "plate", axis=(1, 0, 0), placement=tuple(CENTRE)),
+    ]
+    loops = []
+    for name, (tip, end, height) in CRANKS.items():
+        base = np.array([0.026, 0, height])
+        rod = base + tip - end - CENTRE
+        bodies += [
+            pf.body(f"{name} end", 0.003, inertia=1e-7),
+            pf.body(f"{name} rod", 0.02, com=tuple(rod / 2), inertia=(8e-5, 8e-5, 3e-7)),
+            pf.body(f"{name} crank", 0.01, inertia=1e-6),
+        ]
+        joints += [
+            pf.joint(f"{name} swing", parent="plate", child=f"{name} end", placement=tuple(end), **Y),
+            pf.joint(f"{name} tilt", "revolute", f"{name} end", f"{name} rod", axis=(1, 0, 0)),
+            pf.joint(name, "revolute", "world", f"{name} crank", axis=(1, 0, 0), placement=tuple(base), armature=2e-3),
+        ]
+        loops.append(
+            pf.closure(f"{name} ball", "spherical", f"{name} rod", f"{name} crank", placement_a=tuple(rod), placement_b=tip)
+        )
+    return pf.mechanism("platform", bodies, joints, constraints=loops)
+
+
+def cranks_at(pitch: float, roll: float) -> dict[str, float] | None:
+    """The angles of the cranks on the branch of the neutral state, by the sign that does not change along it."""
+    found = {}
+    for name, (tip, end, height) in CRANKS.items():
+        base = np.array([0.026, 0, height])
+        squared = float(((base + tip - end - CENTRE) ** 2).sum())
+        P = turned("y", pitch) @ (CENTRE + turned("x", roll) @ end) - base
+        both, neutral = circle(np.array(tip), P, squared), circle(np.array(tip), CENTRE + end - base, squared)
+        if not both or max(map(abs, both)) > 3:
+            return None
+        found[name] = both[int(np.argmin(np.abs(neutral)))]
+    return found
+
+
+def test_a_platform_stays_on_the_branch_of_its_neutral_state():
+    m, random = platform(), np.random.default_rng(3)
+    pitch, roll = random.uniform(-0.7, 0.45, 400), random.uniform(-0.3, 0.3, 400)
+    wanted = [cranks_at(*x) for x in zip(pitch, roll, strict=True)]
+    within = [i for i, x in enumerate(wanted) if x is not None]
+    assert len(within) > 250
+    a = pf.assemble(m, {"pitch": pitch[within], "roll": roll[within]})
+    for name in CRANKS:
+        exact = np.array([wanted[i][name] for i in within])
+        assert np.abs(exact).max() > 0.8 and np.abs(a.named[name] - exact).max() < SAME
+    assert a.continued.all()
+    one = pf.assemble(m, {"pitch": float(pitch[within[7]]), "roll": roll[within[7]]})
+    assert (one.q == a.q[7]).all() and one.continued
+
+
+# -- a spatial four-bar with two balls ---------------------------------------------------------------------------------
+
+
+def spatial(crank: float = 0.1, rod: float = 1.22, rocker: float = 0.8) -> pf.Mechanism:
+    """A crank about z and a rocker about x, whose tips a rod connects."""
+    bodies = [
+        pf.body("crank", 1.0, com=(crank / 2, 0, 0), inertia=0.02),
+        pf.body("rocker", 1.0, com=(0, rocker / 2, 0), inertia=0.05),
+    ]
+    joints = [pf.joint("crank", "revolute", "world", "crank", axis=(0, 0, 1)),
+              pf.joint("rocker", "revolute", "world", "rocker", axis=(1, 0, 0), placement=(0.9, 0, 0.2))]  # fmt: skip
+    loop = pf.closure("rod", "distance", "crank", "rocker", placement_a=(crank, 0, 0), placement_b=(0, rocker, 0), length=rod)
+    return pf.mechanism("spatial four-bar", bodies, joints, constraints=[loop])
+
+
+def rockers(angle: float) -> list[float]:
+    tip = 0.1 * np.array([np.cos(angle), np.sin(angle), 0]) - [0.9, 0, 0.2]
+    return circle(np.array([0, 0.8, 0]), tip, 1.22**2)
+
+
+@pytest.mark.parametrize("branch", [0, 1])
+def test_a_spatial_four_bar_keeps_the_branch_that_a_guess_selects(branch):
+    m, angles = spatial(), np.linspace(-3, 3, 61)
+    for angle in angles:
+        both = rockers(angle)
+        begin = rockers(0.4)[branch]
+        exact = pf.assemble(m, {"crank": angle}, guess={"rocker": both[branch]})
+        assert abs(np.angle(np.exp(1j * (exact.named["rocker"] - both[branch])))) < SAME
+        moved = pf.assemble(m, [0.4, begin])
+        followed = pf.assemble(m, [angle, moved.q[1]], hold=["crank"])
+        assert abs(np.angle(np.exp(1j * (followed.named["rocker"] - both[branch])))) < SAME
+
+
+def test_a_value_beyond_a_singular_configuration_is_told():
+    """The crank of a double rocker reaches two separate ranges. From one of them the other is reached by no continuous way."""
+    A, ground = 0.8, 1.6
+    across = ground - np.exp(1j * A)  # from the tip of a to the foot of c, as a complex number
+    inner = np.arccos((0.6**2 + abs(across) ** 2 - 1.3**2) / (2 * 0.6 * abs(across)))
+    B = np.angle(across) + inner - A
+    D = np.angle(np.exp(1j * A) + 0.6 * np.exp(1j * (A + B)) - ground)
+    hinge = {"kind": "revolute", "axis": (0, -1, 0)}
+    bodies = [pf.body(n, 1.0, com=(x / 2, 0, 0), inertia=0.1) for n, x in (("a", 1.0), ("b", 0.6), ("c", 1.3))]
+    at = {"A": (0, A), "B": (1.0, B), "D": (ground, D)}
+    places = {name: pf.pose((x, 0, 0), rotation=turned("y", -angle)) for name, (x, angle) in at.items()}
+    joints = [
+        pf.joint("A", parent="world", child="a", placement=places["A"], **hinge),
+        pf.joint("B", parent="a", child="b", placement=places["B"], **hinge),
+        pf.joint("D", parent="world", child="c", placement=places["D"], **hinge),
+    ]
+    loop = pf.closure("C", body_a="b", body_b="c", placement_a=(0.6, 0, 0), placement_b=(1.3, 0, 0), **hinge)
+    m = pf.mechanism("double rocker", bodies, joints, constraints=[loop])
+    assert pf.assemble(m, {"A": -0.45}).continued
+    with pytest.warns(pf.RunWarning, match="a singular configuration lies between the given state and the values of A"):
+        below = pf.assemble(m, {"A": -1.6})
+    assert not below.continued and below.residual < 1e-9
+
+
+def test_a_screw_keeps_its_whole_turns():
+    joints = [pf.joint("nut", "cylindrical", "world", "nut", axis=(0, 0, 1))]
+    thread = pf.closure("thread", "helical", "world", "nut", axis=(0, 0, 1), pitch=-0.02)
+    m = pf.mechanism("nut", [pf.body("nut", 1.0, inertia=0.1)], joints, constraints=[thread])
+    angles = np.array([0.3, 0.7, -1.0, 1.6, -12.0, 40.0]) * 2 * np.pi
+    assert np.abs(pf.assemble(m, {"nut.angle": angles}).named["nut.z"] - -0.02 * angles).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", [n for n in zoo.machines() if zoo.machine(n).m.constraints])
+def test_the_start_of_a_file_starts_everything(name):
+    m, s = zoo.machine(name)[2:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pf.RunWarning)
+        start = pf.assemble(m, s.start, parameters=s.parameters)
+    assert all(start.named[n] == pytest.approx(x, abs=1e-12) for n, x in s.q.items())
+    state = pf.stepper(m, backend="interpreter", step=s.step)
+    state.reset(s.start, parameters=s.parameters)
+    assert (state.q == pf.assemble(m, s.start, parameters=s.parameters).q).all()
