@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -24,6 +24,8 @@ from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
+from pfaffian.sweeps.blocks import STATUS, Blocks
+from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
@@ -48,14 +50,8 @@ least FEWEST runs."""
 PROBED = 8
 """Number of runs whose results determine the arrays of the store."""
 
-STATUS = "block_digest"
-"""Name of the array (blocks,) of a store with the digests of blocks, 0 where a block is missing."""
-
-OF_STORE = ("space", "axis", "axis_unit", "block", STATUS, "zarr.json")
-"""Names that a store uses itself, in addition to those of a result."""
-
-IDENTITY = "sweep"
-"""The attribute of a store that identifies its sweep."""
+OF_STORE = ("space", "axis", "axis_unit", "block", STATUS)
+"""Names in the Dataset of a store, in addition to those of a result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +69,10 @@ class Sweep:
     def template(self) -> xr.Dataset:
         """The results to be stored of some of the first runs, at least one of which can start; they determine the arrays."""
         count = min(self.space.runs, FEWEST)
+        which = np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int))
         with collected():  # the blocks give the same warnings again
-            return self.results(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
+            values = self.space.at(which)
+            return self._stored(which, values, self._run(which, values, 1))
 
     @cached_property
     def block(self) -> int:
@@ -86,6 +84,11 @@ class Sweep:
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
+
+    @cached_property
+    def written(self) -> Blocks:
+        """The blocks of the store, which exists. Raises ModelError: it is damaged, or no store."""
+        return Blocks(described(self.store))
 
     @property
     def bytes_a_run(self) -> int:
@@ -107,13 +110,21 @@ class Sweep:
         try:
             result = self._run(which, values, threads)
         except RunError:
-            if "template" not in vars(self):
+            if (good := int(self.template.attrs["good"])) < 0:
                 raise
             # No run can start on its constraints. Together with a run that can, each gets a status that says so.
-            good = int(self.template.attrs["good"])
             with_good = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
             result = self._run(np.append(which, good), with_good, threads).isel(run=slice(0, len(which)))
-        stored = result[[name for name, x in result.data_vars.items() if self._keeps(name, x)]]
+        return self._stored(which, values, result)
+
+    def _stored(self, which: np.ndarray, values: Mapping[str, np.ndarray], result: xr.Dataset) -> xr.Dataset:
+        """What is stored of the result of the runs `which`, with these values of the axes.
+
+        Raises ModelError: a store cannot keep a variable of this name.
+        """
+        names = [name for name, x in result.data_vars.items() if self._keeps(name, x)]
+        check_names(names, self.keep)
+        stored = result[names]
         if "step_error" not in stored:
             stored["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
         stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
@@ -165,15 +176,6 @@ class Sweep:
         } | versions(self.space)
 
 
-def stored_identity(store: Path) -> dict[str, Any]:
-    """The identity that a store contains; empty if there is none."""
-    try:
-        identity = json.loads(json.loads((store / "zarr.json").read_bytes())["attributes"][IDENTITY])
-        return identity if isinstance(identity, dict) and isinstance(identity.get("runs of a block"), int) else {}
-    except (OSError, KeyError, ValueError, TypeError):
-        return {}
-
-
 def versions(space: Space) -> dict[str, str]:
     """Versions that have to be the same on all machines that work on a store; SciPy only where it draws samples."""
     names = ("pfaffian", "casadi", "numpy", *(["scipy"] if space.sampled else []))
@@ -203,24 +205,32 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         raise ModelError("sweep: duration [s] of each run is needed")
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
+    check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
     checked = as_space(space, system.mechanism)
     varied = {argument_of(label, system.mechanism)[0] for label in checked.axes} - {SEED}
     for group in varied:
         if options.get(group) is not None and not isinstance(options[group], Mapping):
             raise ModelError(f"sweep: {group} must be {{name: number}} if the space varies entries of it")
-    _check_names(keep)
     if options.get("u_step") is not None and "u" in varied:
         raise ModelError("sweep: u is a series, so inputs cannot be axes of the space; vary a parameter instead")
     if SEED in options and np.ndim(options[SEED]):
         raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
-    return Sweep(system, checked, as_path(store), keep, dict(options), None if block is None else as_whole(block, "block"))
+    return Sweep(
+        system,
+        checked,
+        as_path(store),
+        keep,
+        dict(options),
+        None if block is None else as_whole(block, "block"),
+    )
 
 
-def _check_names(keep: Any) -> None:
-    """Raise ModelError if a statistic has the name of an array or a file of the store itself."""
-    for name in keep if isinstance(keep, Mapping) else ():
+def check_names(names: Iterable[Any], keep: Any) -> None:
+    """Raise ModelError if a Dataset of a store cannot have a variable of one of these names, which are in `keep`."""
+    for name in names:
         if name in OF_STORE or str(name).startswith("."):
-            raise ModelError(f"keep: statistic {brief(name)}: a store uses that name itself; choose another")
+            what = "signal" if not isinstance(keep, Mapping) or keep.get(name) is True else "statistic"
+            raise ModelError(f"keep: {what} {brief(name)}: a store uses that name itself; choose another")
 
 
 def computed(sweep: Sweep, k: int, threads: int) -> tuple[xr.Dataset, list[str]]:
