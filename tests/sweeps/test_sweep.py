@@ -379,6 +379,54 @@ def test_seeds_are_those_of_single_runs(tmp_path):
     assert found["q"].dims == ("run", "time", "coordinate") and (found["q"][0] != found["q"][1]).any()
 
 
+SERIES = {
+    "an array": (np.array([[1.0], [3.0], [2.0], [0.0]]), 0.02),
+    "by name": ({"motor": [1.0, 3.0, 2.0, 0.0]}, 0.02),
+    "one sample": (np.array([[2.0]]), 0.01),
+    "labelled": (xr.DataArray([[1.0], [3.0], [2.0], [0.0]], dims=("time", "input"), coords={"input": ["motor"]}), 0.02),
+    "constant": (np.array([2.0]), None),
+    "constant by name": ({"motor": 2.0}, None),
+}
+
+
+@pytest.mark.parametrize("case", SERIES)
+def test_inputs_of_all_runs_are_those_of_a_single_run(tmp_path, case):
+    u, u_step = SERIES[case]
+    given = {"u": u, "u_step": u_step, "hold": "linear"}
+    found = pf.sweep(pendulum(), {"q:hinge": [0.1, 0.4, 0.9]}, store=tmp_path / "a.zarr", **given, **RUN | {"block": 2}).load()
+    for k, q in enumerate([0.1, 0.4, 0.9]):
+        alone = pf.run(pendulum(), [q], **given, duration=0.05, step=0.01, backend="interpreter", record=KEEP)
+        np.testing.assert_array_equal(found["fastest"].values[k], alone["fastest"].values)
+    with pytest.raises(ModelError, match="another sweep: arguments of run differ"):
+        pf.sweep(pendulum(), {"q:hinge": [0.1, 0.4, 0.9]}, store=tmp_path / "a.zarr", **RUN | {"block": 2, "u": {"motor": 2.5}})
+
+
+def test_a_series_of_one_input_beside_an_axis_of_another(tmp_path):
+    """A brake that follows a series, and a motor that each run has constant."""
+    m = pendulum()
+    m = m.with_(actuators=[*m.actuators, pf.actuator("brake", "hinge")])
+    series, how = [0.5, -0.5, 1.0], {"u_step": 0.02, "duration": 0.05, "step": 0.01, "backend": "interpreter"}
+    space = {"u:motor": [1.0, 2.0, 3.0]}
+    found = pf.sweep(m, space, store=tmp_path / "a.zarr", keep=["q"], u={"brake": series}, block=2, **how).load()
+    for k, motor in enumerate(space["u:motor"]):
+        alone = pf.run(m, u={"brake": series, "motor": motor}, record=["q"], **how)
+        np.testing.assert_array_equal(found["q"].values[k], alone["q"].values)
+
+
+def test_labels_of_numbers_count_and_their_order_does_not(tmp_path):
+    m = pendulum()
+    m = m.with_(actuators=[*m.actuators, pf.actuator("brake", "hinge")])
+
+    def inputs(*names):
+        return xr.DataArray([1.0, 2.0], dims="input", coords={"input": list(names)})
+
+    how = {"store": tmp_path / "a.zarr", **RUN}
+    pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("motor", "brake"), **how)
+    pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("motor", "brake")[::-1], **how)
+    with pytest.raises(ModelError, match="another sweep: arguments of run differ"):
+        pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("brake", "motor"), **how)
+
+
 def test_explain_refuses_the_store_of_another_sweep(whole):
     with pytest.raises(ModelError, match="another sweep: space differ"):
         sweeps.explain(pendulum(), SPACE | {"length": np.linspace(0.5, 1.4, 6)}, store=whole, **RUN)
@@ -427,6 +475,29 @@ WRONG = {
     "an array beside an axis": ({"q:hinge": [1.0]}, {"q": [1.0]}, "q must be {name: number}"),
     "an input of none": ({"u:motr": [1.0]}, {}, "u: there is no 'motr'"),
     "a series": ({"u:motor": [1.0]}, {"u": {"motor": [1, 2]}, "u_step": 0.01}, "u is a series"),
+    "an array of runs": (
+        {"length": [1.0, 2.0]},
+        {"q": [[0.1], [0.2]]},
+        "q: a number for each entry is needed, since all runs share",
+    ),
+    "numbers of runs": ({"length": [1.0, 2.0]}, {"v": {"hinge": [0.1, 0.2]}}, "v: a number for each entry is needed"),
+    "parameters of runs": ({"q:hinge": [1.0, 2.0]}, {"parameters": {"length": [1, 2]}}, "parameters: a number for each entry"),
+    "guesses of runs": ({"length": [1.0, 2.0]}, {"guess": {"hinge": [1, 2]}}, "guess: a number for each entry"),
+    "inputs of runs": ({"length": [1.0, 2.0]}, {"u": [[1.0], [2.0]]}, "u: a number for each entry"),
+    "a series of runs": ({"length": [1.0, 2.0]}, {"u": np.ones((3, 2, 1)), "u_step": 0.01}, r"u: a number or \(samples,\)"),
+    "an array of text": ({"length": [1.0]}, {"u": ["1"]}, "u: .* is not an array of real numbers"),
+    "samples of seeds": ({"seed": sweeps.samples({"length": (0, 1)}, 4)["length"]}, {}, "'seed': whole numbers are needed"),
+    "a text as seed": ({"length": [1.0]}, {"seed": "1"}, "seed must be a whole number from 0 .* got '1'"),
+    "a fraction as seed": ({"length": [1.0]}, {"seed": 1.5}, "seed must be a whole number from 0 .* got 1.5"),
+    "a truth as seed": ({"length": [1.0]}, {"seed": True}, "seed must be a whole number from 0 .* got True"),
+    "a seed that is no number": ({"length": [1.0]}, {"seed": np.nan}, "seed must be a whole number from 0 .* got nan"),
+    "a last seed too large": ({"length": np.ones(9)}, {"seed": 2**52 - 5}, "seed must be a whole number from 0 to 2"),
+    "a duration of text": (
+        {"length": [1.0]},
+        {"duration": "2", "block": None},
+        "duration: '2' is not an array of real numbers",
+    ),
+    "no duration": ({"length": [1.0]}, {"duration": None, "block": None}, "duration: None is not"),
     "a name of the store": (
         {"length": [1.0]},
         {"keep": {"space": statistics.final("q")}},

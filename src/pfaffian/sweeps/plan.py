@@ -16,9 +16,13 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
-from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.arrays import as_whole, by_label
 from pfaffian.kernel.call.keyed import sources
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats
+from pfaffian.simulate.inputs import times
 from pfaffian.simulate.run import run
+from pfaffian.simulate.sampling import check_seed
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
@@ -49,6 +53,12 @@ least FEWEST runs."""
 
 PROBED = 8
 """Number of runs whose results determine the arrays of the store."""
+
+TIMES = ("start", "duration", "step", "every", "u_step")
+"""Arguments of `run` that determine its times."""
+
+GIVEN = ("q", "v", "u", "parameters", "guess")
+"""Arguments of `run` with numbers for each run."""
 
 OF_STORE = ("space", "axis", "axis_unit", "block", STATUS)
 """Names in the Dataset of a store, in addition to those of a result."""
@@ -142,18 +152,23 @@ class Sweep:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
+        inputs: dict[str, np.ndarray] = {}
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)
             if group == SEED:
                 given[SEED] = x.astype(np.int64)
+            elif group == "u":
+                inputs[name] = x
             else:
                 given[group] = {**(given.get(group) or {}), name: x}
                 if group == "q" and name in (given.get("guess") or {}):
                     given["guess"] = {n: at for n, at in given["guess"].items() if n != name}
-        if given.get("u") and any(label.startswith("u:") for label in values):
-            # A series of one sample acts as constant inputs, but may have an axis of runs that no other argument has.
-            given["u"] = {name: np.broadcast_to(x, (1, len(which))) for name, x in given["u"].items()}
-            given["u_step"] = given.get("step", signature(run).parameters["step"].default)
+        if inputs:
+            # Inputs that vary become series, which may have an axis of runs that no other argument has.
+            constant = {name: x for name, x in (given.get("u") or {}).items() if name not in inputs}
+            samples = max([len(x) for x in constant.values() if np.ndim(x)], default=1)
+            given["u"] = {**constant, **{name: np.broadcast_to(x, (samples, len(which))) for name, x in inputs.items()}}
+            given["u_step"] = given.get("u_step") or given.get("step", signature(run).parameters["step"].default)
         return run(self.system, **given, record=self.keep, threads=threads, squeeze=False)
 
     @cached_property
@@ -207,22 +222,61 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
     checked = as_space(space, system.mechanism)
-    varied = {argument_of(label, system.mechanism)[0] for label in checked.axes} - {SEED}
-    for group in varied:
-        if options.get(group) is not None and not isinstance(options[group], Mapping):
-            raise ModelError(f"sweep: {group} must be {{name: number}} if the space varies entries of it")
-    if options.get("u_step") is not None and "u" in varied:
-        raise ModelError("sweep: u is a series, so inputs cannot be axes of the space; vary a parameter instead")
-    if SEED in options and np.ndim(options[SEED]):
-        raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
     return Sweep(
         system,
         checked,
         as_path(store),
         keep,
-        dict(options),
+        as_options(options, checked, system.mechanism),
         None if block is None else as_whole(block, "block"),
     )
+
+
+def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[str, Any]:
+    """The arguments of `run` that do not vary, with numbers and series as arrays.
+
+    Raises ModelError: one has an axis of runs, which the sweep gives by its space; or does not fit an axis of the space.
+    """
+    defaults, series = signature(run).parameters, options.get("u_step") is not None
+    start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
+    times(start, duration, step, every, u_step)
+    varied = {argument_of(label, m) for label in space.axes}
+    checked = dict(options)
+    for name in GIVEN:
+        if options.get(name) is None:
+            continue
+        value = by_label(options[name], name, series=series and name == "u")
+        if not isinstance(value, Mapping) and name in {group for group, _ in varied}:
+            raise ModelError(f"sweep: {name} must be {{name: number}} if the space varies entries of it")
+        checked[name] = _of_each_run(value, name, 1 if series and name == "u" else 0)
+    for name, x in checked["u"].items() if series and isinstance(checked.get("u"), Mapping) else ():
+        if np.ndim(x) and ("u", name) in varied:
+            raise ModelError(
+                f"sweep: {name!r} of u is a series, so it cannot be an axis of the space; vary a parameter instead"
+            )
+    seed = options.get(SEED, 0)
+    if np.ndim(seed):
+        raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
+    check_seed(seed)
+    check_seed(int(seed) + space.runs - 1)
+    return checked
+
+
+def _of_each_run(value: Any, name: str, axes: int) -> Any:
+    """The numbers of an argument that all runs share.   axes: number of axes that an entry may have, 1 for a series.
+
+    Raises ModelError: it has more, of which one would be that of runs.
+    """
+    found: Any = floats(value, name) if not isinstance(value, Mapping) else None
+    if found is None:
+        found = {n: floats(x, f"{name}[{n!r}]") for n, x in value.items()}
+    most = found.ndim - 1 if isinstance(found, np.ndarray) else max((x.ndim for x in found.values()), default=0)
+    if most > axes:
+        what = "a number or (samples,)" if axes else "a number"
+        raise ModelError(
+            f"sweep: {name}: {what} for each entry is needed, since all runs share it; what varies is an axis of the space"
+        )
+    return found
 
 
 def check_names(names: Iterable[Any], keep: Any) -> None:
