@@ -22,7 +22,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.blocks import need_zarr
 from pfaffian.sweeps.description import is_unused, tidy
-from pfaffian.sweeps.plan import Sweep, computed, plan
+from pfaffian.sweeps.plan import Sweep, computed, plan, read_again
 from pfaffian.sweeps.store import check, create, open_store, write
 
 LONG = 10.0
@@ -167,7 +167,7 @@ def sweep(
     workers = None if threads is None else as_whole(threads, "threads", MOST_THREADS)
     with progress_line(as_name(m), as_flag(progress, "progress")):
         planned = plan(m, space, store, keep, block, options)
-        payload = pickled(planned) if client is not None else b""
+        payload = pickled(planned) if client is not None else b""  # before a law in Python is called, which may change it
         create(_ready(planned))
         tidy(planned.store)
     left = [k for k in planned.written.missing() if k % parts == part]
@@ -254,7 +254,7 @@ def pickled(planned: Sweep) -> bytes:
 def _unpickled(payload: bytes) -> Sweep:
     """The sweep on a worker. Its identity is computed again, so that a worker that reads it differently is refused."""
     with ca.global_unpickle_context():
-        planned = pickle.loads(payload)  # noqa: S301  # from the scheduler, which may run any code here anyway
+        planned = read_again(pickle.loads(payload))  # noqa: S301  # from the scheduler, which may run any code here anyway
     check(planned)
     return planned
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.inputs import times
 from pfaffian.simulate.run import run
-from pfaffian.simulate.sampling import check_seed
+from pfaffian.simulate.sampling import check_seed, in_python
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
@@ -30,6 +33,7 @@ from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
 from pfaffian.sweeps.blocks import STATUS, Blocks
 from pfaffian.sweeps.description import described, stored_identity
+from pfaffian.sweeps.opaque import content
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
@@ -52,7 +56,13 @@ MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
 least FEWEST runs."""
 
 PROBED = 8
-"""Number of runs whose results determine the arrays of the store."""
+"""Number of runs whose results determine the arrays of the store, and in which a law in Python is compared."""
+
+ONE_AT_A_TIME = Lock()
+"""Held during runs with a law in Python, which may remember within a run what it was called with."""
+
+LAW = "law in Python"
+"""Name of the digest of such a law in the identity of a sweep."""
 
 TIMES = ("start", "duration", "step", "every", "u_step")
 """Arguments of `run` that determine its times."""
@@ -66,7 +76,10 @@ OF_STORE = ("space", "axis", "axis_unit", "block", STATUS)
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given."""
+    """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given.
+
+    python: digest of what the law in Python was made of before anyone called it, None without one.
+    """
 
     system: System
     space: Space
@@ -74,6 +87,7 @@ class Sweep:
     keep: Any
     options: Mapping[str, Any]
     requested: int | None = None
+    python: str | None = None
 
     @cached_property
     def template(self) -> xr.Dataset:
@@ -82,7 +96,7 @@ class Sweep:
         which = np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int))
         with collected():  # the blocks give the same warnings again
             values = self.space.at(which)
-            return self._stored(which, values, self._run(which, values, 1))
+            return self._stored(which, values, self._run(which, values, 1, self.keep))
 
     @cached_property
     def block(self) -> int:
@@ -114,18 +128,18 @@ class Sweep:
         """Indices of the runs in block k."""
         return slice(k * self.block, min((k + 1) * self.block, self.space.runs))
 
-    def results(self, which: np.ndarray, threads: int) -> xr.Dataset:
-        """What is stored of the runs with the indices `which`, all over `run`."""
+    def results(self, which: np.ndarray, threads: int, record: Any = None) -> xr.Dataset:
+        """What is stored of the runs with the indices `which`, all over `run`; or the signals `record` of these runs."""
         values = self.space.at(which)
         try:
-            result = self._run(which, values, threads)
+            result = self._run(which, values, threads, record or self.keep)
         except RunError:
             if (good := int(self.template.attrs["good"])) < 0:
                 raise
             # No run can start on its constraints. Together with a run that can, each gets a status that says so.
             with_good = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
-            result = self._run(np.append(which, good), with_good, threads).isel(run=slice(0, len(which)))
-        return self._stored(which, values, result)
+            result = self._run(np.append(which, good), with_good, threads, record or self.keep).isel(run=slice(0, len(which)))
+        return result[record] if record else self._stored(which, values, result)
 
     def _stored(self, which: np.ndarray, values: Mapping[str, np.ndarray], result: xr.Dataset) -> xr.Dataset:
         """What is stored of the result of the runs `which`, with these values of the axes.
@@ -148,7 +162,7 @@ class Sweep:
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
         return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
 
-    def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
+    def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
@@ -169,7 +183,25 @@ class Sweep:
             samples = max([len(x) for x in constant.values() if np.ndim(x)], default=1)
             given["u"] = {**constant, **{name: np.broadcast_to(x, (samples, len(which))) for name, x in inputs.items()}}
             given["u_step"] = given.get("u_step") or given.get("step", signature(run).parameters["step"].default)
-        return run(self.system, **given, record=self.keep, threads=threads, squeeze=False)
+        with ONE_AT_A_TIME if self.python else nullcontext():
+            return run(self.system, **given, record=record, threads=threads, squeeze=False)
+
+    def inputs_of_law(self) -> str:
+        """Digest of the inputs that the law in Python gives in some runs of the whole space.
+
+        Raises ModelError: it gives others when the same runs are computed again, so that blocks would depend on their order.
+        """
+        count = self.space.runs
+        which = np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int))
+        with collected():
+            first, second = (self.results(which, 1, ["u"]) for _ in range(2))
+        if not first.equals(second):
+            raise ModelError(
+                "control: the law in Python gives other inputs when the same runs are computed again: a sweep computes its "
+                "blocks in any order, so that such a law has to forget at the first instant of a run; give it a memory by "
+                "control.discrete(..., state=...), and noise by control.sensor"
+            )
+        return sha256(first["u"].values.tobytes()).hexdigest()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -182,13 +214,25 @@ class Sweep:
         stored = recording and (recording.over_time, sorted(recording.statistics.items()))
         simulation = Simulation(self.system, scheme, law, extra, record, changing.next)
         others = {name: x for name, x in o.items() if name not in (*TRACED, *NEUTRAL)}
+        return (
+            {
+                "mechanism, law, scheme, outputs and switches": simulation.key,
+                "space": self.space.digest,
+                "keep": sha256(repr(stored).encode()).hexdigest(),
+                "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
+                "runs of a block": self.block,
+            }
+            | (self._of_python() if self.python else {})
+            | versions(self.space)
+        )
+
+    def _of_python(self) -> dict[str, str]:
+        """The part of the identity about a law in Python."""
         return {
-            "mechanism, law, scheme, outputs and switches": simulation.key,
-            "space": self.space.digest,
-            "keep": sha256(repr(stored).encode()).hexdigest(),
-            "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
-            "runs of a block": self.block,
-        } | versions(self.space)
+            LAW: str(self.python),
+            "inputs of the law in Python": self.inputs_of_law(),
+            "version of Python": ".".join(map(str, sys.version_info[:2])),
+        }
 
 
 def versions(space: Space) -> dict[str, str]:
@@ -222,6 +266,7 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
     checked = as_space(space, system.mechanism)
+    law = in_python(arguments(system.mechanism, None, options.get("control"), None)[1])
     return Sweep(
         system,
         checked,
@@ -229,7 +274,14 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         keep,
         as_options(options, checked, system.mechanism),
         None if block is None else as_whole(block, "block"),
+        content(law.python) if law and law.python else None,
     )
+
+
+def read_again(sweep: Sweep) -> Sweep:
+    """The sweep in another process, with the law in Python as this process reads it."""
+    law = in_python(arguments(sweep.system.mechanism, None, sweep.options.get("control"), None)[1])
+    return replace(sweep, python=content(law.python)) if law and law.python else sweep
 
 
 def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[str, Any]:

@@ -39,7 +39,8 @@ from pfaffian.sweeps.description import (
     put,
     refuse_others,
 )
-from pfaffian.sweeps.plan import Sweep
+from pfaffian.sweeps.opaque import UNKNOWN
+from pfaffian.sweeps.plan import LAW, Sweep
 
 PLAIN = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))(?=.{1,64}$)\w+(?:[.-]\w+)*", re.ASCII | re.IGNORECASE)
 """Names of variables that are also those of their folders: words that every file system can store."""
@@ -80,10 +81,11 @@ def check(sweep: Sweep) -> None:
     existing, identity = sweep.written.description.identity, sweep.identity
     if not (other := [name for name in {**identity, **existing} if existing.get(name) != identity.get(name)]):
         return
-    readable = [n for n in other if n.startswith(("version", "runs"))]
+    readable = [n for n in other if n.startswith(("version", "runs")) or UNKNOWN in str(identity.get(n))]
     words = [f"{n} ({existing.get(n)!r} there, {identity.get(n)!r} here)" if n in readable else n for n in other]
+    memory = "; what a law in Python remembers from earlier runs is part of it: make it anew" if other == [LAW] else ""
     what = f"{str(sweep.store)!r} is of another sweep: {', '.join(words)} differ"
-    raise ModelError(f"{what}; choose another store, or remove it")
+    raise ModelError(f"{what}; choose another store, or remove it{memory}")
 
 
 def _empty(sweep: Sweep) -> Description:
