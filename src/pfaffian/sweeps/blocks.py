@@ -40,7 +40,7 @@ def need_dask() -> Any:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class StoredBlocks:
     """The blocks of a store.   description: of the store."""
 
     description: Description
@@ -167,9 +167,9 @@ class Blocks:
         )
         return damage(self.place, f"array {name!r}, chunk {chunk}", why, way)
 
-    def array(self, folder: str) -> Stored:
+    def array(self, folder: str) -> StoredArray:
         """The array in a folder."""
-        return Stored(self, folder)
+        return StoredArray(self, folder)
 
     def forget(self, k: int) -> None:
         """Mark block k as missing. Raises OSError: that cannot be written."""
@@ -205,13 +205,13 @@ def _digest(hashed: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArray:
     """An array over runs that is read block by block, each compared with its digest; all that Dask needs of an array.
 
     A missing block has the fill value.
     """
 
-    blocks: Blocks
+    blocks: StoredBlocks
     folder: str
 
     @cached_property
@@ -259,7 +259,7 @@ class Stored:
         return values
 
 
-def damaged_blocks(blocks: Blocks) -> Iterator[int]:
+def damaged_blocks(blocks: StoredBlocks) -> Iterator[int]:
     """The stored blocks with a damaged chunk, and those beyond the last one."""
     for k in sorted(blocks.stored()):
         try:

@@ -209,8 +209,8 @@ def publish(description: Description) -> None:
 
 
 def expand(description: Description, paths: list[str]) -> None:
-    """Write files from the copy, the metadata of the store last. Raises OSError: one cannot be written."""
-    for path in sorted(paths, key=METADATA.__eq__):
+    """Write files from the copy. Raises OSError: one cannot be written."""
+    for path in paths:
         clear(description.place, path)
         put(description.place / path, description.files[path])
 

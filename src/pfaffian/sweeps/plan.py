@@ -31,7 +31,7 @@ from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
-from pfaffian.sweeps.blocks import STATUS, Blocks
+from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
@@ -110,9 +110,9 @@ class Sweep:
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
     @cached_property
-    def written(self) -> Blocks:
+    def written(self) -> StoredBlocks:
         """The blocks of the store, which exists. Raises ModelError: it is damaged, or no store."""
-        return Blocks(described(self.store))
+        return StoredBlocks(described(self.store))
 
     @property
     def bytes_a_run(self) -> int:

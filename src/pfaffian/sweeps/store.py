@@ -20,7 +20,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice
 from pfaffian.formats.file import as_path
-from pfaffian.sweeps.blocks import CHUNKS, ENTRY, STATUS, Blocks, damaged_blocks, need_dask, need_zarr
+from pfaffian.sweeps.blocks import CHUNKS, ENTRY, STATUS, StoredBlocks, damaged_blocks, need_dask, need_zarr
 from pfaffian.sweeps.description import (
     COPY,
     IDENTITY,
@@ -156,10 +156,10 @@ def open_store(store: Any) -> xr.Dataset:
         array([-3.905, -2.905])
     """
     need_zarr()
-    return _dataset(Blocks(described(as_path(store))))
+    return _dataset(StoredBlocks(described(as_path(store))))
 
 
-def _dataset(blocks: Blocks) -> xr.Dataset:
+def _dataset(blocks: StoredBlocks) -> xr.Dataset:
     """The Dataset that reads from the blocks; its labels are those of the description."""
     from zarr.core.buffer import default_buffer_prototype
     from zarr.storage import MemoryStore
@@ -212,7 +212,7 @@ def damaged(store: Any) -> list[int]:
     need_zarr()
     place = as_path(store)
     try:
-        blocks = Blocks(_restored(place))
+        blocks = StoredBlocks(_restored(place))
         clear(place, f"{STATUS}/c/-")  # a file in place of the folder of entries
         bad = list(damaged_blocks(blocks))
         for k in bad:
@@ -248,5 +248,5 @@ def _confirmed(place: Path) -> Description | None:
             if not {"run", "block"} & set(json.loads(path.read_bytes())["dimension_names"]):
                 paths += sorted(x for x in (path.parent / "c").rglob("*") if x.is_file() and not PARTIAL.fullmatch(x.name))
         found = Description(place, {path.relative_to(place).as_posix(): path.read_bytes() for path in paths})
-        return found if Blocks(found).confirmed() else None
+        return found if StoredBlocks(found).confirmed() else None
     return None
