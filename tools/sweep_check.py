@@ -57,7 +57,7 @@ def sweep(store: Path, runs: int, *, large: bool = False, **how: Any) -> Any:
 
 def files(store: Path) -> dict[str, str]:
     """Digest of each file of a store, without the files that a killed process was writing."""
-    every = sorted(p for p in store.rglob("*") if p.is_file() and p.suffix != ".partial")
+    every = sorted(p for p in store.rglob("*") if p.is_file() and ".partial" not in str(p))
     return {str(p.relative_to(store)): hashlib.sha256(p.read_bytes()).hexdigest() for p in every}
 
 

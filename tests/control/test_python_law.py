@@ -162,3 +162,12 @@ def test_wrong_python_laws_are_named(name):
     call, words = WRONG[name]
     with pytest.raises(pf.ModelError, match=words):
         call()
+
+
+def test_a_law_in_python_and_one_of_zeros_are_two_laws():
+    """The equations of a law in Python contain zeros in its place; the loops of the two differ in what they sample."""
+    nothing = control.discrete(lambda s: Command(ca.SX.zeros(2)), 0.01, start=[1.0, 1.0])
+    called = control.python_law(lambda t, q, v: np.zeros(2), 0.01, start=[1.0, 1.0])
+    one, other, again = (run(law, seconds=0.03) for law in (nothing, called, nothing))
+    same(one, other)
+    same(one, again)

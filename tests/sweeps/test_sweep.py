@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import warnings
@@ -17,6 +18,7 @@ import xarray as xr
 import pfaffian as pf
 import pfaffian.sweeps.engine as engine
 import pfaffian.sweeps.plan as plan
+import pfaffian.sweeps.store as store
 from pfaffian import control, statistics, sweeps
 from pfaffian.errors import ModelError, RunError, RunWarning
 from pfaffian.forces import joint_friction
@@ -73,6 +75,9 @@ def test_a_block_has_one_chunk_for_each_variable_and_its_entry_comes_last(whole)
     for name in names:
         assert len([p for p in (whole / name / "c").rglob("*") if p.is_file()]) == 3, "one chunk a block"
     assert not (whole / "stopped" / "c").exists(), "no file for a chunk of fill values"
+    others = [p for p in whole.rglob("*") if p.is_file() and "c" not in p.relative_to(whole).parts[1:2]]
+    labels = [p for p in whole.glob("*/c/0") if p.is_file() and p.parts[-3] != "block_digest"]
+    assert len(others) + len(labels) == DESCRIBED + 1, "and the copy"
     assert np.isnan(sweeps.open_store(whole)["stopped"]).all()
 
 
@@ -100,20 +105,25 @@ def test_parts_on_threads_in_any_order_make_the_same_store(whole, tmp_path, monk
 
 
 def killed(space, place: Path, at: int) -> bool:
-    """Sweep in a process that is killed without warning just before it gives the `at`-th file its name; returns whether it
-    was."""
+    """Sweep in a process that is killed without warning just before it gives the `at`-th file or folder its name; returns
+    whether it was."""
     child = os.fork()
     if not child:
         try:
-            replace, count = Path.replace, [0]
+            count = [0]
 
-            def counting(self, target):
-                count[0] += 1
-                if count[0] == at:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return replace(self, target)
+            def counting(name):
+                original = getattr(os, name)
 
-            Path.replace = counting
+                def counted(*given, **how):
+                    count[0] += 1
+                    if count[0] == at:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return original(*given, **how)
+
+                return counted
+
+            os.replace, os.rename = counting("replace"), counting("rename")
             pf.sweep(pendulum(), space, store=place, threads=1, **RUN)
             os._exit(0)
         finally:
@@ -123,38 +133,89 @@ def killed(space, place: Path, at: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
+DESCRIBED = 27
+"""Number of files with metadata and labels of the store of the pendulum."""
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_sweep_that_is_killed_at_any_file_makes_the_same_store_when_called_again(whole, tmp_path, monkeypatch):
-    """As with `kill -9`, no handler runs. Files get their names for the description of a store, then six for each block."""
-    again, names, replace = tmp_path / "runs.zarr", [], Path.replace
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", lambda path, target: (names.append(target), replace(path, target))[1])
-        pf.sweep(pendulum(), SPACE, store=tmp_path / "counted.zarr", threads=1, **RUN)
-    described = len(names) - 3 * 6
-    kills = [killed(SPACE, again, at) for at in (1, 17, described + 3, 5, 3, 7, 2)]
-    assert kills[:4] == [True] * 4 and sum(kills) > 5
-    assert again.exists() and files(again) != files(whole)
+def test_a_sweep_that_is_killed_at_any_file_makes_the_same_store_when_called_again(whole, tmp_path):
+    """As with `kill -9`, no handler runs. Files get their names for the copy of the description, which then gets its own, for
+    the description, then seven for each block."""
+    again = tmp_path / "runs.zarr"
+    kills = [killed(SPACE, again, at) for at in (1, 2, 3, 9, DESCRIBED + 1, 9, 7, 6, 4, 2, 1)]
+    assert all(kills) and {p.name for p in tmp_path.iterdir()} == {"runs.zarr"}, "no file outside the store"
+    found = sweeps.open_store(again).load()
+    assert 0 < (found["status"].values == -1).sum() < 24
+    partial = [p for p in again.rglob("*.partial") if p.is_file()]
+    assert len(partial) > 5
+    for p in again.rglob("*"):
+        os.utime(p, (0, 0))
     pf.sweep(pendulum(), SPACE, store=again, **RUN)
+    assert not [*again.rglob("*.partial")], "those that no process is writing any more are removed"
     assert files(again) == files(whole) and sweeps.damaged(again) == []
 
 
-def test_a_full_disk_costs_one_block(whole, tmp_path, monkeypatch):
-    write, count = xr.Dataset.to_zarr, [0]
+def test_processes_that_begin_at_once_make_one_store(whole, tmp_path):
+    """All of them find no store, and compute all blocks."""
+    children = []
+    for _ in range(3):
+        children.append(os.fork())
+        if not children[-1]:
+            try:
+                pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
+                os._exit(0)
+            finally:
+                os._exit(9)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    assert files(tmp_path / "runs.zarr") == files(whole) and [p.name for p in tmp_path.iterdir()] == ["runs.zarr"]
 
-    def full(self, *arguments, **how):
-        count[0] += "region" in how
-        if count[0] == 2:
+
+def test_of_two_sweeps_that_begin_at_once_the_second_is_refused(whole, tmp_path, monkeypatch):
+    """It finds no store, and that of another sweep when it has composed its own."""
+    place, empty = tmp_path / "runs.zarr", store._empty
+
+    def late(sweep):
+        found = empty(sweep)
+        shutil.copytree(whole, place)
+        return found
+
+    monkeypatch.setattr(store, "_empty", late)
+    with pytest.raises(ModelError, match="another sweep: space differ"):
+        pf.sweep(pendulum(), SPACE | {"length": np.linspace(0.5, 1.4, 6)}, store=place, **RUN)
+    assert files(place) == files(whole)
+
+
+def test_a_full_disk_costs_one_block(whole, tmp_path, monkeypatch):
+    replace, count = os.replace, [0]
+
+    def full(*names):
+        count[0] += "space" in str(names[1])
+        if count[0] > 3:  # its metadata, block 0, block 1
             raise OSError(28, "No space left on device")
-        return write(self, *arguments, **how)
+        return replace(*names)
 
     with monkeypatch.context() as patch:
-        patch.setattr(xr.Dataset, "to_zarr", full)
-        with pytest.raises(RunError, match=r"cannot write block 1 into .*: No space left on device; blocks in the store stay"):
+        patch.setattr(os, "replace", full)
+        with pytest.raises(RunError, match=r"cannot write block 2 into .*: No space left on device; blocks in the store stay"):
             pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
-    there = sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0
-    assert there[0] and not there[1], "a third block may have been in progress"
+    assert (sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0).tolist() == [True, True, False]
     pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
     assert files(tmp_path / "runs.zarr") == files(whole)
+
+
+def test_a_disk_that_is_full_at_the_beginning_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(RunError, match=r"cannot make the store '.*runs.zarr': No space left on device"):
+            pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
+    assert not [*tmp_path.iterdir()]
+    (tmp_path / "runs.zarr").mkdir()
+    assert (pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)["status"].values == 0).all(), (
+        "an empty folder is none"
+    )
 
 
 def test_ctrl_c_ends_a_sweep_after_the_blocks_in_progress(tmp_path, monkeypatch):
@@ -208,6 +269,13 @@ def test_another_version_is_refused(whole, monkeypatch, package):
         pf.sweep(pendulum(), SPACE, store=whole, **RUN)
 
 
+def test_a_store_that_depends_on_more_is_of_another_sweep(whole, monkeypatch):
+    versions = plan.versions
+    monkeypatch.setattr(plan, "versions", lambda space: {k: x for k, x in versions(space).items() if "numpy" not in k})
+    with pytest.raises(ModelError, match=r"version of numpy \('.*' there, None here\) differ"):
+        pf.sweep(pendulum(), SPACE, store=whole, **RUN)
+
+
 def test_another_backend_is_the_same_sweep(whole):
     before = files(whole)
     pf.sweep(pendulum(), SPACE, store=whole, **RUN | {"backend": "numpy"})
@@ -239,15 +307,29 @@ def test_other_folders_are_no_stores(tmp_path):
             sweeps.open_store(place)
 
 
-def test_old_temporary_files_are_deleted(whole, tmp_path):
-    place = tmp_path / "runs.zarr"
-    pf.sweep(pendulum(), SPACE, store=place, **RUN)
-    old, new = place / "space" / "c" / ".a.partial", place / "space" / "c" / ".b.partial"
-    for path in (old, new):
+def test_only_temporary_files_of_the_library_are_deleted(tmp_path):
+    """A statistic or a file of the user with a similar name stays, however old it is."""
+    place, keep = (
+        tmp_path / "runs.zarr",
+        KEEP | {"top.partial": statistics.final("q"), f"a.{'0' * 32}.partial": statistics.final("v")},
+    )
+    made = pf.sweep(pendulum(), SPACE, store=place, **RUN | {"keep": keep}).load()
+    before = files(place)
+    chunks, mark = place / "space" / "c" / "1", "0123456789abcdef" * 2
+    old, new, mine, aside = (
+        chunks / f"0.{mark}.partial",
+        chunks / f"1.{mark}.partial",
+        chunks / "a.partial",
+        place / f".{mark}.partial",
+    )
+    aside.mkdir()
+    for path in (old, new, mine):
         path.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    pf.sweep(pendulum(), SPACE, store=place, **RUN)
-    assert not old.exists() and new.exists()
+    for path in [p for p in place.rglob("*") if p != new]:
+        os.utime(path, (0, 0))
+    found = pf.sweep(pendulum(), SPACE, store=place, **RUN | {"keep": keep}).load()
+    assert [p.exists() for p in (old, new, mine, aside)] == [False, True, True, False]
+    assert found.identical(made) and before.items() <= files(place).items()
 
 
 def test_runs_that_cannot_start_have_their_status(tmp_path):
@@ -297,6 +379,59 @@ def test_seeds_are_those_of_single_runs(tmp_path):
     assert found["q"].dims == ("run", "time", "coordinate") and (found["q"][0] != found["q"][1]).any()
 
 
+SERIES = {
+    "an array": (np.array([[1.0], [3.0], [2.0], [0.0]]), 0.02),
+    "by name": ({"motor": [1.0, 3.0, 2.0, 0.0]}, 0.02),
+    "one sample": (np.array([[2.0]]), 0.01),
+    "labelled": (xr.DataArray([[1.0], [3.0], [2.0], [0.0]], dims=("time", "input"), coords={"input": ["motor"]}), 0.02),
+    "constant": (np.array([2.0]), None),
+    "constant by name": ({"motor": 2.0}, None),
+}
+
+
+@pytest.mark.parametrize("case", SERIES)
+def test_inputs_of_all_runs_are_those_of_a_single_run(tmp_path, case):
+    u, u_step = SERIES[case]
+    given = {"u": u, "u_step": u_step, "hold": "linear"}
+    found = pf.sweep(pendulum(), {"q:hinge": [0.1, 0.4, 0.9]}, store=tmp_path / "a.zarr", **given, **RUN | {"block": 2}).load()
+    for k, q in enumerate([0.1, 0.4, 0.9]):
+        alone = pf.run(pendulum(), [q], **given, duration=0.05, step=0.01, backend="interpreter", record=KEEP)
+        np.testing.assert_array_equal(found["fastest"].values[k], alone["fastest"].values)
+    with pytest.raises(ModelError, match="another sweep: arguments of run differ"):
+        pf.sweep(pendulum(), {"q:hinge": [0.1, 0.4, 0.9]}, store=tmp_path / "a.zarr", **RUN | {"block": 2, "u": {"motor": 2.5}})
+
+
+def test_a_series_of_one_input_beside_an_axis_of_another(tmp_path):
+    """A brake that follows a series, and a motor that each run has constant."""
+    m = pendulum()
+    m = m.with_(actuators=[*m.actuators, pf.actuator("brake", "hinge")])
+    series, how = [0.5, -0.5, 1.0], {"u_step": 0.02, "duration": 0.05, "step": 0.01, "backend": "interpreter"}
+    space = {"u:motor": [1.0, 2.0, 3.0]}
+    found = pf.sweep(m, space, store=tmp_path / "a.zarr", keep=["q"], u={"brake": series}, block=2, **how).load()
+    for k, motor in enumerate(space["u:motor"]):
+        alone = pf.run(m, u={"brake": series, "motor": motor}, record=["q"], **how)
+        np.testing.assert_array_equal(found["q"].values[k], alone["q"].values)
+
+
+def test_labels_of_numbers_count_and_their_order_does_not(tmp_path):
+    m = pendulum()
+    m = m.with_(actuators=[*m.actuators, pf.actuator("brake", "hinge")])
+
+    def inputs(*names):
+        return xr.DataArray([1.0, 2.0], dims="input", coords={"input": list(names)})
+
+    how = {"store": tmp_path / "a.zarr", **RUN}
+    pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("motor", "brake"), **how)
+    pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("motor", "brake")[::-1], **how)
+    with pytest.raises(ModelError, match="another sweep: arguments of run differ"):
+        pf.sweep(m, {"q:hinge": [0.1, 0.2]}, u=inputs("brake", "motor"), **how)
+
+
+def test_explain_refuses_the_store_of_another_sweep(whole):
+    with pytest.raises(ModelError, match="another sweep: space differ"):
+        sweeps.explain(pendulum(), SPACE | {"length": np.linspace(0.5, 1.4, 6)}, store=whole, **RUN)
+
+
 def test_explain_gives_the_cost_of_a_sweep(tmp_path):
     how = RUN | {"store": tmp_path / "runs.zarr"}
     cost = sweeps.explain(pendulum(), SPACE, **how)
@@ -340,6 +475,29 @@ WRONG = {
     "an array beside an axis": ({"q:hinge": [1.0]}, {"q": [1.0]}, "q must be {name: number}"),
     "an input of none": ({"u:motr": [1.0]}, {}, "u: there is no 'motr'"),
     "a series": ({"u:motor": [1.0]}, {"u": {"motor": [1, 2]}, "u_step": 0.01}, "u is a series"),
+    "an array of runs": (
+        {"length": [1.0, 2.0]},
+        {"q": [[0.1], [0.2]]},
+        "q: a number for each entry is needed, since all runs share",
+    ),
+    "numbers of runs": ({"length": [1.0, 2.0]}, {"v": {"hinge": [0.1, 0.2]}}, "v: a number for each entry is needed"),
+    "parameters of runs": ({"q:hinge": [1.0, 2.0]}, {"parameters": {"length": [1, 2]}}, "parameters: a number for each entry"),
+    "guesses of runs": ({"length": [1.0, 2.0]}, {"guess": {"hinge": [1, 2]}}, "guess: a number for each entry"),
+    "inputs of runs": ({"length": [1.0, 2.0]}, {"u": [[1.0], [2.0]]}, "u: a number for each entry"),
+    "a series of runs": ({"length": [1.0, 2.0]}, {"u": np.ones((3, 2, 1)), "u_step": 0.01}, r"u: a number or \(samples,\)"),
+    "an array of text": ({"length": [1.0]}, {"u": ["1"]}, "u: .* is not an array of real numbers"),
+    "samples of seeds": ({"seed": sweeps.samples({"length": (0, 1)}, 4)["length"]}, {}, "'seed': whole numbers are needed"),
+    "a text as seed": ({"length": [1.0]}, {"seed": "1"}, "seed must be a whole number from 0 .* got '1'"),
+    "a fraction as seed": ({"length": [1.0]}, {"seed": 1.5}, "seed must be a whole number from 0 .* got 1.5"),
+    "a truth as seed": ({"length": [1.0]}, {"seed": True}, "seed must be a whole number from 0 .* got True"),
+    "a seed that is no number": ({"length": [1.0]}, {"seed": np.nan}, "seed must be a whole number from 0 .* got nan"),
+    "a last seed too large": ({"length": np.ones(9)}, {"seed": 2**52 - 5}, "seed must be a whole number from 0 to 2"),
+    "a duration of text": (
+        {"length": [1.0]},
+        {"duration": "2", "block": None},
+        "duration: '2' is not an array of real numbers",
+    ),
+    "no duration": ({"length": [1.0]}, {"duration": None, "block": None}, "duration: None is not"),
     "a name of the store": (
         {"length": [1.0]},
         {"keep": {"space": statistics.final("q")}},

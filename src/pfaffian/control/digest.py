@@ -107,5 +107,5 @@ def _of_part(a: PartFunction) -> tuple[Any, ...]:
     """Everything that determines the equations of a part in discrete time."""
     x, inputs = a.part, a.function.sx_in()
     declared = (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, [fault.meaning for fault in x.faults], x.units)
-    given = (x.random, a.inputs, a.signals, a.uses_inputs, a.uses_reaction)
+    given = (x.random, x.python is not None, a.inputs, a.signals, a.uses_inputs, a.uses_reaction)
     return *declared, *given, equations.graph(inputs, a.function.call(inputs))

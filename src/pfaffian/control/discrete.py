@@ -373,7 +373,8 @@ def python_law(
     Args:
         function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]; with `measure` (t, q, v, y) -> u, where y is {name: (n,)
             measured values}. In a batch it is called once for all runs, and all of these except t have runs as their first
-            axis. It may have a state of its own, and is called at increasing times.
+            axis. It may have a state of its own, and is called at increasing times; in a sweep it has to begin anew at the
+            first instant of each run.
         period: time between two calls [s], a whole number of steps of the run.
         phase: time from the start of the run to the first call [s], below the period; default 0.
         latency: whole periods until its inputs take effect; default 0.

@@ -2,7 +2,7 @@
 
 samples                     axes whose points fill a box evenly
 explain                     number of runs, bytes and seconds of a sweep, before it starts
-open_store, damaged         the results in a store; the blocks of a store that differ from what was written
+open_store, damaged         the results in a store; the repair of a store that differs from what was written
 best, refine                the best runs; further sweeps around the best run
 """
 

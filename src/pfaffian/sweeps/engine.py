@@ -20,8 +20,10 @@ from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole
 from pfaffian.evaluate.progress import progress_bar, progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
-from pfaffian.sweeps.plan import Sweep, computed, plan
-from pfaffian.sweeps.store import check, create, missing, need_zarr, open_store, stored_blocks, tidy, write
+from pfaffian.sweeps.blocks import need_zarr
+from pfaffian.sweeps.description import is_unused, tidy
+from pfaffian.sweeps.plan import Sweep, computed, plan, read_again
+from pfaffian.sweeps.store import check, create, open_store, write
 
 LONG = 10.0
 """Duration of a block [s] from which it is measured only once."""
@@ -60,7 +62,7 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
         m, space, store, keep, block, options: as in `sweep`.
     Returns:
         runs, blocks, left, bytes, seconds; printed, they are a sentence.
-    Raises ModelError: wrong arguments; a store of another sweep.
+    Raises ModelError: wrong arguments; a store of another sweep, or a damaged one.
 
     Example:
         >>> import pfaffian as pf
@@ -70,8 +72,12 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
         >>> found.runs, found.left, found.bytes
         (6, 6, 264)
     """
+    need_zarr()
     planned = _ready(plan(m, space, store, keep, block, options))
-    left = missing(planned)
+    left = list(range(planned.blocks))
+    if not is_unused(planned.store):
+        check(planned)
+        left = planned.written.missing()
     count = sum(planned.runs_of(k).stop - planned.runs_of(k).start for k in left)
     seconds = 0.0
     if left:
@@ -125,13 +131,16 @@ def sweep(
         shard: "2/10": only the blocks of the second of ten workers, for batch systems; None (default): all.
         threads: number of blocks computed at a time without a `client`; None (default): one for each core.
         progress: show a progress bar over all blocks of the store, including those of other workers. False by default.
-        options: arguments of `run`; `duration` is needed. q, v, u and parameters are {name: number} for what does not vary; an
-            axis of the same name replaces the number. `guess` selects the branch of a loop. Run k of the space has the noise of
-            the seed `seed + k`, or of its "seed" in the space.
+        options: arguments of `run`; `duration` is needed. q, v, u and parameters are {name: number} for what does not vary, or
+            arrays without an axis of runs; an axis of the same name replaces the number. With `u_step`, u is a series for all
+            runs. `guess` selects the branch of a loop. Run k of the space has the noise of the seed `seed + k`, or of its
+            "seed" in the space. A law in Python is called for one block at a time, and must give the same inputs whenever a run
+            is computed.
     Returns:
         Dataset over `run` that reads from the store, see `sweeps.open_store`.
-    Raises ModelError: wrong arguments; a store of another mechanism, space or version; the message says what differs.
-    Raises RunError: the store cannot be written.
+    Raises ModelError: wrong arguments; a store of another mechanism, law, space, version or layout; the message says what
+    differs; metadata or labels of the store are damaged, see `sweeps.damaged`.
+    Raises RunError: the store cannot be written or read.
     Warns RunWarning: there were warnings about runs; the number of blocks with warnings, and the first warning.
 
     Example:
@@ -153,19 +162,22 @@ def sweep(
         raise ModelError(
             "sweep: threads are those of this process; workers of a client have their own: leave one of the two out"
         )
+    if client is not None and not (hasattr(client, "map") and hasattr(client, "scatter")):
+        raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
     workers = None if threads is None else as_whole(threads, "threads", MOST_THREADS)
     with progress_line(as_name(m), as_flag(progress, "progress")):
-        planned = _ready(plan(m, space, store, keep, block, options))
-        create(planned)
+        planned = plan(m, space, store, keep, block, options)
+        payload = pickled(planned) if client is not None else b""  # before a law in Python is called, which may change it
+        create(_ready(planned))
         tidy(planned.store)
-    left = [k for k in missing(planned) if k % parts == part]
-    done = _on_cluster(planned, left, client) if client is not None else _here(planned, left, workers or threads_for(2**20, 1))
+    left = [k for k in planned.written.missing() if k % parts == part]
+    done = _on_cluster(payload, left, client) if payload else _here(planned, left, workers or threads_for(2**20, 1))
     noisy: Counter[int] = Counter()
     messages: list[str] = []
-    finished = planned.blocks - len(missing(planned))
+    finished = planned.blocks - len(planned.written.missing())
     with progress_bar(planned.blocks, "block", None, progress, finished) as count_blocks:
         for k, warned in done:
-            now = max(finished, len(stored_blocks(planned)))
+            now = max(finished, len(planned.written.stored()))
             count_blocks(now - finished)
             finished = now
             noisy[k] += len(warned) > 0
@@ -242,9 +254,8 @@ def pickled(planned: Sweep) -> bytes:
 def _unpickled(payload: bytes) -> Sweep:
     """The sweep on a worker. Its identity is computed again, so that a worker that reads it differently is refused."""
     with ca.global_unpickle_context():
-        planned = pickle.loads(payload)  # noqa: S301  # from the scheduler, which may run any code here anyway
-    vars(planned).pop("identity", None)
-    check(planned.store, planned.identity)
+        planned = read_again(pickle.loads(payload))  # noqa: S301  # from the scheduler, which may run any code here anyway
+    check(planned)
     return planned
 
 
@@ -253,13 +264,11 @@ def on_worker(k: int, payload: bytes) -> tuple[int, list[str]]:
     return stored(_unpickled(payload), k)
 
 
-def _on_cluster(planned: Sweep, left: list[int], client: Any) -> Iterator[tuple[int, list[str]]]:
+def _on_cluster(payload: bytes, left: list[int], client: Any) -> Iterator[tuple[int, list[str]]]:
     """The blocks, computed as tasks of Dask, which restarts those of a lost worker."""
     distributed = optional("distributed", "distributed", "client= needs")
-    if not (hasattr(client, "map") and hasattr(client, "scatter")):
-        raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
-    payload = client.scatter(pickled(planned), broadcast=True)
-    futures = client.map(on_worker, left, payload=payload, pure=False, retries=RETRIES)
+    sent = client.scatter(payload, broadcast=True)
+    futures = client.map(on_worker, left, payload=sent, pure=False, retries=RETRIES)
     for future in distributed.as_completed(futures):
         yield future.result()
         future.release()

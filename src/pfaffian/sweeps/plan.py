@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
-from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.arrays import as_whole, by_label
 from pfaffian.kernel.call.keyed import sources
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats
+from pfaffian.simulate.inputs import times
 from pfaffian.simulate.run import run
+from pfaffian.simulate.sampling import check_seed, in_python
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
+from pfaffian.sweeps.blocks import STATUS, StoredBlocks
+from pfaffian.sweeps.description import described, stored_identity
+from pfaffian.sweeps.opaque import content
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
@@ -46,21 +56,30 @@ MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
 least FEWEST runs."""
 
 PROBED = 8
-"""Number of runs whose results determine the arrays of the store."""
+"""Number of runs whose results determine the arrays of the store, and in which a law in Python is compared."""
 
-STATUS = "block_digest"
-"""Name of the array (blocks,) of a store with the digests of blocks, 0 where a block is missing."""
+ONE_AT_A_TIME = Lock()
+"""Held during runs with a law in Python, which may remember within a run what it was called with."""
 
-OF_STORE = ("space", "axis", "axis_unit", "block", STATUS, "zarr.json")
-"""Names that a store uses itself, in addition to those of a result."""
+LAW = "law in Python"
+"""Name of the digest of such a law in the identity of a sweep."""
 
-IDENTITY = "sweep"
-"""The attribute of a store that identifies its sweep."""
+TIMES = ("start", "duration", "step", "every", "u_step")
+"""Arguments of `run` that determine its times."""
+
+GIVEN = ("q", "v", "u", "parameters", "guess")
+"""Arguments of `run` with numbers for each run."""
+
+OF_STORE = ("space", "axis", "axis_unit", "block", STATUS)
+"""Names in the Dataset of a store, in addition to those of a result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given."""
+    """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given.
+
+    python: digest of what the law in Python was made of before anyone called it, None without one.
+    """
 
     system: System
     space: Space
@@ -68,13 +87,16 @@ class Sweep:
     keep: Any
     options: Mapping[str, Any]
     requested: int | None = None
+    python: str | None = None
 
     @cached_property
     def template(self) -> xr.Dataset:
         """The results to be stored of some of the first runs, at least one of which can start; they determine the arrays."""
         count = min(self.space.runs, FEWEST)
+        which = np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int))
         with collected():  # the blocks give the same warnings again
-            return self.results(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
+            values = self.space.at(which)
+            return self._stored(which, values, self._run(which, values, 1, self.keep))
 
     @cached_property
     def block(self) -> int:
@@ -86,6 +108,11 @@ class Sweep:
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
+
+    @cached_property
+    def written(self) -> StoredBlocks:
+        """The blocks of the store, which exists. Raises ModelError: it is damaged, or no store."""
+        return StoredBlocks(described(self.store))
 
     @property
     def bytes_a_run(self) -> int:
@@ -101,19 +128,27 @@ class Sweep:
         """Indices of the runs in block k."""
         return slice(k * self.block, min((k + 1) * self.block, self.space.runs))
 
-    def results(self, which: np.ndarray, threads: int) -> xr.Dataset:
-        """What is stored of the runs with the indices `which`, all over `run`."""
+    def results(self, which: np.ndarray, threads: int, record: Any = None) -> xr.Dataset:
+        """What is stored of the runs with the indices `which`, all over `run`; or the signals `record` of these runs."""
         values = self.space.at(which)
         try:
-            result = self._run(which, values, threads)
+            result = self._run(which, values, threads, record or self.keep)
         except RunError:
-            if "template" not in vars(self):
+            if (good := int(self.template.attrs["good"])) < 0:
                 raise
             # No run can start on its constraints. Together with a run that can, each gets a status that says so.
-            good = int(self.template.attrs["good"])
             with_good = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
-            result = self._run(np.append(which, good), with_good, threads).isel(run=slice(0, len(which)))
-        stored = result[[name for name, x in result.data_vars.items() if self._keeps(name, x)]]
+            result = self._run(np.append(which, good), with_good, threads, record or self.keep).isel(run=slice(0, len(which)))
+        return result[record] if record else self._stored(which, values, result)
+
+    def _stored(self, which: np.ndarray, values: Mapping[str, np.ndarray], result: xr.Dataset) -> xr.Dataset:
+        """What is stored of the result of the runs `which`, with these values of the axes.
+
+        Raises ModelError: a store cannot keep a variable of this name.
+        """
+        names = [name for name, x in result.data_vars.items() if self._keeps(name, x)]
+        check_names(names, self.keep)
+        stored = result[names]
         if "step_error" not in stored:
             stored["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
         stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
@@ -127,23 +162,46 @@ class Sweep:
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
         return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
 
-    def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
+    def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
+        inputs: dict[str, np.ndarray] = {}
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)
             if group == SEED:
                 given[SEED] = x.astype(np.int64)
+            elif group == "u":
+                inputs[name] = x
             else:
                 given[group] = {**(given.get(group) or {}), name: x}
                 if group == "q" and name in (given.get("guess") or {}):
                     given["guess"] = {n: at for n, at in given["guess"].items() if n != name}
-        if given.get("u") and any(label.startswith("u:") for label in values):
-            # A series of one sample acts as constant inputs, but may have an axis of runs that no other argument has.
-            given["u"] = {name: np.broadcast_to(x, (1, len(which))) for name, x in given["u"].items()}
-            given["u_step"] = given.get("step", signature(run).parameters["step"].default)
-        return run(self.system, **given, record=self.keep, threads=threads, squeeze=False)
+        if inputs:
+            # Inputs that vary become series, which may have an axis of runs that no other argument has.
+            constant = {name: x for name, x in (given.get("u") or {}).items() if name not in inputs}
+            samples = max([len(x) for x in constant.values() if np.ndim(x)], default=1)
+            given["u"] = {**constant, **{name: np.broadcast_to(x, (samples, len(which))) for name, x in inputs.items()}}
+            given["u_step"] = given.get("u_step") or given.get("step", signature(run).parameters["step"].default)
+        with ONE_AT_A_TIME if self.python else nullcontext():
+            return run(self.system, **given, record=record, threads=threads, squeeze=False)
+
+    def inputs_of_law(self) -> str:
+        """Digest of the inputs that the law in Python gives in some runs of the whole space.
+
+        Raises ModelError: it gives others when the same runs are computed again, so that blocks would depend on their order.
+        """
+        count = self.space.runs
+        which = np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int))
+        with collected():
+            first, second = (self.results(which, 1, ["u"]) for _ in range(2))
+        if not first.equals(second):
+            raise ModelError(
+                "control: the law in Python gives other inputs when the same runs are computed again: a sweep computes its "
+                "blocks in any order, so that such a law has to forget at the first instant of a run; give it a memory by "
+                "control.discrete(..., state=...), and noise by control.sensor"
+            )
+        return sha256(first["u"].values.tobytes()).hexdigest()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -156,22 +214,25 @@ class Sweep:
         stored = recording and (recording.over_time, sorted(recording.statistics.items()))
         simulation = Simulation(self.system, scheme, law, extra, record, changing.next)
         others = {name: x for name, x in o.items() if name not in (*TRACED, *NEUTRAL)}
+        return (
+            {
+                "mechanism, law, scheme, outputs and switches": simulation.key,
+                "space": self.space.digest,
+                "keep": sha256(repr(stored).encode()).hexdigest(),
+                "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
+                "runs of a block": self.block,
+            }
+            | (self._of_python() if self.python else {})
+            | versions(self.space)
+        )
+
+    def _of_python(self) -> dict[str, str]:
+        """The part of the identity about a law in Python."""
         return {
-            "mechanism, law, scheme, outputs and switches": simulation.key,
-            "space": self.space.digest,
-            "keep": sha256(repr(stored).encode()).hexdigest(),
-            "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
-            "runs of a block": self.block,
-        } | versions(self.space)
-
-
-def stored_identity(store: Path) -> dict[str, Any]:
-    """The identity that a store contains; empty if there is none."""
-    try:
-        identity = json.loads(json.loads((store / "zarr.json").read_bytes())["attributes"][IDENTITY])
-        return identity if isinstance(identity, dict) and isinstance(identity.get("runs of a block"), int) else {}
-    except (OSError, KeyError, ValueError, TypeError):
-        return {}
+            LAW: str(self.python),
+            "inputs of the law in Python": self.inputs_of_law(),
+            "version of Python": ".".join(map(str, sys.version_info[:2])),
+        }
 
 
 def versions(space: Space) -> dict[str, str]:
@@ -203,24 +264,79 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         raise ModelError("sweep: duration [s] of each run is needed")
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
+    check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
     checked = as_space(space, system.mechanism)
-    varied = {argument_of(label, system.mechanism)[0] for label in checked.axes} - {SEED}
-    for group in varied:
-        if options.get(group) is not None and not isinstance(options[group], Mapping):
-            raise ModelError(f"sweep: {group} must be {{name: number}} if the space varies entries of it")
-    _check_names(keep)
-    if options.get("u_step") is not None and "u" in varied:
-        raise ModelError("sweep: u is a series, so inputs cannot be axes of the space; vary a parameter instead")
-    if SEED in options and np.ndim(options[SEED]):
+    law = in_python(arguments(system.mechanism, None, options.get("control"), None)[1])
+    return Sweep(
+        system,
+        checked,
+        as_path(store),
+        keep,
+        as_options(options, checked, system.mechanism),
+        None if block is None else as_whole(block, "block"),
+        content(law.python) if law and law.python else None,
+    )
+
+
+def read_again(sweep: Sweep) -> Sweep:
+    """The sweep in another process, with the law in Python as this process reads it."""
+    law = in_python(arguments(sweep.system.mechanism, None, sweep.options.get("control"), None)[1])
+    return replace(sweep, python=content(law.python)) if law and law.python else sweep
+
+
+def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[str, Any]:
+    """The arguments of `run` that do not vary, with numbers and series as arrays.
+
+    Raises ModelError: one has an axis of runs, which the sweep gives by its space; or does not fit an axis of the space.
+    """
+    defaults, series = signature(run).parameters, options.get("u_step") is not None
+    start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
+    times(start, duration, step, every, u_step)
+    varied = {argument_of(label, m) for label in space.axes}
+    checked = dict(options)
+    for name in GIVEN:
+        if options.get(name) is None:
+            continue
+        value = by_label(options[name], name, series=series and name == "u")
+        if not isinstance(value, Mapping) and name in {group for group, _ in varied}:
+            raise ModelError(f"sweep: {name} must be {{name: number}} if the space varies entries of it")
+        checked[name] = _of_each_run(value, name, 1 if series and name == "u" else 0)
+    for name, x in checked["u"].items() if series and isinstance(checked.get("u"), Mapping) else ():
+        if np.ndim(x) and ("u", name) in varied:
+            raise ModelError(
+                f"sweep: {name!r} of u is a series, so it cannot be an axis of the space; vary a parameter instead"
+            )
+    seed = options.get(SEED, 0)
+    if np.ndim(seed):
         raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
-    return Sweep(system, checked, as_path(store), keep, dict(options), None if block is None else as_whole(block, "block"))
+    check_seed(seed)
+    check_seed(int(seed) + space.runs - 1)
+    return checked
 
 
-def _check_names(keep: Any) -> None:
-    """Raise ModelError if a statistic has the name of an array or a file of the store itself."""
-    for name in keep if isinstance(keep, Mapping) else ():
+def _of_each_run(value: Any, name: str, axes: int) -> Any:
+    """The numbers of an argument that all runs share.   axes: number of axes that an entry may have, 1 for a series.
+
+    Raises ModelError: it has more, of which one would be that of runs.
+    """
+    found: Any = floats(value, name) if not isinstance(value, Mapping) else None
+    if found is None:
+        found = {n: floats(x, f"{name}[{n!r}]") for n, x in value.items()}
+    most = found.ndim - 1 if isinstance(found, np.ndarray) else max((x.ndim for x in found.values()), default=0)
+    if most > axes:
+        what = "a number or (samples,)" if axes else "a number"
+        raise ModelError(
+            f"sweep: {name}: {what} for each entry is needed, since all runs share it; what varies is an axis of the space"
+        )
+    return found
+
+
+def check_names(names: Iterable[Any], keep: Any) -> None:
+    """Raise ModelError if a Dataset of a store cannot have a variable of one of these names, which are in `keep`."""
+    for name in names:
         if name in OF_STORE or str(name).startswith("."):
-            raise ModelError(f"keep: statistic {brief(name)}: a store uses that name itself; choose another")
+            what = "signal" if not isinstance(keep, Mapping) or keep.get(name) is True else "statistic"
+            raise ModelError(f"keep: {what} {brief(name)}: a store uses that name itself; choose another")
 
 
 def computed(sweep: Sweep, k: int, threads: int) -> tuple[xr.Dataset, list[str]]:

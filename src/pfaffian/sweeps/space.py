@@ -183,6 +183,8 @@ def _axis(label: str, given: Any) -> Drawn | Listed:
     """The axis of a caller's values; its dimension is `label`, or is named by (dimension, values) or by a DataArray."""
     what = f"space: {label!r}"
     if isinstance(given, Drawn):
+        if label == SEED:
+            raise ModelError(f"{what}: whole numbers are needed, got an axis of samples")
         return given
     dim, values = label, given
     if hasattr(given, "dims"):
