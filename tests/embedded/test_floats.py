@@ -162,9 +162,8 @@ def fly_in_parallel(study, craft, flights):
 
 
 @pytest.mark.parametrize("name", ["quadcopter", "tricopter"])
-def test_the_whole_agent_flies_in_floats(name, gcc, tmp_path, monkeypatch):
+def test_the_whole_agent_flies_in_floats(name, gcc, tmp_path):
     """All flights of Table 5.2 with estimator, limits and force control stay within 1 mm of double. [konz25 5.6]"""
-    monkeypatch.setattr("pfaffian.embedded.export.measured_stack", lambda *_: None)  # takes minutes and is tested elsewhere
     study = load("konz-flight", folder(), PARTS)
     craft = getattr(study, name)()
     law, flights = study.computer(craft), []

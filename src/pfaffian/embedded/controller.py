@@ -357,23 +357,24 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
     """Evaluate successive calls by the NumPy interpreter, in numbers of the given kind (float64 or float32)."""
     calls = len(next(iter(inputs.values()))) if inputs else 1
     converted: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
-    pool: np.ndarray = np.zeros(c.size, kind)
+    pool: np.ndarray = np.zeros((calls, c.size), kind)
     for place, x, _ in (*c.constants, *c.state):
-        pool[place] = constant(x, kind)
-    given: list[np.ndarray] = []
+        pool[:, place] = constant(x, kind)
+    for port, places in c.inputs:
+        pool[:, list(places)] = converted[port.name]
+    table: np.ndarray = np.zeros((calls, c.result.n_out), kind)
     faults: np.ndarray = np.zeros((calls, len(c.faults.entries)), kind)
-    for k in range(calls):
-        for port, places in c.inputs:
-            pool[list(places)] = converted[port.name][k]
+    kept = [place for place, _, _ in c.state]
+    # Calls that keep nothing for the next one are evaluated together.
+    for rows in [slice(k, k + 1) for k in range(calls)] if kept or c.counts else [slice(0, calls)]:
         first = 0
         for rate in c.rates:
             n = len(rate.program.outputs[1])
-            if k >= rate.phase and (k - rate.phase) % rate.period == 0:
-                new, faults[k, first : first + n] = evaluate(rate.program, [pool], kind)
-                pool[list(rate.changed)] = new
+            if rows.start >= rate.phase and (rows.start - rate.phase) % rate.period == 0:
+                pool[rows, list(rate.changed)], faults[rows, first : first + n] = evaluate(rate.program, [pool[rows]], kind)
             first += n
-        given.append(evaluate(c.result, [pool], kind)[0])
+        (table[rows],) = evaluate(c.result, [pool[rows]], kind)
+        pool[rows.stop : rows.stop + 1, kept] = pool[rows.stop - 1, kept]
     ends = np.cumsum([0, *[len(port.entries) for port in c.outputs]])
-    table = np.array(given)
     outputs = {port.name: table[:, a:b] for port, a, b in zip(c.outputs, ends, ends[1:], strict=False)}
-    return Calls(converted, outputs, faults, pool[[place for place, _, _ in c.state]])
+    return Calls(converted, outputs, faults, pool[-1, kept])

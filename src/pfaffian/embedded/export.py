@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,12 +38,12 @@ _RESERVED = {
 """Names of standard headers and of devices of Windows, which cannot be names of files."""
 
 
-class Exported(NamedTuple):
+@dataclass(frozen=True)
+class Exported:
     """The files that `export` wrote, and their cost.
 
     files: paths of header, source and test.   operations: largest number of operations of a call.   stack: bound on the stack
-    of a call [bytes], even without optimisation.   measured_stack: stack of a call [bytes] that gcc or clang reports with -O2,
-    None without either compiler.   state: bytes that the caller stores between calls.
+    of a call [bytes], even without optimisation.   state: bytes that the caller stores between calls.
     work: bytes of scratch memory that the caller provides for each call.
     error: largest difference between single and double precision over the recorded calls, relative to the largest number of
     each output port; 0 for double.
@@ -50,10 +52,15 @@ class Exported(NamedTuple):
     files: tuple[Path, ...]
     operations: int
     stack: int
-    measured_stack: int | None
     state: int
     work: int
     error: float
+    _texts: Mapping[str, str] = field(repr=False)
+
+    @cached_property
+    def measured_stack(self) -> int | None:
+        """Stack of a call [bytes] that gcc or clang reports with -O2, which compiles the source once; None without either."""
+        return measured_stack(self._texts, self.files[0].stem)
 
 
 def export(
@@ -96,8 +103,8 @@ def export(
     Returns:
         Exported: files, paths of header, source and test; operations, the largest number in a call; stack, a bound on the
         stack of a call [bytes], even without optimisation; measured_stack [bytes], as gcc or clang reports it with -O2 (None
-        without either); state and work [bytes]; error, the largest difference between single and double precision over the
-        recorded calls, relative to the largest number of each output port (0 for double).
+        without either; compiled when it is first read); state and work [bytes]; error, the largest difference between single
+        and double precision over the recorded calls, relative to the largest number of each output port (0 for double).
     Raises ModelError: a law in Python; a law that is partly in continuous time; an invalid name; a folder that cannot be
     written to, or files in it that were not written by this function or were changed since; a law that fails in floats.
 
@@ -137,7 +144,7 @@ def export(
     for file in texts:
         _check_overwrites(folder / file)
     files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
-    return Exported(files, c.operations, stack, measured_stack(texts, name), state, size * work, error)
+    return Exported(files, c.operations, stack, state, size * work, error, texts)
 
 
 def _error(calls: Calls, exact: Calls) -> float:

@@ -69,6 +69,8 @@ GUARD = """\
 #endif
 #if defined(__clang__) || !defined(__GNUC__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__OPTIMIZE__)
+#pragma GCC optimize("Og", "fp-contract=off") /* long lists of sums and products: more passes cost time and gain none */
 #else
 #pragma GCC optimize("fp-contract=off")
 #endif
