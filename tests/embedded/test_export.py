@@ -175,6 +175,15 @@ def test_the_exported_test_detects_small_errors(gcc, tmp_path):
         assert done.returncode == 1 and not done.stdout.rstrip().endswith(", 0 of them wrong")
 
 
+def test_the_stack_is_measured_when_it_is_read(tmp_path, monkeypatch):
+    """Compiling the source takes far longer than writing it."""
+    compiled = []
+    monkeypatch.setattr("pfaffian.embedded.export.measured_stack", lambda texts, name: compiled.append(name) or 100)
+    made = pf.export(*LAWS["computed"](), tmp_path, name="lazy")
+    assert not compiled
+    assert [made.measured_stack, made.measured_stack] == [100, 100] and compiled == ["lazy"]
+
+
 # -- the same flight -------------------------------------------------------------------------------------------------------
 
 

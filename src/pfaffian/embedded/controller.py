@@ -25,6 +25,7 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.skeleton import arguments
 from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
@@ -230,7 +231,7 @@ class _Pool:
 
     def read(self, *programs: Program) -> set[int]:
         """Indices of the pool's entries that the Programs read."""
-        values = {v for program in programs for s in program.steps for v in s.args}
+        values = {v for program in programs for v in program.words[arguments(program)].tolist()}
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
@@ -316,6 +317,8 @@ def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
 def _without_unread(rate: Rate, needed: set[int]) -> Rate:
     """The rate without those new values that no Program reads."""
     pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
+    if len(pairs) == len(rate.changed):
+        return rate
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
     return rate._replace(program=optimise(program, passes()), changed=tuple(place for place, _ in pairs))
 
