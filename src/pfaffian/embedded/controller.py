@@ -25,7 +25,7 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.skeleton import arguments
+from pfaffian.kernel.program.skeleton import argument_words
 from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
@@ -231,7 +231,7 @@ class _Pool:
 
     def read(self, *programs: Program) -> set[int]:
         """Indices of the pool's entries that the Programs read."""
-        values = {v for program in programs for v in program.words[arguments(program)].tolist()}
+        values = {v for program in programs for v in program.words[argument_words(program)].tolist()}
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
