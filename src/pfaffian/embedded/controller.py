@@ -27,6 +27,7 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.skeleton import argument_words
 from pfaffian.kernel.program.trace import trace
+from pfaffian.maths.arithmetic import building_for
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.limits import saturated
@@ -117,8 +118,23 @@ def controller(
     parameters: Any = None,
     tunable: Sequence[str] = (),
     saturate: bool = False,
+    precision: str = "double",
 ) -> Controller:
     """The law as a function that is called once a tick. It takes the arguments of `export` and raises the same errors."""
+    with building_for(precision):
+        return _controller(law, mechanism, period, tick, parameters, tunable, saturate)
+
+
+def _controller(
+    law: Control,
+    mechanism: Mechanism,
+    period: float | None,
+    tick: float | None,
+    parameters: Any,
+    tunable: Sequence[str],
+    saturate: bool,
+) -> Controller:
+    """The law as a function, built for the arithmetic of the context."""
     m = as_mechanism(mechanism)
     if not isinstance(law, Control):
         raise ModelError(

@@ -21,12 +21,15 @@ Iterations are calls of one Function, so that the code contains its text once. A
 the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is
 stored once: W = S W_0 with one entry +-1 in each row of S.
 
+In floats the same search is done twice, in coordinates in which H is the identity and u = 0 is the start, see `nearest_by_root`.
+
 The time of an iteration depends on its longest chain of dependent operations, not on their number. Sums and minima are
 therefore computed by pairwise rounds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from hashlib import sha256
@@ -34,6 +37,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.arithmetic import for_floats
+from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack
 from pfaffian.maths.reflection import NOTHING
 
@@ -98,10 +103,13 @@ def most_iterations(n: int, m: int) -> int:
 
 
 def in_floats(x: ca.SX) -> ca.SX:
-    """Whether x is computed in single precision: a test that the expression itself makes when it is evaluated.
+    """Whether x is computed in single precision: known where expressions are built for floats, else a test that the expression
+    itself makes when it is evaluated.
 
     x: (1, 1), any number. Without it CasADi would evaluate the test while the expression is built, in doubles.
     """
+    if for_floats():
+        return ca.SX(1)
     one = ca.fmin(ca.fmax(x, 1), 1)
     return one + 1e-9 <= one
 
@@ -118,7 +126,7 @@ class Nearest(NamedTuple):
     u: (n, 1).
     y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
     active: (m, 1) 1 for rows that limit u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    iterations: (1, 1) number of iterations, at most `most_iterations`.
+    iterations: (1, 1) number of iterations, at most `most_iterations`, or twice as many in floats.
     error: (1, 1) relative error of the optimality conditions.   within: (1, 1) whether u satisfies W u <= l up to rounding.
     """
 
@@ -177,12 +185,56 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         >>> ca.evalf(found.u)
         DM([2, 3])
     """
-    m, n = W.shape
-    k = min(n, m)
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
-    sides, W = _directions(ca.sparsify(W))
+    if not for_floats():
+        return _search(H, u0, *_directions(ca.sparsify(W)), l)
+    F = cholesky(H)
+    found = nearest_by_root(F.L.T, u0, W, l)
+    good = ca.logic_or(F.definite, found.status == NOT_A_NUMBER)
+    return found._replace(status=ca.if_else(good, found.status, INDEFINITE))
+
+
+def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0) -> Nearest:
+    """The u nearest to u0 in the metric of H = R^T R with W u <= l, by two searches that are accurate in floats.
+
+    Rounding of the product R^T R would hide whatever in R is below the root of an ulp. Here R is made orthonormal by
+    coordinates x instead, so that all searches have the identity as their H:
+
+        u = u_i + T x,   |R T x|^2 = r |x|^2,   r = the sum of all squares in R
+
+    The first search starts from u_1 = u0. The second one starts from its result u_2, where limits that are reached have a
+    distance of almost zero, so that u satisfies them to the digits of u and not to those of the way from u0. Its errors are
+    those of the result.
+
+    Args:
+        R: (k, n), R^T R + small r positive definite.
+        u0: (n, 1) the point to approach.
+        W: (m, n) rows.
+        l: (m, 1) their limits.
+        small: weight of the distance from u0 in the first search and from its result in the second, beside a motion of the
+            size of R; 0 for none. The second search squares the error that the weight causes. [Rockafellar 1976]
+    Returns:
+        Nearest, with the iterations of both searches.
+    """
+    n, size = R.shape[1], ca.fmax(ca.sqrt(ca.sumsqr(R)), NOTHING)
+    rows = ca.horzcat(R.T / size, math.sqrt(small) * ca.SX.eye(n)) if small else R.T / size
+    T = ca.densify(orthogonalise(rows, ca.SX.eye(n), NOTHING).D.T)
+    sides, directions = _directions(ca.sparsify(W))
+    S, V, H = sides.matrix, directions @ T, ca.SX.eye(n)
+    first = _search(H, ca.SX.zeros(n, 1), sides, V, l - S @ (directions @ u0))
+    step = T @ first.u
+    start = small * (T.T @ step) - first.u
+    second = _search(H, start, sides, V, l - S @ (directions @ (u0 + step)))
+    u, iterations = u0 + step + T @ second.u, first.iterations + second.iterations
+    return second._replace(u=u, y=size**2 * second.y, iterations=iterations)
+
+
+def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX) -> Nearest:
+    """`nearest`, with the rows S W, where W are the directions that they limit."""
+    m, n = len(sides.of), W.shape[1]
+    k = min(n, m)
     S, tol = sides.matrix, _tolerances(H[0, 0])
-    F = _cholesky(H, tol)
+    F = cholesky(H)
     V, limits = _normal(F, u0, S, W, l, tol)
     are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
     are_numbers *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
@@ -470,7 +522,7 @@ def _orthonormal(s: _State, tol: Tolerances) -> _Rows:
     return found
 
 
-def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _polished(s: _State, F: Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The point u on the active rows nearest to u0 and the step u - u0, both (n, 1), and the rows' multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
@@ -497,7 +549,7 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> t
     return u + correction, move + correction, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
-class _Factor(NamedTuple):
+class Factor(NamedTuple):
     """Cholesky factor of H.
 
     L: lower triangular, H = L L^T; finite but meaningless where H is not positive definite.   inverse: 1 / L_jj for each
@@ -509,9 +561,9 @@ class _Factor(NamedTuple):
     definite: ca.SX
 
 
-def _cholesky(H: ca.SX, tol: Tolerances) -> _Factor:
+def cholesky(H: ca.SX) -> Factor:
     """The Cholesky factor of H (n, n)."""
-    n = H.shape[0]
+    n, tol = H.shape[0], _tolerances(H[0, 0])
     L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):
@@ -524,10 +576,10 @@ def _cholesky(H: ca.SX, tol: Tolerances) -> _Factor:
             entry = H[i, j] - ca.dot(L[i, :j], L[j, :j])
             if not entry.is_zero():
                 L[i, j] = entry * inverse[j]
-    return _Factor(L, tuple(inverse), definite)
+    return Factor(L, tuple(inverse), definite)
 
 
-def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
+def _solve_rows(F: Factor, W: ca.SX) -> ca.SX:
     """W L^-T; structural zeros stay zero."""
     columns: list[ca.SX] = []
     for j, inverse in enumerate(F.inverse):
@@ -539,7 +591,7 @@ def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
     return ca.horzcat(*columns)
 
 
-def _solve_transposed(F: _Factor, z: ca.SX) -> ca.SX:
+def _solve_transposed(F: Factor, z: ca.SX) -> ca.SX:
     """L^-T z."""
     n = F.L.shape[0]
     x: list[ca.SX] = [ca.SX(0)] * n
@@ -595,7 +647,7 @@ class _Limits(NamedTuple):
     share: ca.SX
 
 
-def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
+def _normal(F: Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
     """Directions in z as rows V of unit length, or zero; and the limits along them."""
     V = _solve_rows(F, W)
     squared = ca.sum2(V * V)
