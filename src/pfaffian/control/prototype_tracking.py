@@ -30,8 +30,8 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.maths.arithmetic import for_floats
-from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, cholesky, in_floats, nearest, nearest_by_root
+from pfaffian.maths.linear import orthogonalise, root, smallest, solve_semidefinite, solve_symmetric
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest, nearest_by_root
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
@@ -172,7 +172,7 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, redundant: bool) -> tuple[ca.SX, c
     Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
     force: Mbar a + bbar.   redundant: whether motors may be redundant; then u is the smallest input that gives this motion.
     """
-    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
+    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=2 if for_floats() else 1)
     solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
     singular = ca.sum1(solved.independent) < driven.rank
     if not redundant:
@@ -188,7 +188,7 @@ def _within(S: ca.SX, M: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) 
     weight only on the distance from the first result, which is almost the smallest; this squares the error. [Rockafellar 1976]
     """
     if for_floats():
-        return nearest_by_root(_root(S, M), u0, W, l, SMALL_BESIDE_ROOT if redundant else 0.0)
+        return nearest_by_root(root(M) @ S, u0, W, l, SMALL_BESIDE_ROOT if redundant else 0.0)
     H = so3.symmetric(S.T @ M @ S)
     if not redundant:
         return nearest(H, u0, W, l)
@@ -201,12 +201,6 @@ def _within(S: ca.SX, M: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) 
     finished = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
     violated = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
     return second._replace(status=ca.if_else(finished, ca.if_else(violated, INACCURATE, first.status), second.status))
-
-
-def _root(S: ca.SX, M: ca.SX) -> ca.SX:
-    """R with R^T R = S^T M S, without the rounding of that product."""
-    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
-    return cholesky(ca.densify(driven.Q @ M @ driven.Q.T)).L.T @ (driven.Q @ S)
 
 
 def _power(

@@ -93,6 +93,9 @@ SLIGHT = 1e-3
 the terms of a row through the origin may be no more than rounding errors of the other rows.
 """
 
+LOOSENED = 4e-7
+"""Fraction of its terms by which a limit is loosened in floats: several times the rounding of their sum."""
+
 BEYOND = 1e300
 """Larger than the length of any move."""
 
@@ -221,16 +224,23 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     T = ca.densify(orthogonalise(rows, ca.SX.eye(n), NOTHING).D.T)
     sides, directions = _directions(ca.sparsify(W))
     S, V, H = sides.matrix, directions @ T, ca.SX.eye(n)
-    first = _search(H, ca.SX.zeros(n, 1), sides, V, l - S @ (directions @ u0))
+
+    def search(u: ca.SX, start: ca.SX) -> Nearest:
+        terms = ca.fabs(l) + ca.fabs(S) @ (ca.fabs(directions) @ ca.fabs(u))
+        return _search(H, start, sides, V, l - S @ (directions @ u) + LOOSENED * terms, terms)
+
+    first = search(u0, ca.SX.zeros(n, 1))
     step = T @ first.u
-    start = small * (T.T @ step) - first.u
-    second = _search(H, start, sides, V, l - S @ (directions @ (u0 + step)))
+    second = search(u0 + step, small * (T.T @ step) - first.u)
     u, iterations = u0 + step + T @ second.u, first.iterations + second.iterations
     return second._replace(u=u, y=size**2 * second.y, iterations=iterations)
 
 
-def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX) -> Nearest:
-    """`nearest`, with the rows S W, where W are the directions that they limit."""
+def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX | None = None) -> Nearest:
+    """`nearest`, with the rows S W, where W are the directions that they limit.
+
+    terms: (m, 1) size of the numbers whose sum each limit is, up to whose rounding it is met; that of the limit if None.
+    """
     m, n = len(sides.of), W.shape[1]
     k = min(n, m)
     S, tol = sides.matrix, _tolerances(H[0, 0])
@@ -254,7 +264,7 @@ def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX) -> Nearest:
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, tol)
+    left, over, certain = _errors(H @ move, S, W, l, terms, limits, u, y, tol)
     within = over <= ca.if_else(limits.share < 1, tol.accurate, tol.violation)
     good = ca.logic_and(left <= tol.accurate, within)
     ended = ca.if_else(s.moves < most_iterations(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_ITERATIONS)
@@ -667,7 +677,7 @@ def _normal(F: Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances)
 
 
 def _errors(
-    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
+    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, terms_of_l: ca.SX | None, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Relative errors of a result, and whether it proves a contradiction.
 
@@ -676,10 +686,11 @@ def _errors(
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
+    terms_of_l = ca.fabs(l) if terms_of_l is None else _where(finite, terms_of_l)
     residual, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
     size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
-    size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
+    size = ca.fmax(terms_of_l + size + slight * limits.length, NOTHING)
     over = (S @ (W @ u) - l) / size
     left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
     doubt = residual / ca.fmax(terms, NOTHING)
