@@ -21,7 +21,7 @@ Iterations are calls of one Function, so that the code contains its text once. A
 the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is
 stored once: W = S W_0 with one entry +-1 in each row of S.
 
-In floats the same search is done twice, in coordinates in which H is the identity and u = 0 is the start, see `nearest_by_root`.
+A law that is exported in floats does the same search twice, in coordinates that make H the identity: see `nearest_by_root`.
 
 The time of an iteration depends on its longest chain of dependent operations, not on their number. Sums and minima are
 therefore computed by pairwise rounds.
@@ -96,6 +96,9 @@ the terms of a row through the origin may be no more than rounding errors of the
 LOOSENED = 4e-7
 """Fraction of its terms by which a limit is loosened in floats: several times the rounding of their sum."""
 
+MET = 1e-5
+"""Fraction of its terms, including those of the way from u0, by which a limit may be exceeded by an answer in floats."""
+
 BEYOND = 1e300
 """Larger than the length of any move."""
 
@@ -129,7 +132,7 @@ class Nearest(NamedTuple):
     u: (n, 1).
     y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
     active: (m, 1) 1 for rows that limit u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    iterations: (1, 1) number of iterations, at most `most_iterations`, or twice as many in floats.
+    iterations: (1, 1) number of iterations, at most `most_iterations` for each search.
     error: (1, 1) relative error of the optimality conditions.   within: (1, 1) whether u satisfies W u <= l up to rounding.
     """
 
@@ -189,12 +192,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         DM([2, 3])
     """
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
-    if not for_floats():
-        return _search(H, u0, *_directions(ca.sparsify(W)), l)
-    F = cholesky(H)
-    found = nearest_by_root(F.L.T, u0, W, l)
-    good = ca.logic_or(F.definite, found.status == NOT_A_NUMBER)
-    return found._replace(status=ca.if_else(good, found.status, INDEFINITE))
+    return _search(H, u0, *_directions(ca.sparsify(W)), l)
 
 
 def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0) -> Nearest:
@@ -224,16 +222,28 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     T = ca.densify(orthogonalise(rows, ca.SX.eye(n), NOTHING).D.T)
     sides, directions = _directions(ca.sparsify(W))
     S, V, H = sides.matrix, directions @ T, ca.SX.eye(n)
+    finite = ca.fabs(l) <= LARGEST
+
+    def terms_of(u: ca.SX) -> ca.SX:
+        """Size of the terms of l - W u."""
+        return _where(finite, ca.fabs(l) + ca.fabs(S) @ (ca.fabs(directions) @ ca.fabs(u)))
 
     def search(u: ca.SX, start: ca.SX) -> Nearest:
-        terms = ca.fabs(l) + ca.fabs(S) @ (ca.fabs(directions) @ ca.fabs(u))
+        """The x nearest to the start; x = 0 is u."""
+        terms = terms_of(u)
         return _search(H, start, sides, V, l - S @ (directions @ u) + LOOSENED * terms, terms)
 
     first = search(u0, ca.SX.zeros(n, 1))
     step = T @ first.u
     second = search(u0 + step, small * (T.T @ step) - first.u)
-    u, iterations = u0 + step + T @ second.u, first.iterations + second.iterations
-    return second._replace(u=u, y=size**2 * second.y, iterations=iterations)
+    # The second search may fail in a corner, where all distances are roundings of the first step.
+    good = second.status == SOLVED
+    found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
+    u, rounded = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
+    within = _most(_where(finite, S @ (directions @ u) - l - MET * terms_of(rounded))) <= 0
+    status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
+    iterations = first.iterations + second.iterations
+    return found._replace(u=u, y=size**2 * found.y, status=status, iterations=iterations, within=within)
 
 
 def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX | None = None) -> Nearest:
@@ -244,7 +254,7 @@ def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX
     m, n = len(sides.of), W.shape[1]
     k = min(n, m)
     S, tol = sides.matrix, _tolerances(H[0, 0])
-    F = cholesky(H)
+    F = _cholesky(H)
     V, limits = _normal(F, u0, S, W, l, tol)
     are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
     are_numbers *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
@@ -532,7 +542,7 @@ def _orthonormal(s: _State, tol: Tolerances) -> _Rows:
     return found
 
 
-def _polished(s: _State, F: Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The point u on the active rows nearest to u0 and the step u - u0, both (n, 1), and the rows' multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
@@ -559,7 +569,7 @@ def _polished(s: _State, F: Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tu
     return u + correction, move + correction, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
-class Factor(NamedTuple):
+class _Factor(NamedTuple):
     """Cholesky factor of H.
 
     L: lower triangular, H = L L^T; finite but meaningless where H is not positive definite.   inverse: 1 / L_jj for each
@@ -571,7 +581,7 @@ class Factor(NamedTuple):
     definite: ca.SX
 
 
-def cholesky(H: ca.SX) -> Factor:
+def _cholesky(H: ca.SX) -> _Factor:
     """The Cholesky factor of H (n, n)."""
     n, tol = H.shape[0], _tolerances(H[0, 0])
     L, inverse = ca.SX(n, n), []
@@ -586,10 +596,10 @@ def cholesky(H: ca.SX) -> Factor:
             entry = H[i, j] - ca.dot(L[i, :j], L[j, :j])
             if not entry.is_zero():
                 L[i, j] = entry * inverse[j]
-    return Factor(L, tuple(inverse), definite)
+    return _Factor(L, tuple(inverse), definite)
 
 
-def _solve_rows(F: Factor, W: ca.SX) -> ca.SX:
+def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
     """W L^-T; structural zeros stay zero."""
     columns: list[ca.SX] = []
     for j, inverse in enumerate(F.inverse):
@@ -601,7 +611,7 @@ def _solve_rows(F: Factor, W: ca.SX) -> ca.SX:
     return ca.horzcat(*columns)
 
 
-def _solve_transposed(F: Factor, z: ca.SX) -> ca.SX:
+def _solve_transposed(F: _Factor, z: ca.SX) -> ca.SX:
     """L^-T z."""
     n = F.L.shape[0]
     x: list[ca.SX] = [ca.SX(0)] * n
@@ -657,7 +667,7 @@ class _Limits(NamedTuple):
     share: ca.SX
 
 
-def _normal(F: Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
+def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
     """Directions in z as rows V of unit length, or zero; and the limits along them."""
     V = _solve_rows(F, W)
     squared = ca.sum2(V * V)
