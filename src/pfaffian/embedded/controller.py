@@ -108,6 +108,12 @@ class Calls(NamedTuple):
     faults: np.ndarray
     state: np.ndarray
 
+    @property
+    def failed(self) -> np.ndarray:
+        """(calls,) whether each call raises a fault or gives an output that is not finite."""
+        lost = [~np.isfinite(x).all(axis=1) for x in self.outputs.values()]
+        return np.any([(self.faults != 0).any(axis=1), *lost], axis=0)
+
 
 def controller(
     law: Control,
@@ -352,23 +358,25 @@ def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Gen
     return drawn
 
 
-def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The given inputs as arrays (calls, n), one for each port.
+def as_inputs(c: Controller, given: Mapping[str, Any], what: str) -> dict[str, np.ndarray]:
+    """The given inputs as arrays (calls, n), one for each port.   what: their name in messages.
 
-    Raises ModelError: a port is missing or has another shape, or a name is not that of a port.
+    Raises ModelError: a port is missing or has another shape, a name is not that of a port, or there is no call.
     """
     known = {port.name: len(port.entries) for port, _ in c.inputs}
-    arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
+    arrays = {name: floats(x, f"export: {what} {name!r}") for name, x in given.items()}
     for name, x in arrays.items():
         if name in known and x.ndim == 1 and known[name] == 1:
             arrays[name] = x[:, None]
         elif name in known and (x.ndim != 2 or x.shape[1] != known[name]):
-            raise ModelError(f"export: vectors {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
+            raise ModelError(f"export: {what} {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
     if known.keys() != arrays.keys() or len({len(arrays[name]) for name in known}) > 1:
         raise ModelError(
-            f"export: vectors: the ports {', '.join(known)} are needed, no other, and with equal numbers of rows; "
+            f"export: {what}: the ports {', '.join(known)} are needed, no other, and with equal numbers of rows; "
             f"got {', '.join(arrays)}"
         )
+    if any(len(x) == 0 for x in arrays.values()):
+        raise ModelError(f"export: {what}: at least one call is needed")
     return {name: arrays[name] for name in known}
 
 
