@@ -29,8 +29,8 @@ from pfaffian.control.reference import Reference, as_reference, of_configuration
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
-from pfaffian.maths.arithmetic import for_floats
 from pfaffian.maths.linear import orthogonalise, root, smallest, solve_semidefinite, solve_symmetric
+from pfaffian.maths.precision import for_floats
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest, nearest_by_root
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
@@ -40,8 +40,8 @@ from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = (
-    "the limits could not be met to the digits of the arithmetic: give the prototype more even inertia along the motions that the "
-    "inputs drive, leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
+    "the limits could not be met to the digits of the arithmetic: give the prototype more even inertia along the motions that "
+    "the inputs drive, leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
 NOWHERE = (
@@ -51,7 +51,9 @@ NOWHERE = (
 SMALL = 1e-7
 SMALL_IN_FLOATS = 1e-3
 SMALL_BESIDE_ROOT = 1e-6
-"""Weight of small inputs, relative to the motion, in the first search for inputs within the limits; see `_within`."""
+"""Weight of small inputs, relative to the motion, in the first search for inputs within the limits, see `_within`: in doubles;
+in floats, where S^T M S has few digits left; and in floats with the root of that matrix, as a law is exported.
+"""
 
 UNITS = {
     "prototype_energy": "J",
@@ -147,7 +149,10 @@ def prototype_tracking(
             more_signals = {"transport_error": residual, "transport_power": ca.dot(residual, goal.k.v)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
-            within = _within(S, P.M, u, W, l, redundant)
+            if for_floats():
+                within = nearest_by_root(root(P.M) @ S, u, W, l, SMALL_BESIDE_ROOT if redundant else 0.0)
+            else:
+                within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, redundant)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
@@ -181,15 +186,12 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, redundant: bool) -> tuple[ca.SX, c
     return smallest(rows, solved.x), singular
 
 
-def _within(S: ca.SX, M: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) -> Nearest:
-    """The u nearest to u0 in the metric of S^T M S with W u <= l; with redundant motors the smallest that gives the same motion.
+def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) -> Nearest:
+    """The u nearest to u0 in the metric of H with W u <= l; with redundant motors the smallest that gives the same motion.
 
     The weight on small inputs disturbs the motion by an error of the order of the weight. A second search therefore puts the
     weight only on the distance from the first result, which is almost the smallest; this squares the error. [Rockafellar 1976]
     """
-    if for_floats():
-        return nearest_by_root(root(M) @ S, u0, W, l, SMALL_BESIDE_ROOT if redundant else 0.0)
-    H = so3.symmetric(S.T @ M @ S)
     if not redundant:
         return nearest(H, u0, W, l)
     small = ca.if_else(in_floats(H[0, 0]), SMALL_IN_FLOATS, SMALL) * ca.trace(H)

@@ -27,7 +27,7 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.skeleton import argument_words
 from pfaffian.kernel.program.trace import trace
-from pfaffian.maths.arithmetic import building_for
+from pfaffian.maths.precision import building_for
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.limits import saturated

@@ -94,8 +94,8 @@ def export(
     The caller owns all memory and calls `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick. `work` is
     scratch memory of one call; laws that are called in turn may share it. The C code needs little stack, no heap, no global
     variable and no library; it contains its elementary functions. In double precision it gives the same bits as a run of this
-    library. In single precision, sums and products are computed in floats, and elementary functions in double, then rounded; the
-    law is then compared with the one in double over `draws`, and each call checks whether its inputs meet their limits.
+    library. In single precision, sums and products are computed in floats, and elementary functions in double, then rounded;
+    the law is compared with the one in double over `draws`, and each call checks whether its inputs meet their limits.
     Measurements of sensors are inputs, without noise, and so are the reactions that a law measures. The test repeats recorded
     calls and compares all bits.
 
@@ -197,8 +197,8 @@ def _beside(calls: Calls, exact: Calls, c: Controller, largest_error: float) -> 
         )
     if error and error[worst] > largest_error:
         raise ModelError(
-            f"export: in floats, {worst} differs from doubles by {error[worst]:.1e} of its largest number over {len(good)} draws; "
-            f"{way}, name `draws` that occur, or allow more by `largest_error`"
+            f"export: in floats, {worst} differs from doubles by {error[worst]:.1e} of its largest number over {len(good)} "
+            f"draws; {way}, name `draws` that occur, or allow more by `largest_error`"
         )
     return _Beside(error[worst] if error else math.nan, failing, len(good))
 
@@ -226,8 +226,8 @@ def _about(c: Controller, m: Mechanism, sizes: tuple[int, int, int], beside: _Be
     if beside.draws:
         lines += [
             "",
-            f"In float: {beside.draws} calls differ from the law in double by at most {beside.error:.1e} of the largest number,",
-            f"and {beside.failing:.1%} of them fail in float alone.",
+            f"In float: {beside.draws} calls differ from the law in double by at most {beside.error:.1e} of the largest",
+            f"number, and {beside.failing:.1%} of them fail in float alone.",
         ]
     return lines
 

@@ -37,9 +37,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.arithmetic import for_floats
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack
+from pfaffian.maths.precision import for_floats
 from pfaffian.maths.reflection import NOTHING
 
 SOLVED, INFEASIBLE, TOO_MANY_ITERATIONS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)

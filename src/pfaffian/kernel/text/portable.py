@@ -120,10 +120,10 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
         stack.append(FRAME + max([frame + deepest, *[stack[c] for c in called]]))
     reduction = [reduction_text()] if any("reduce_huge" in f for f in functions) else []
     huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
-    text = [*reduction, *(huge if reduction else []), "", *functions]
+    parts = [*reduction, *(huge if reduction else []), "", *functions]
     at = [index[program.digest()] for program in programs]
     words = [f"V{of.suffix} K{of.suffix}", *[f"MOVED{of.suffix}"] * repeats, *[_pattern(op, of.suffix) for op in used]]
-    whole = "\n".join([GUARD, _prelude(*words, *text), *text, *bodies])
+    whole = "\n".join([GUARD, _prelude(*words, *parts), *parts, *bodies])
     return Portable(whole, tuple(f"p{i}" for i in at), tuple(work[i] for i in at), tuple(stack[i] for i in at))
 
 
