@@ -20,6 +20,7 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.maths import qp
+from pfaffian.maths.precision import building_for
 from pfaffian.viewer.laws import PARTS
 from pfaffian.viewer.study import folder, load
 from tests.embedded.conftest import compiled, compiled_law, law_of_library, run_written_test
@@ -156,6 +157,34 @@ def test_the_cost_of_inputs_in_floats():
     cost = [np.einsum("ri,ij,rj->r", c.outputs["u"] - free, H, c.outputs["u"] - free) / 2 for c in (exact, floats)]
     way, rounded = (np.trace(H) * (x**2).sum(axis=1) for x in (exact.outputs["u"] - free, 1e-6 * exact.outputs["u"]))
     assert (np.abs(cost[1] - cost[0]) < SMALL_BESIDE_ROOT * way + 1e-5 * cost[0] + rounded).all()
+
+
+@pytest.mark.parametrize("spread", [10.0, 1e3])
+def test_answers_by_a_root_are_checked(spread):
+    """Inputs of very different weight: near the limits they are accurate; far beyond them floats may fail, but what is reported as
+    solved satisfies the limits to the digits of the way.
+    """
+    n, m, random = 4, 6, np.random.default_rng(5)
+    given = [ca.SX.sym(name, *shape) for name, shape in (("R", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]
+    with building_for("single"):
+        r = qp.nearest_by_root(*given)
+    made = optimise(trace(ca.Function("by_root", given, [r.u, r.status], {"cse": True})))
+    left, right = np.linalg.qr(random.normal(size=(2, 200, n, n)))[0]
+    R = np.geomspace(1, 1 / spread, n) * left @ right
+    start, W, l = random.normal(size=(200, n)), random.normal(size=(200, m, n)), random.uniform(0.1, 1, size=(200, m))
+    for far in (1.0, 1e4):
+        u0 = far * start
+        flat = [np.float32(x.swapaxes(1, -1).reshape(200, -1)) for x in (R, u0, W, l)]
+        u, status = evaluate(made, flat, np.float32)
+        solved, over = status[:, 0] == qp.SOLVED, np.einsum("rmn,rn->rm", W, u) - l
+        terms, way = (np.einsum("rmn,rn->rm", np.abs(W), np.abs(x)) for x in (u, u0))
+        assert (over < qp.MET * (terms + l + (far > 1) * way))[solved].all()
+        if far > 1:
+            assert solved.mean() > 0.9
+            continue
+        exact = pf.control.solve_qp(R.swapaxes(1, 2) @ R, u0, W, l, backend="numpy").u
+        cost, least = ((np.einsum("rij,rj->ri", R, x - u0) ** 2).sum(axis=1) for x in (u, exact))
+        assert solved.all() and (np.abs(cost - least) < 1e-5 * (1 + least)).all()
 
 
 def test_an_export_in_floats_leaves_the_law_in_doubles_as_it_is():

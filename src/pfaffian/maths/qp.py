@@ -97,7 +97,7 @@ LOOSENED = 4e-7
 """Fraction of its terms by which a limit is loosened in floats: several times the rounding of their sum."""
 
 MET = 1e-5
-"""Fraction of its terms, including those of the way from u0, by which a limit may be exceeded by an answer in floats."""
+"""Fraction of its terms by which an answer in floats may exceed a limit, apart from the rounding of the way from u0."""
 
 BEYOND = 1e300
 """Larger than the length of any move."""
@@ -239,8 +239,9 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     # The second search may fail in a corner, where all distances are roundings of the first step.
     good = second.status == SOLVED
     found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
-    u, rounded = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
-    within = _most(_where(finite, S @ (directions @ u) - l - MET * terms_of(rounded))) <= 0
+    u, way = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
+    over = S @ (directions @ u) - l - MET * terms_of(u) - 2 * LOOSENED * terms_of(way)
+    within = _most(_where(finite, over)) <= 0
     status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
     iterations = first.iterations + second.iterations
     return found._replace(u=u, y=size**2 * found.y, status=status, iterations=iterations, within=within)
