@@ -161,8 +161,8 @@ def test_the_cost_of_inputs_in_floats():
 
 @pytest.mark.parametrize("spread", [10.0, 1e3])
 def test_answers_by_a_root_are_checked(spread):
-    """Inputs of very different weight: near the limits they are accurate; far beyond them floats may fail, but what is reported as
-    solved satisfies the limits to the digits of the way.
+    """Inputs of very different weight: near the limits they are accurate; far beyond them floats may fail, but what is reported
+    as solved satisfies the limits to the digits of the way.
     """
     n, m, random = 4, 6, np.random.default_rng(5)
     given = [ca.SX.sym(name, *shape) for name, shape in (("R", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]

@@ -188,7 +188,7 @@ def _beside(calls: Calls, exact: Calls, c: Controller, largest_error: float) -> 
     worst = max(error, key=error.__getitem__, default="")
     failing = float((calls.failed & ~exact.failed).mean())
     way = "export it in double"
-    if failing > 0:
+    if failing > FAILING:
         alone = (calls.faults != 0) & (exact.faults == 0)
         reasons = [e.name for e, column in zip(c.faults.entries, alone.T, strict=True) if column.any()]
         raise ModelError(

@@ -240,7 +240,7 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     good = second.status == SOLVED
     found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
     u, way = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
-    over = S @ (directions @ u) - l - MET * terms_of(u) - 2 * LOOSENED * terms_of(way)
+    over = S @ (directions @ u) - l - MET * terms_of(u) - 5 * LOOSENED * terms_of(way)
     within = _most(_where(finite, over)) <= 0
     status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
     iterations = first.iterations + second.iterations
