@@ -93,11 +93,10 @@ SLIGHT = 1e-3
 the terms of a row through the origin may be no more than rounding errors of the other rows.
 """
 
-LOOSENED = 4e-7
-"""Fraction of its terms by which a limit is loosened in floats: several times the rounding of their sum."""
-
-MET = 1e-5
-"""Fraction of its terms by which an answer in floats may exceed a limit, apart from the rounding of the way from u0."""
+MET, WAY = 1e-5, 2e-6
+"""Fractions of the terms of a limit by which an answer in floats may exceed it: of those at u, and of those of the way from u0,
+whose rounding is all that remains of u where limits meet in the origin.
+"""
 
 BEYOND = 1e300
 """Larger than the length of any move."""
@@ -230,8 +229,7 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
 
     def search(u: ca.SX, start: ca.SX) -> Nearest:
         """The x nearest to the start; x = 0 is u."""
-        terms = terms_of(u)
-        return _search(H, start, sides, V, l - S @ (directions @ u) + LOOSENED * terms, terms)
+        return _search(H, start, sides, V, l - S @ (directions @ u), terms_of(u))
 
     first = search(u0, ca.SX.zeros(n, 1))
     step = T @ first.u
@@ -240,7 +238,7 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     good = second.status == SOLVED
     found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
     u, way = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
-    over = S @ (directions @ u) - l - MET * terms_of(u) - 5 * LOOSENED * terms_of(way)
+    over = S @ (directions @ u) - l - MET * terms_of(u) - WAY * terms_of(way)
     within = _most(_where(finite, over)) <= 0
     status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
     iterations = first.iterations + second.iterations
