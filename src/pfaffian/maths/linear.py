@@ -399,9 +399,8 @@ def root(G: ca.SX) -> ca.SX:
     Example:
         >>> import casadi as ca
         >>> from pfaffian.maths import linear
-        >>> print(ca.evalf(linear.root(ca.SX([[4, 2], [2, 1]]))))
-        [[2, 1],
-         [00, 0]]
+        >>> ca.evalf(linear.root(ca.SX([[4, 2], [2, 1]]))).full().tolist()
+        [[2.0, 1.0], [0.0, 0.0]]
     """
     m, R = G.shape[0], ca.SX(*G.shape)
     for j in range(m):
