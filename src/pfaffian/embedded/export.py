@@ -226,8 +226,9 @@ def _about(c: Controller, m: Mechanism, sizes: tuple[int, int, int], beside: _Be
     if beside.draws:
         lines += [
             "",
-            f"In float: {beside.draws} calls differ from the law in double by at most {beside.error:.1e} of the largest",
-            f"number, and {beside.failing:.1%} of them fail in float alone.",
+            f"In float: {beside.draws} calls",
+            f"differ from the law in double by at most {beside.error:.1e} of the largest number,",
+            f"and {beside.failing:.1%} of them fail in float alone.",
         ]
     return lines
 
