@@ -143,6 +143,9 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add("--period", metavar="S", help="time between two calls of a law in continuous time [s]")
     add("--tick", metavar="S", help="time between two calls [s] (default: the longest one that divides all periods)")
     add("--saturate", action="store_true", help="cut inputs at their limits")
+    add("--stack", action="store_true", help="compile the source too, and print the stack that the compiler reports")
+    words = "number of random calls over which floats are compared with doubles (default: those of NAME_test.c)"
+    add("--draws", metavar="N", help=words)
     words = "a parameter's value, which becomes a constant (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
     add("--tunable", action="append", default=[], metavar="NAME", help="a parameter that stays an input (may be repeated)")
@@ -571,25 +574,25 @@ def _export(chosen: argparse.Namespace) -> int:
         raise ModelError("--set: export takes values of parameters alone; the state and inputs are arguments of each call")
     times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
     options: dict[str, Any] = {"name": chosen.name or named.name, "precision": chosen.precision, "tunable": chosen.tunable}
-    arguments = {"parameters": settings.parameters, "saturate": chosen.saturate, **options, **times}
+    draws = None if chosen.draws is None else _count(chosen.draws, "--draws")
+    arguments = {"parameters": settings.parameters, "saturate": chosen.saturate, "draws": draws, **options, **times}
     exported = pf.export(named.law, named.mechanism, chosen.out, **arguments)
-    print(table(_costs(exported)))
+    print(table(_costs(exported, exported.measured_stack if chosen.stack else None)))
     for path in exported.files:
         print(f"wrote {text(path)}")
     return DONE
 
 
-def _costs(exported: Any) -> list[tuple[str, str]]:
+def _costs(exported: Any, measured_stack: int | None) -> list[tuple[str, str]]:
     """What a call of the exported code costs: operations, stack, state, work memory, error of floats."""
     stack = f"{exported.stack} bytes at most, if each value has a place of its own"
     rows = [("operations", f"{exported.operations} a call at most"), ("stack", stack), ("state", f"{exported.state} bytes")]
     rows.append(("work", f"{exported.work} bytes, which the caller provides for each call"))
-    if exported.measured_stack is not None:
-        rows.insert(2, ("", f"{exported.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
-    if exported.error:
-        rows.append(
-            ("in floats", f"differ from doubles by {exported.error:.1e} of the largest number, over the recorded calls")
-        )
+    if measured_stack is not None:
+        rows.insert(2, ("", f"{measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
+    if exported.draws:
+        words = f"differ from doubles by {exported.error:.1e} of the largest number, over {exported.draws} calls"
+        rows.append(("in floats", f"{words}; {exported.failing:.1%} of these fail in floats alone"))
     return rows
 
 

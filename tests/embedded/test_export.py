@@ -154,7 +154,8 @@ def test_a_law_that_fails_in_floats_is_refused(tmp_path):
         return Command(-s.terms.q, faults=1 + 1e-9 * (1 + ca.sumsqr(s.terms.q)) <= 1)
 
     law = control.discrete(fine, 0.01, faults=["too coarse"])
-    with pytest.raises(ModelError, match=r"the law fails in floats but not in doubles \(too coarse\); export it in double"):
+    words = r"the law fails in floats but not in doubles \(too coarse\) in 100% of 32 draws; export it in double"
+    with pytest.raises(ModelError, match=words):
         pf.export(law, ARM, tmp_path, name="fine", precision="single")
 
 
@@ -173,6 +174,15 @@ def test_the_exported_test_detects_small_errors(gcc, tmp_path):
         (tmp_path / "wrong.c").write_text(whole.replace(right, broken))
         done = run_written_test(gcc, tmp_path, "wrong", "-O1")
         assert done.returncode == 1 and not done.stdout.rstrip().endswith(", 0 of them wrong")
+
+
+def test_the_stack_is_measured_when_it_is_read(tmp_path, monkeypatch):
+    """Compiling the source takes far longer than writing it."""
+    compiled = []
+    monkeypatch.setattr("pfaffian.embedded.export.measured_stack", lambda texts, name: compiled.append(name) or 100)
+    made = pf.export(*LAWS["computed"](), tmp_path, name="lazy")
+    assert not compiled
+    assert [made.measured_stack, made.measured_stack] == [100, 100] and compiled == ["lazy"]
 
 
 # -- the same flight -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.maths.linear import handedness, solve_symmetric
+from pfaffian.maths.linear import ROUNDING, handedness, root, solve_symmetric
 from tests.tolerance import ALGEBRA, close
 
 
@@ -34,3 +34,15 @@ def test_symmetric_systems_read_the_upper_half(n: int) -> None:
         X = np.array(ca.DM(solve_symmetric(ca.SX(np.triu(A)), ca.SX(B))))
         close(sizes[:, None] * X, sizes[:, None] * np.linalg.solve(A, B), ALGEBRA * n * np.linalg.cond(R @ R.T + np.eye(n)),
               "A^-1 B", scale=np.abs(sizes[:, None] * X).max())  # fmt: skip
+
+
+@pytest.mark.parametrize("rank", range(5))
+def test_the_root_of_a_semidefinite_matrix(rank: int) -> None:
+    """R^T R = G with R upper triangular, also where some directions have no weight, in units that differ as N and N m do."""
+    random = np.random.default_rng(rank)
+    A = random.normal(size=(rank, 4)) * np.array([1.0, 1e3, 1e-2, 1.0])
+    G = A.T @ A
+    R = np.array(ca.DM(root(ca.SX(G))))
+    size = np.sqrt(np.diag(G))
+    assert not np.tril(R, -1).any() and np.count_nonzero(np.diag(R)) == rank
+    assert (np.abs(R.T @ R - G) <= 2 * ROUNDING * np.outer(size, size)).all()

@@ -29,8 +29,9 @@ from pfaffian.control.reference import Reference, as_reference, of_configuration
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
-from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
+from pfaffian.maths.linear import orthogonalise, root, smallest, solve_semidefinite, solve_symmetric
+from pfaffian.maths.precision import for_floats
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest, nearest_by_root
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
@@ -39,8 +40,8 @@ from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = (
-    "the limits could not be met to the digits of a double: give the prototype more even inertia along the motions that the "
-    "inputs drive, leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
+    "the limits could not be met to the digits of the arithmetic: give the prototype more even inertia along the motions that "
+    "the inputs drive, leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
 NOWHERE = (
@@ -49,7 +50,10 @@ NOWHERE = (
 )
 SMALL = 1e-7
 SMALL_IN_FLOATS = 1e-3
-"""Weight of small inputs, relative to the motion, in the first search for inputs within the limits; see `_within`."""
+SMALL_BESIDE_ROOT = 1e-6
+"""Weight of small inputs, relative to the motion, in the first search for inputs within the limits, see `_within`: in doubles;
+in floats, where S^T M S has few digits left; and in floats with the root of that matrix, as a law is exported.
+"""
 
 UNITS = {
     "prototype_energy": "J",
@@ -145,7 +149,10 @@ def prototype_tracking(
             more_signals = {"transport_error": residual, "transport_power": ca.dot(residual, goal.k.v)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
-            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, redundant)
+            if for_floats():
+                within = nearest_by_root(root(P.M) @ S, u, W, l, SMALL_BESIDE_ROOT if redundant else 0.0)
+            else:
+                within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, redundant)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
@@ -170,7 +177,7 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, redundant: bool) -> tuple[ca.SX, c
     Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
     force: Mbar a + bbar.   redundant: whether motors may be redundant; then u is the smallest input that gives this motion.
     """
-    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
+    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=2 if for_floats() else 1)
     solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
     singular = ca.sum1(solved.independent) < driven.rank
     if not redundant:

@@ -25,7 +25,9 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.skeleton import argument_words
 from pfaffian.kernel.program.trace import trace
+from pfaffian.maths.precision import building_for
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.limits import saturated
@@ -106,6 +108,12 @@ class Calls(NamedTuple):
     faults: np.ndarray
     state: np.ndarray
 
+    @property
+    def failed(self) -> np.ndarray:
+        """(calls,) whether each call raises a fault or gives an output that is not finite."""
+        lost = [~np.isfinite(x).all(axis=1) for x in self.outputs.values()]
+        return np.any([(self.faults != 0).any(axis=1), *lost], axis=0)
+
 
 def controller(
     law: Control,
@@ -116,8 +124,23 @@ def controller(
     parameters: Any = None,
     tunable: Sequence[str] = (),
     saturate: bool = False,
+    precision: str = "double",
 ) -> Controller:
     """The law as a function that is called once a tick. It takes the arguments of `export` and raises the same errors."""
+    with building_for(precision):
+        return _controller(law, mechanism, period, tick, parameters, tunable, saturate)
+
+
+def _controller(
+    law: Control,
+    mechanism: Mechanism,
+    period: float | None,
+    tick: float | None,
+    parameters: Any,
+    tunable: Sequence[str],
+    saturate: bool,
+) -> Controller:
+    """The law as a function, built for the arithmetic of the context."""
     m = as_mechanism(mechanism)
     if not isinstance(law, Control):
         raise ModelError(
@@ -230,7 +253,7 @@ class _Pool:
 
     def read(self, *programs: Program) -> set[int]:
         """Indices of the pool's entries that the Programs read."""
-        values = {v for program in programs for s in program.steps for v in s.args}
+        values = {v for program in programs for v in program.words[argument_words(program)].tolist()}
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
@@ -316,6 +339,8 @@ def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
 def _without_unread(rate: Rate, needed: set[int]) -> Rate:
     """The rate without those new values that no Program reads."""
     pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
+    if len(pairs) == len(rate.changed):
+        return rate
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
     return rate._replace(program=optimise(program, passes()), changed=tuple(place for place, _ in pairs))
 
@@ -333,23 +358,25 @@ def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Gen
     return drawn
 
 
-def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The given inputs as arrays (calls, n), one for each port.
+def as_inputs(c: Controller, given: Mapping[str, Any], what: str) -> dict[str, np.ndarray]:
+    """The given inputs as arrays (calls, n), one for each port.   what: their name in messages.
 
-    Raises ModelError: a port is missing or has another shape, or a name is not that of a port.
+    Raises ModelError: a port is missing or has another shape, a name is not that of a port, or there is no call.
     """
     known = {port.name: len(port.entries) for port, _ in c.inputs}
-    arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
+    arrays = {name: floats(x, f"export: {what} {name!r}") for name, x in given.items()}
     for name, x in arrays.items():
         if name in known and x.ndim == 1 and known[name] == 1:
             arrays[name] = x[:, None]
         elif name in known and (x.ndim != 2 or x.shape[1] != known[name]):
-            raise ModelError(f"export: vectors {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
+            raise ModelError(f"export: {what} {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
     if known.keys() != arrays.keys() or len({len(arrays[name]) for name in known}) > 1:
         raise ModelError(
-            f"export: vectors: the ports {', '.join(known)} are needed, no other, and with equal numbers of rows; "
+            f"export: {what}: the ports {', '.join(known)} are needed, no other, and with equal numbers of rows; "
             f"got {', '.join(arrays)}"
         )
+    if any(len(x) == 0 for x in arrays.values()):
+        raise ModelError(f"export: {what}: at least one call is needed")
     return {name: arrays[name] for name in known}
 
 
@@ -357,23 +384,24 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
     """Evaluate successive calls by the NumPy interpreter, in numbers of the given kind (float64 or float32)."""
     calls = len(next(iter(inputs.values()))) if inputs else 1
     converted: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
-    pool: np.ndarray = np.zeros(c.size, kind)
+    pool: np.ndarray = np.zeros((calls, c.size), kind)
     for place, x, _ in (*c.constants, *c.state):
-        pool[place] = constant(x, kind)
-    given: list[np.ndarray] = []
+        pool[:, place] = constant(x, kind)
+    for port, places in c.inputs:
+        pool[:, list(places)] = converted[port.name]
+    table: np.ndarray = np.zeros((calls, c.result.n_out), kind)
     faults: np.ndarray = np.zeros((calls, len(c.faults.entries)), kind)
-    for k in range(calls):
-        for port, places in c.inputs:
-            pool[list(places)] = converted[port.name][k]
+    kept = [place for place, _, _ in c.state]
+    # Calls that keep nothing for the next one are evaluated together.
+    for rows in [slice(k, k + 1) for k in range(calls)] if kept or c.counts else [slice(0, calls)]:
         first = 0
         for rate in c.rates:
             n = len(rate.program.outputs[1])
-            if k >= rate.phase and (k - rate.phase) % rate.period == 0:
-                new, faults[k, first : first + n] = evaluate(rate.program, [pool], kind)
-                pool[list(rate.changed)] = new
+            if rows.start >= rate.phase and (rows.start - rate.phase) % rate.period == 0:
+                pool[rows, list(rate.changed)], faults[rows, first : first + n] = evaluate(rate.program, [pool[rows]], kind)
             first += n
-        given.append(evaluate(c.result, [pool], kind)[0])
+        (table[rows],) = evaluate(c.result, [pool[rows]], kind)
+        pool[rows.stop : rows.stop + 1, kept] = pool[rows.stop - 1, kept]
     ends = np.cumsum([0, *[len(port.entries) for port in c.outputs]])
-    table = np.array(given)
     outputs = {port.name: table[:, a:b] for port, a, b in zip(c.outputs, ends, ends[1:], strict=False)}
-    return Calls(converted, outputs, faults, pool[[place for place, _, _ in c.state]])
+    return Calls(converted, outputs, faults, pool[-1, kept])

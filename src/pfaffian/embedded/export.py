@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,15 +18,21 @@ from pfaffian.embedded import text as c99
 from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, controller, random_inputs
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief, is_one_of
+from pfaffian.evaluate.arrays import as_whole
 from pfaffian.formats.file import as_path
 from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import named_float
 from pfaffian.output.folder import place, prepare
 from pfaffian.output.plain import text
 from pfaffian.simulate.provenance import machine
 
 CALLS = 32
 """Number of calls recorded for the exported test."""
+LARGEST_ERROR = 1e-2
+"""Largest error in floats with which a law is exported, unless a user states another."""
+FAILING = 0.05
+"""Largest share of draws that may fail in floats alone: NAME_step reports each such call, but a law must be able to go on."""
 MARK = "Written by pfaffian export; sha256 of what follows this line: "
 FLAGS = "-std=c99 -pedantic -Wall -Wextra -Wconversion"
 
@@ -36,24 +45,32 @@ _RESERVED = {
 """Names of standard headers and of devices of Windows, which cannot be names of files."""
 
 
-class Exported(NamedTuple):
+@dataclass(frozen=True)
+class Exported:
     """The files that `export` wrote, and their cost.
 
     files: paths of header, source and test.   operations: largest number of operations of a call.   stack: bound on the stack
-    of a call [bytes], even without optimisation.   measured_stack: stack of a call [bytes] that gcc or clang reports with -O2,
-    None without either compiler.   state: bytes that the caller stores between calls.
+    of a call [bytes], even without optimisation.   state: bytes that the caller stores between calls.
     work: bytes of scratch memory that the caller provides for each call.
-    error: largest difference between single and double precision over the recorded calls, relative to the largest number of
-    each output port; 0 for double.
+    error: largest difference between single and double precision over the draws, relative to the largest number of each
+    output port; 0 for double, nan if no draw succeeds.   failing: share of the draws that fail in floats alone.
+    draws: number of draws; 0 for double.
     """
 
     files: tuple[Path, ...]
     operations: int
     stack: int
-    measured_stack: int | None
     state: int
     work: int
     error: float
+    failing: float
+    draws: int
+    _texts: Mapping[str, str] = field(repr=False)
+
+    @cached_property
+    def measured_stack(self) -> int | None:
+        """Stack of a call [bytes] that gcc or clang reports with -O2, which compiles the source once; None without either."""
+        return measured_stack(self._texts, self.files[0].stem)
 
 
 def export(
@@ -69,13 +86,16 @@ def export(
     tunable: Sequence[str] = (),
     saturate: bool = False,
     vectors: Mapping[str, Any] | None = None,
+    draws: int | Mapping[str, Any] | None = None,
+    largest_error: float = LARGEST_ERROR,
 ) -> Exported:
     """Write a control law or an estimator as C99 for an embedded processor: NAME.h, NAME.c and a test, NAME_test.c.
 
     The caller owns all memory and calls `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick. `work` is
     scratch memory of one call; laws that are called in turn may share it. The C code needs little stack, no heap, no global
     variable and no library; it contains its elementary functions. In double precision it gives the same bits as a run of this
-    library. In single precision, sums and products are computed in floats, and elementary functions in double, then rounded.
+    library. In single precision, sums and products are computed in floats, and elementary functions in double, then rounded;
+    the law is compared with the one in double over `draws`, and each call checks whether its inputs meet their limits.
     Measurements of sensors are inputs, without noise, and so are the reactions that a law measures. The test repeats recorded
     calls and compares all bits.
 
@@ -93,13 +113,19 @@ def export(
         tunable: names of parameters that become inputs instead of constants.
         saturate: whether to cut inputs at the mechanism's limits, as Scheme(saturate=True) does; default False.
         vectors: {port: (calls, n)} inputs of the recorded calls, as {"q": ..., "w": ...}; None, the default: random inputs.
+        draws: in single precision, the successive calls over which the law is compared with the one in double: {port:
+            (calls, n)} inputs, or a number of random ones; None, the default: the recorded calls.
+        largest_error: in single precision, largest error over the draws, relative to the largest number of each output port,
+            above which the law is refused; default 0.01.
     Returns:
         Exported: files, paths of header, source and test; operations, the largest number in a call; stack, a bound on the
         stack of a call [bytes], even without optimisation; measured_stack [bytes], as gcc or clang reports it with -O2 (None
-        without either); state and work [bytes]; error, the largest difference between single and double precision over the
-        recorded calls, relative to the largest number of each output port (0 for double).
+        without either; compiled when it is first read); state and work [bytes]; error, the largest difference between single
+        and double precision over the draws, relative to the largest number of each output port (0 for double, nan if no draw
+        succeeds); failing, the share of the draws that fail in floats alone; draws, their number (0 for double).
     Raises ModelError: a law in Python; a law that is partly in continuous time; an invalid name; a folder that cannot be
-    written to, or files in it that were not written by this function or were changed since; a law that fails in floats.
+    written to, or files in it that were not written by this function or were changed since; a law in floats that differs by
+    more than `largest_error`, or fails in more than one of twenty draws in which the law in double succeeds.
 
     Example:
         >>> import tempfile
@@ -118,49 +144,72 @@ def export(
         raise ModelError(f"export: name {brief(name)} cannot be a prefix of names in C: choose {way}")
     if not is_one_of(precision, PRECISIONS):
         raise ModelError(f"export: precision {brief(precision)} is unknown; one of {', '.join(PRECISIONS)}")
-    c = controller(law, mechanism, period=period, tick=tick, parameters=parameters, tunable=tunable, saturate=saturate)
-    inputs = random_inputs(c, mechanism, CALLS, np.random.default_rng(1)) if vectors is None else as_inputs(c, vectors)
-    exact = call(c, inputs)
-    calls, error = exact, 0.0
+    how: dict[str, Any] = {"period": period, "tick": tick, "parameters": parameters, "tunable": tunable, "saturate": saturate}
+    c = controller(law, mechanism, precision=precision, **how)
+    calls = call(c, _inputs(c, mechanism, CALLS if vectors is None else vectors, "vectors"), PRECISIONS[precision].kind)
+    beside = _Beside(0.0, 0.0, 0)
     if precision == "single":
-        calls = call(c, inputs, np.float32)
-        error = _error(calls, exact)
-        _check_single(c, calls, exact)
+        exact, drawn = controller(law, mechanism, **how), vectors if draws is None else draws
+        inputs = _inputs(exact, mechanism, CALLS if drawn is None else drawn, "vectors" if draws is None else "draws")
+        beside = _beside(call(c, inputs, np.float32), call(exact, inputs), c, named_float(largest_error, "largest_error"))
     of, programs = PRECISIONS[precision], portable_source(c.programs, precision)
     size = np.dtype(of.kind).itemsize
     stack, work = FRAME + max(programs.stack), c99.work_size(c, programs)
     state = size * len(c.state) + 4 * len(c.rates) * c.counts
-    about = _about(c, mechanism, precision, (state, size * work, stack), error)
+    about = _about(c, mechanism, (state, size * work, stack), beside)
     texts = {f"{name}.h": c99.header(c, name, of, work, about), f"{name}.c": c99.source(c, name, of, programs, about[:1]),
              f"{name}_test.c": c99.test(c, name, of, calls, about[:1])}  # fmt: skip
     folder = prepare(as_path(out, "the folder to export to"))
     for file in texts:
         _check_overwrites(folder / file)
     files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
-    return Exported(files, c.operations, stack, measured_stack(texts, name), state, size * work, error)
+    return Exported(files, c.operations, stack, state, size * work, *beside, texts)
 
 
-def _error(calls: Calls, exact: Calls) -> float:
-    """Largest difference of the outputs of two recordings, relative to the largest exact number of the same port."""
-    worst = 0.0
-    for name, x in exact.outputs.items():
-        good = np.isfinite(x) & np.isfinite(calls.outputs[name])
-        size = np.abs(x[good]).max(initial=0.0)
-        worst = max(worst, np.abs(calls.outputs[name][good] - x[good]).max(initial=0.0) / size if size else 0.0)
-    return float(worst)
+class _Beside(NamedTuple):
+    """A law in floats beside the one in doubles.   error, failing: as in Exported.   draws: number of calls compared."""
+
+    error: float
+    failing: float
+    draws: int
 
 
-def _check_single(c: Controller, calls: Calls, exact: Calls) -> None:
-    """Raise ModelError if a call fails in floats that succeeds in doubles."""
-    failing = (calls.faults != 0) & (exact.faults == 0)
-    lost = any((np.isfinite(x) & ~np.isfinite(calls.outputs[name])).any() for name, x in exact.outputs.items())
-    if failing.any() or lost:
-        reasons = [e.name for e, column in zip(c.faults.entries, failing.T, strict=True) if column.any()]
-        reason = reasons[0] if reasons else "an output is not finite"
-        raise ModelError(f"export: the law fails in floats but not in doubles ({reason}); export it in double")
+def _inputs(c: Controller, m: Mechanism, given: int | Mapping[str, Any], what: str) -> dict[str, np.ndarray]:
+    """The given inputs of each port, or so many random ones.   what: their name in messages."""
+    if isinstance(given, Mapping):
+        return as_inputs(c, given, what)
+    return random_inputs(c, m, as_whole(given, f"export: {what}"), np.random.default_rng(1))
 
 
-def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, int], error: float) -> list[str]:
+def _beside(calls: Calls, exact: Calls, c: Controller, largest_error: float) -> _Beside:
+    """Compare calls in floats with those in doubles. Raises ModelError: they differ too much, or too many fail in floats."""
+    good = ~(calls.failed | exact.failed)
+    error = {name: _error(calls.outputs[name][good], x[good]) for name, x in exact.outputs.items()} if good.any() else {}
+    worst = max(error, key=error.__getitem__, default="")
+    failing = float((calls.failed & ~exact.failed).mean())
+    way = "export it in double"
+    if failing > FAILING:
+        alone = (calls.faults != 0) & (exact.faults == 0)
+        reasons = [e.name for e, column in zip(c.faults.entries, alone.T, strict=True) if column.any()]
+        raise ModelError(
+            f"export: the law fails in floats but not in doubles ({reasons[0] if reasons else 'an output is not finite'}) in "
+            f"{failing:.0%} of {len(good)} draws; {way}"
+        )
+    if error and error[worst] > largest_error:
+        raise ModelError(
+            f"export: in floats, {worst} differs from doubles by {error[worst]:.1e} of its largest number over {len(good)} "
+            f"draws; {way}, name `draws` that occur, or allow more by `largest_error`"
+        )
+    return _Beside(error[worst] if error else math.nan, failing, len(good))
+
+
+def _error(found: np.ndarray, exact: np.ndarray) -> float:
+    """Largest difference of two tables, relative to the largest exact number."""
+    size = np.abs(exact).max(initial=0.0)
+    return float(np.abs(found - exact).max(initial=0.0) / size) if size else 0.0
+
+
+def _about(c: Controller, m: Mechanism, sizes: tuple[int, int, int], beside: _Beside) -> list[str]:
     """Lines of the comment that describes the law and its cost.   sizes: bytes of state, of work and of stack."""
     state, work, stack = sizes
     often = f"Call it every {c.tick!r} s." if c.tick else "It has no memory: call it at any time."
@@ -174,10 +223,12 @@ def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, i
         "products and sums: the source forbids it, as -ffp-contract=off does, but clang's -ffp-contract=fast overrules it.",
         "-ffast-math and x87 are refused. Define PLAIN_SQRT to do without the processor's square-root instruction.",
     ]
-    if precision == "single":
+    if beside.draws:
         lines += [
             "",
-            f"In float: the recorded calls differ from the law in double by at most {error:.1e} of the largest number.",
+            f"In float: {beside.draws} calls",
+            f"differ from the law in double by at most {beside.error:.1e} of the largest number,",
+            f"and {beside.failing:.1%} of them fail in float alone.",
         ]
     return lines
 

@@ -28,6 +28,9 @@ SURE = 0.01
 their order as long as this is safe, so that among rows that contradict each other the same ones are kept in every metric.
 """
 
+ROUNDING = 1e-6
+"""A pivot below this fraction of its diagonal entry is zero up to rounding, in floats too; see `root`."""
+
 
 def largest(sizes: Iterable[ca.SX]) -> ca.SX:
     """The largest of nonnegative numbers (1, 1), or 0 if there are none. Zeros and repeated expressions are left out.
@@ -386,6 +389,30 @@ def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
             X[k, :] = X[k, :] - U[k, k + 1 :] @ X[k + 1 :, :]
         X[k, :] = X[k, :] * pivots[k]
     return X
+
+
+def root(G: ca.SX) -> ca.SX:
+    """R (m, m), upper triangular, with R^T R = G, the rows of dependent pivots zero.
+
+    G: (m, m) positive semidefinite.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> ca.evalf(linear.root(ca.SX([[4, 2], [2, 1]]))).full().tolist()
+        [[2.0, 1.0], [0.0, 0.0]]
+    """
+    m, R = G.shape[0], ca.SX(*G.shape)
+    for j in range(m):
+        pivot = G[j, j] - ca.sumsqr(R[:j, j])
+        keep = pivot > ROUNDING * G[j, j]
+        R[j, j] = ca.sqrt(ca.if_else(keep, pivot, 0))
+        inverse = keep / ca.fmax(R[j, j], NOTHING)
+        for i in range(j + 1, m):
+            entry = G[j, i] - ca.dot(R[:j, j], R[:j, i])
+            if not entry.is_zero():
+                R[j, i] = entry * inverse
+    return R
 
 
 class Semidefinite(NamedTuple):

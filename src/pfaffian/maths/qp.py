@@ -21,12 +21,15 @@ Iterations are calls of one Function, so that the code contains its text once. A
 the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is
 stored once: W = S W_0 with one entry +-1 in each row of S.
 
+A law that is exported in floats does the same search twice, in coordinates that make H the identity: see `nearest_by_root`.
+
 The time of an iteration depends on its longest chain of dependent operations, not on their number. Sums and minima are
 therefore computed by pairwise rounds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from hashlib import sha256
@@ -34,7 +37,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack
+from pfaffian.maths.precision import for_floats
 from pfaffian.maths.reflection import NOTHING
 
 SOLVED, INFEASIBLE, TOO_MANY_ITERATIONS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
@@ -88,6 +93,11 @@ SLIGHT = 1e-3
 the terms of a row through the origin may be no more than rounding errors of the other rows.
 """
 
+MET, WAY = 1e-5, 2e-6
+"""Fractions of the terms of a limit by which an answer in floats may exceed it: of those at u, and of those of the way from u0,
+whose rounding is all that remains of u where limits meet in the origin.
+"""
+
 BEYOND = 1e300
 """Larger than the length of any move."""
 
@@ -98,10 +108,13 @@ def most_iterations(n: int, m: int) -> int:
 
 
 def in_floats(x: ca.SX) -> ca.SX:
-    """Whether x is computed in single precision: a test that the expression itself makes when it is evaluated.
+    """Whether x is computed in single precision: known where expressions are built for floats, else a test that the expression
+    itself makes when it is evaluated.
 
     x: (1, 1), any number. Without it CasADi would evaluate the test while the expression is built, in doubles.
     """
+    if for_floats():
+        return ca.SX(1)
     one = ca.fmin(ca.fmax(x, 1), 1)
     return one + 1e-9 <= one
 
@@ -118,7 +131,7 @@ class Nearest(NamedTuple):
     u: (n, 1).
     y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
     active: (m, 1) 1 for rows that limit u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    iterations: (1, 1) number of iterations, at most `most_iterations`.
+    iterations: (1, 1) number of iterations, at most `most_iterations` for each search.
     error: (1, 1) relative error of the optimality conditions.   within: (1, 1) whether u satisfies W u <= l up to rounding.
     """
 
@@ -177,12 +190,70 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         >>> ca.evalf(found.u)
         DM([2, 3])
     """
-    m, n = W.shape
-    k = min(n, m)
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
-    sides, W = _directions(ca.sparsify(W))
+    return _search(H, u0, *_directions(ca.sparsify(W)), l)
+
+
+def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0) -> Nearest:
+    """The u nearest to u0 in the metric of H = R^T R with W u <= l, by two searches that are accurate in floats.
+
+    Rounding of the product R^T R would hide whatever in R is below the root of an ulp. Here R is made orthonormal by
+    coordinates x instead, so that all searches have the identity as their H:
+
+        u = u_i + T x,   |R T x|^2 = r |x|^2,   r = the sum of all squares in R
+
+    The first search starts from u_1 = u0. The second one starts from its result u_2, where limits that are reached have a
+    distance of almost zero, so that u satisfies them to the digits of u and not to those of the way from u0. Its errors are
+    those of the result.
+
+    Args:
+        R: (k, n), R^T R + small r positive definite.
+        u0: (n, 1) the point to approach.
+        W: (m, n) rows.
+        l: (m, 1) their limits.
+        small: weight of the distance from u0 in the first search and from its result in the second, beside a motion of the
+            size of R; 0 for none. The second search squares the error that the weight causes. [Rockafellar 1976]
+    Returns:
+        Nearest, with the iterations of both searches.
+    """
+    n, size = R.shape[1], ca.fmax(ca.sqrt(ca.sumsqr(R)), NOTHING)
+    rows = ca.horzcat(R.T / size, math.sqrt(small) * ca.SX.eye(n)) if small else R.T / size
+    T = ca.densify(orthogonalise(rows, ca.SX.eye(n), NOTHING).D.T)
+    sides, directions = _directions(ca.sparsify(W))
+    S, V, H = sides.matrix, directions @ T, ca.SX.eye(n)
+    finite = ca.fabs(l) <= LARGEST
+
+    def terms_of(u: ca.SX) -> ca.SX:
+        """Size of the terms of l - W u."""
+        return _where(finite, ca.fabs(l) + ca.fabs(S) @ (ca.fabs(directions) @ ca.fabs(u)))
+
+    def search(u: ca.SX, start: ca.SX) -> Nearest:
+        """The x nearest to the start; x = 0 is u."""
+        return _search(H, start, sides, V, l - S @ (directions @ u), terms_of(u))
+
+    first = search(u0, ca.SX.zeros(n, 1))
+    step = T @ first.u
+    second = search(u0 + step, small * (T.T @ step) - first.u)
+    # The second search may fail in a corner, where all distances are roundings of the first step.
+    good = second.status == SOLVED
+    found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
+    u, way = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
+    over = S @ (directions @ u) - l - MET * terms_of(u) - WAY * terms_of(way)
+    within = _most(_where(finite, over)) <= 0
+    status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
+    iterations = first.iterations + second.iterations
+    return found._replace(u=u, y=size**2 * found.y, status=status, iterations=iterations, within=within)
+
+
+def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX | None = None) -> Nearest:
+    """`nearest`, with the rows S W, where W are the directions that they limit.
+
+    terms: (m, 1) size of the numbers whose sum each limit is, up to whose rounding it is met; that of the limit if None.
+    """
+    m, n = len(sides.of), W.shape[1]
+    k = min(n, m)
     S, tol = sides.matrix, _tolerances(H[0, 0])
-    F = _cholesky(H, tol)
+    F = _cholesky(H)
     V, limits = _normal(F, u0, S, W, l, tol)
     are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
     are_numbers *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
@@ -202,7 +273,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, tol)
+    left, over, certain = _errors(H @ move, S, W, l, terms, limits, u, y, tol)
     within = over <= ca.if_else(limits.share < 1, tol.accurate, tol.violation)
     good = ca.logic_and(left <= tol.accurate, within)
     ended = ca.if_else(s.moves < most_iterations(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_ITERATIONS)
@@ -509,9 +580,9 @@ class _Factor(NamedTuple):
     definite: ca.SX
 
 
-def _cholesky(H: ca.SX, tol: Tolerances) -> _Factor:
+def _cholesky(H: ca.SX) -> _Factor:
     """The Cholesky factor of H (n, n)."""
-    n = H.shape[0]
+    n, tol = H.shape[0], _tolerances(H[0, 0])
     L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):
@@ -615,7 +686,7 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances
 
 
 def _errors(
-    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
+    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, terms_of_l: ca.SX | None, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Relative errors of a result, and whether it proves a contradiction.
 
@@ -624,10 +695,11 @@ def _errors(
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
+    terms_of_l = ca.fabs(l) if terms_of_l is None else _where(finite, terms_of_l)
     residual, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
     size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
-    size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
+    size = ca.fmax(terms_of_l + size + slight * limits.length, NOTHING)
     over = (S @ (W @ u) - l) / size
     left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
     doubt = residual / ca.fmax(terms, NOTHING)

@@ -36,7 +36,7 @@ def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
     """One Program with other callees and with its constants in the order of their first use."""
     words, first, n = program.words, program.first_result, program.n_in
     outputs = np.array([v for output in program.outputs for v in output], np.int32)
-    arguments = _arguments(program)
+    arguments = argument_words(program)
     values = np.concatenate([words[arguments], outputs])
     seen, where = np.unique(values[(values >= n) & (values < first)], return_index=True)
     used = seen[np.argsort(where)]
@@ -49,7 +49,7 @@ def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
     return Program(program.inputs, constants, steps, tuple(tuple(islice(given, len(o))) for o in program.outputs), callees)
 
 
-def _arguments(program: Program) -> np.ndarray:
+def argument_words(program: Program) -> np.ndarray:
     """A mask of the words that are arguments: all except operations, callees and repetitions of calls."""
     words, at, heads = program.words.tolist(), 0, []
     sizes = [1 + op.arity for op in OPS.values()]

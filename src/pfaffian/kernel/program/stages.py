@@ -70,18 +70,24 @@ def _split(program: Program, size: int) -> tuple[Stage, ...]:
     last = {a: i for i, step in enumerate(program.steps) for a in step.args}
     last |= dict.fromkeys((v for output in program.outputs for v in output), len(program.steps))
     stages, start, read, open_ = [], 0, set[int](), set[int]()
+    constants = range(program.n_in, program.first_result)
     for i, step in enumerate(program.steps):
         if step.op == "call":
             stages.append(Stage(program.steps[start:i], step))
             start, read, open_ = i + 1, set(), set()
             continue
-        born = [v for v in _results(program, step) if last.get(v, i) > i]
         if i - start + len(read) + len(open_) >= size and i > start:
             stages.append(Stage(program.steps[start:i]))
             start, read, open_ = i, set(), set()
-        read.update(a for a in step.args if a not in open_ and not program.n_in <= a < program.first_result)
-        open_.difference_update([a for a in step.args if last[a] == i])
-        open_.update(born)
+        for a in step.args:
+            if a not in open_ and a not in constants:
+                read.add(a)
+        for a in step.args:
+            if last[a] == i:
+                open_.discard(a)
+        for v in _results(program, step):
+            if last.get(v, i) > i:
+                open_.add(v)
     return (*stages, Stage(program.steps[start:]))
 
 

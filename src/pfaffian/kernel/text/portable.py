@@ -68,6 +68,8 @@ GUARD = """\
 #endif
 #if defined(__clang__) || !defined(__GNUC__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__OPTIMIZE__)
+#pragma GCC optimize("Og", "fp-contract=off") /* long lists of sums and products: more passes cost time and gain none */
 #else
 #pragma GCC optimize("fp-contract=off")
 #endif
@@ -102,8 +104,9 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
     of = PRECISIONS[precision]
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
-    used = sorted({s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS})
-    functions = [_elementary(name) for name in used]
+    used = sorted({s.op for program in order for s in program.steps} - {"call"})
+    functions = [_elementary(name) for name in used if name in elementary.FUNCTIONS]
+    repeats = any(s.times > 1 for program in order for s in program.steps)
     deepest = max((8 * text.count("\n") for text in functions), default=0) + FRAME
     bodies: list[str] = []
     work: list[int] = []
@@ -116,9 +119,10 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
         stack.append(FRAME + max([frame + deepest, *[stack[c] for c in called]]))
     reduction = [reduction_text()] if any("reduce_huge" in f for f in functions) else []
     huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
-    text = "\n".join([*reduction, *(huge if reduction else []), "", *functions, *bodies])
+    parts = [*reduction, *(huge if reduction else []), "", *functions]
     at = [index[program.digest()] for program in programs]
-    whole = "\n".join([GUARD, _prelude(f"V{of.suffix} K{of.suffix}", text), text])
+    words = [f"V{of.suffix} K{of.suffix}", *[f"MOVED{of.suffix}"] * repeats, *[_pattern(op, of.suffix) for op in used]]
+    whole = "\n".join([GUARD, _prelude(*words, *parts), *parts, *bodies])
     return Portable(whole, tuple(f"p{i}" for i in at), tuple(work[i] for i in at), tuple(stack[i] for i in at))
 
 
@@ -174,13 +178,20 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
 
 
 def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
-    """C statement of one operation; in single precision, an elementary function is computed in double, then rounded."""
-    V, double = f"V{of.suffix}", op in elementary.FUNCTIONS and of.suffix != ""
-    given = [f"(V){a}" for a in args] if double else args
+    """C statement of one operation."""
+    return _pattern(op, of.suffix).format(v, *args, next=v + 1)
+
+
+@cache
+def _pattern(op: str, suffix: str) -> str:
+    """C statement of an operation, with {0} for the number of its result, {next} for that of a second result, and {1}, {2}, ...
+    for its arguments; in single precision, an elementary function is computed in double, then rounded."""
+    V, double = f"V{suffix}", op in elementary.FUNCTIONS and suffix != ""
+    given = [f"(V){{{i}}}" if double else f"{{{i}}}" for i in range(1, 1 + OPS[op].arity)]
     text = OPS[op].c.format(*given)
     if OPS[op].results == 2:
-        pair = f"  V d{v}, d{v + 1}; pf_{op}({given[0]}, &d{v}, &d{v + 1});"
-        return f"{pair} const {V} v{v} = ({V})d{v}, v{v + 1} = ({V})d{v + 1};"
+        pair = f"  V d{{0}}, d{{next}}; pf_{op}({given[0]}, &d{{0}}, &d{{next}});"
+        return f"{pair} const {V} v{{0}} = ({V})d{{0}}, v{{next}} = ({V})d{{next}};"
     if double:
-        return f"  const {V} v{v} = ({V}){text};"
-    return f"  const {V} v{v} = " + _OPERATION.sub(rf"\g<1>{of.suffix}(", text) + ";"
+        return f"  const {V} v{{0}} = ({V}){text};"
+    return f"  const {V} v{{0}} = " + _OPERATION.sub(rf"\g<1>{suffix}(", text) + ";"

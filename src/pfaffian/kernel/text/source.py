@@ -216,7 +216,7 @@ def stage_lines(
     literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs
     and slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
     """
-    names = {program.n_in + i: text for i, text in enumerate(literals)}
+    names = _Names({program.n_in + i: text for i, text in enumerate(literals)})
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:
@@ -230,10 +230,18 @@ def stage_lines(
             names[v] = source
         else:
             lines.append(f"  const {V} v{v} = {source};")
-        lines += [f"  {place} = {names.get(v, f'v{v}')};" for place in places.get(v, ())]
+        lines += [f"  {place} = {names[v]};" for place in places.get(v, ())]
     write = statement or _Lanes()
-    for step in stage.steps:
-        v, args = step.result, [names.get(a, f"v{a}") for a in step.args]
-        lines.append(write(step.op, v, args))
-        lines += [f"  {place} = v{r};" for r in range(v, v + OPS[step.op].results) for place in places.get(r, ())]
+    for op, args, v, *_ in stage.steps:
+        lines.append(write(op, v, [names[a] for a in args]))
+        for r in range(v, v + OPS[op].results):
+            if r in places:
+                lines += [f"  {place} = v{r};" for place in places[r]]
     return lines
+
+
+class _Names(dict[int, str]):
+    """The C text of values: that of constants and of places in memory, else the name v and the value's number."""
+
+    def __missing__(self, v: int) -> str:
+        return f"v{v}"
