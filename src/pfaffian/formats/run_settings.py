@@ -23,9 +23,9 @@ STATES = ("standard", "reduced", "hamiltonian")
 
 @dataclass(frozen=True)
 class StartValues(Mapping[str, float]):
-    """The coordinates from which a run of a file starts: a mapping from names to numbers, of which only `held` are exact.
+    """The coordinates from which a run of a file starts: a mapping from names to numbers, of which only `fixed` are exact.
 
-    held: dict of coordinate -> value that is used exactly.   guess: dict of coordinate -> value from which it moves onto the
+    fixed: dict of coordinate -> value that is used exactly.   guess: dict of coordinate -> value from which it moves onto the
     constraints. `assemble`, `run` and all that take a start take both as q.
 
     Example:
@@ -35,17 +35,17 @@ class StartValues(Mapping[str, float]):
         (3,)
     """
 
-    held: Mapping[str, float]
+    fixed: Mapping[str, float]
     guess: Mapping[str, float]
 
     def __getitem__(self, name: str) -> float:
-        return self.held[name] if name in self.held else self.guess[name]
+        return self.fixed[name] if name in self.fixed else self.guess[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.guess, **self.held})
+        return iter({**self.guess, **self.fixed})
 
     def __len__(self) -> int:
-        return len({**self.guess, **self.held})
+        return len({**self.guess, **self.fixed})
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, 
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
     """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
     if isinstance(q, StartValues):
-        q, guess = q.held, {**q.guess, **(guess or {})}
+        q, guess = q.fixed, {**q.guess, **(guess or {})}
     if guess is None:
         return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
@@ -287,10 +287,10 @@ def tell_jumps(given: Given, found: Closed) -> None:
     jumped = np.flatnonzero(found.satisfied & ~found.continued)
     if len(jumped):
         m, run = given.problem.m, int(jumped[0])
-        held = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
+        fixed = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
         where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
         notice(
-            f"a singular configuration lies between the given state and the values of {listed(held)}{where}: the assembly may "
+            f"a singular configuration lies between the given state and the values of {listed(fixed)}{where}: the assembly may "
             "be on another branch; give the other coordinates by guess=..., or see branches=...",
             RunWarning,
         )

@@ -70,9 +70,9 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         turned = _length(after - _along(after, move[going], size[going]), size[going])
         ratio = turned / np.maximum(CONTRACTS * _length(step, size[going]), NEGLIGIBLE)
         good = ratio <= 1
-        kept = going[good]
-        now[kept], move[kept] = trial[good], after[good]
-        ended[kept] = part[kept] == 1
+        accepted = going[good]
+        now[accepted], move[accepted] = trial[good], after[good]
+        ended[accepted] = part[accepted] == 1
         part[going] = np.minimum(1.0, part[going] * _change(ratio))
     return check_configuration(m, now + np.where(ended[:, None] & np.isfinite(move), move, 0))
 
@@ -108,9 +108,9 @@ def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray
             second = _length(after[again] - before, size[at])
             ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
         good = ratio <= 1
-        kept = going[good]
-        way[kept] = (after[good] - now[kept]) / change[good, None]
-        now[kept], part[kept] = after[good], next_part[good]
+        accepted = going[good]
+        way[accepted] = (after[good] - now[accepted]) / change[good, None]
+        now[accepted], part[accepted] = after[good], next_part[good]
         stride[going] = np.minimum(change * _change(ratio), longest[going])
     return part, now
 

@@ -132,10 +132,10 @@ def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v:
 def _onto(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """Put states q, v (runs, n) onto phi = 0: as they are held, where Newton's iterations contract, else with nothing held."""
     free, begin = problem.fixed.q.any(axis=1) == 0, q.copy()
-    held = np.flatnonzero(~free)
-    if len(held):
-        sure, begin[held] = contracts(problem.take(held), q[held], v[held])
-        free[held] = ~sure
+    fixed = np.flatnonzero(~free)
+    if len(fixed):
+        sure, begin[fixed] = contracts(problem.take(fixed), q[fixed], v[fixed])
+        free[fixed] = ~sure
     problem, off = problem._replace(fixed=problem.fixed.release(q=free[:, None], v=False)), np.flatnonzero(free)
     if len(off):
         begin[off] = approach(problem.take(off), q[off], v[off])
