@@ -90,8 +90,7 @@ class Response(NamedTuple):
         correction = correction + (pushed - directions) @ mu
         multipliers = right.T @ correction
         correction = correction + directions @ mu
-        reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
-        return Solution(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
+        return Solution(solve_WT(F, free + correction), multipliers, mu, multiply_W(F, correction))
 
     def motion(self) -> FixedMotion:
         """The motion at these Terms, as numbers to be treated as constant."""
