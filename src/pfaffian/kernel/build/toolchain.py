@@ -24,9 +24,9 @@ ANSWER = 60.0  # seconds for the compiler's answer to --version
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
 Mode = Literal["strict", "interpreter", "passes", "fast"]
-# All modes but fast compute a b + c by two operations, as NumPy does. A first run waits for the interpreter and the passes: with
-# -O2 and unrolled loops the interpreter would take twice as long to compile and run no faster, and the passes, with any
-# optimisation, would take longer to compile than they save in a million operations.
+# All modes but fast compute a b + c by two operations, as NumPy does. A first run waits for the interpreter and the passes:
+# -O2 with unrolled loops would compile the interpreter in twice the time and make it no faster, and any optimisation of the
+# passes takes longer than they need for a million operations.
 MODES: dict[Mode, tuple[str, ...]] = {
     "strict": ("-O1", "-ffp-contract=off"),
     "interpreter": ("-O1", "-ffp-contract=off"),
