@@ -33,7 +33,7 @@ from pfaffian.terms.rates import (
     rates_of,
     symbols_of,
 )
-from pfaffian.terms.tree import Tree, motion, split_motion, turned
+from pfaffian.terms.tree import Tree, motion, split_motion, turned, turning
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
@@ -238,7 +238,7 @@ class Kinematics:
     def conjugate(self, i: int, Y: ca.SX) -> ca.SX:
         """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the previous link."""
         P = self.tree.links[i].placement.R
-        return P @ turned(self.motions[i].R, Y) @ P.T
+        return P @ turned(turning(self.motions[i].R), self.motions[i].R, Y) @ P.T
 
     @cached_property
     def _poses(self) -> dict[int, Pose]:
