@@ -7,6 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
@@ -41,14 +42,19 @@ def carry(X: Pose, x: SpatialForce) -> SpatialForce:
     return SpatialForce(f, X.R @ x.n + _cross(X.p, f))
 
 
-def composite_moments(k: Kinematics) -> list[Moments]:
-    """For each link the moments, in its frame, of the link and all links that it carries."""
+def composite_moments(k: Kinematics) -> tuple[Moments, ...]:
+    """For each link the moments, in its frame, of the link and all links that it carries; computed once for these Kinematics."""
+    return once_for(k, "composite moments", lambda: _composite_moments(k))
+
+
+def _composite_moments(k: Kinematics) -> tuple[Moments, ...]:
+    """The moments, from the leaves to the root."""
     out = [Moments(link.mass, link.h, link.I) for link in k.tree.links]
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
         if parent >= 0:
             out[parent] = Moments(*[x + y for x, y in zip(out[parent], shift(k, i, out[i]), strict=True)])
-    return out
+    return tuple(out)
 
 
 def mass_matrix(k: Kinematics) -> ca.SX:
