@@ -43,7 +43,7 @@ def carry(X: Pose, x: SpatialForce) -> SpatialForce:
 
 
 def composite_moments(k: Kinematics) -> tuple[Moments, ...]:
-    """For each link the moments, in its frame, of the link and all links that it carries; computed once for these Kinematics."""
+    """For each link the moments, in its frame, of the link and all links that it carries; once for these Kinematics."""
     return once_for(k, "composite moments", lambda: _composite_moments(k))
 
 

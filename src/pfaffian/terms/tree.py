@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import casadi as ca
 
 from pfaffian.maths import so3
+from pfaffian.maths.repeated import repeated
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.joint import Joint, JointPart
@@ -143,8 +144,15 @@ def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
 
 def motion(link: Link, q: ca.SX) -> Pose:
     """Pose of the joint's frame on the child relative to its frame on the parent, at the link's entries of q."""
-    assert link.subgroup is not None
-    return Pose(*map(ca.SX, link.subgroup.motion(q)))
+    g = link.subgroup
+    assert g is not None
+    return Pose(*(map(ca.SX, g.motion(q)) if g.screws else _motion(g)(q)))
+
+
+@repeated
+def _motion(g: Subgroup, q: ca.SX) -> tuple[ca.SX, ...]:
+    """R and p of a motion of a group without screws."""
+    return tuple(map(ca.SX, g.motion(q)))
 
 
 Turning = Literal["any", "about z", "none"]
