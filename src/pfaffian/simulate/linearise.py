@@ -440,9 +440,10 @@ def _function(m: Mechanism, control: Control, digest: str) -> _Near:
 class _Here(NamedTuple):
     """Terms at a state, first as SX and then as arrays.
 
-    forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   b, b_s: accelerations of rows and servo rows.
-    apart: as in _Parts.   Q_q, Q_v: the rows of phi, and of phi and eta, orthonormal in mass-weighted coordinates.   D: (s, m) such that the rows
-    A y = d are Q_v y = D d.   bends: (m, nq) d eta / d q.   multipliers: of the ideal rows.   others: as in Factors.
+    forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   apart: as in _Parts.
+    b, b_s: accelerations of rows and servo rows.   Q_q, Q_v: the rows of phi, and of phi and eta, orthonormal in mass-weighted
+    coordinates.   D: (s, m) such that the rows A y = d are Q_v y = D d.   bends: (m, nq) d eta / d q.
+    multipliers: of the ideal rows.   others: as in Factors.
     """
 
     M: Any
