@@ -54,9 +54,9 @@ def warm() -> None:
 
 
 @pytest.mark.usefixtures("warm")
-@pytest.mark.parametrize(("make", "most"), [(ladder, 80_000), (chain, 11_000)])
+@pytest.mark.parametrize(("make", "most"), [(ladder, 110_000), (chain, 11_000)])
 def test_the_cost_of_a_first_run_is_linear_in_the_number_of_parts(make: Callable[[int], pf.Mechanism], most: int) -> None:
-    """Each part takes 60,000 and 8,200 calls. Dense orthonormalisation of the rows would take the square of their number."""
+    """Each part takes 87,000 and 8,200 calls. Dense orthonormalisation of the rows would take the square of their number."""
     assert (first(make, 18) - first(make, 6)) / 12 < most
 
 
