@@ -1,12 +1,15 @@
-"""Measurements by a fresh process of itself, as one line of JSON, times in ns.
+"""Measurements by a fresh process of itself, as one line of JSON, times in ns and memory in bytes.
 
-python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run.
+python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run of two steps.
+python -m benchmarks.fresh forward MACHINE, linearise MACHINE, "two seconds" MACHINE: other first uses of a machine.
+python -m benchmarks.fresh irregular MACHINE: a first run of two steps that records all standard signals but the regularity.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
 import warnings
@@ -25,6 +28,10 @@ imported = now()
 for name in dir(pf):
     getattr(pf, name)
 everything = now()
+from pfaffian.simulate.signals import standard  # noqa: E402
+
+KIB = 1024
+"""Bytes in the unit of the operating system's figure of the peak memory."""
 
 
 def main(name: str) -> None:
@@ -44,8 +51,8 @@ def main(name: str) -> None:
             "build": (read, built), "second call": (built, called)})  # fmt: skip
 
 
-def run(name: str) -> None:
-    """Times of making the machine, of a first run of two steps and of a second one."""
+def run(name: str, use: str = "run") -> None:
+    """Times of making the machine, of a first use of it and of the same use again."""
     from benchmarks.first_use import MACHINES
 
     warnings.simplefilter("error", RuntimeWarning)
@@ -53,7 +60,12 @@ def run(name: str) -> None:
     m, law, q = MACHINES[name][1]()
     made = now()
     warnings.simplefilter("ignore", pf.RunWarning)
-    again = lambda: pf.run(m, q, duration=2e-3, step=1e-3, control=law)  # noqa: E731
+    record = [x for x in standard(m) if x != "regularity"] if use == "irregular" else None
+    again = {
+        "forward": lambda: pf.forward_dynamics(m, q),
+        "linearise": lambda: pf.linearise(m, q, control=law),
+        "two seconds": lambda: pf.run(m, q, duration=2.0, step=1e-3, control=law),
+    }.get(use, lambda: pf.run(m, q, duration=2e-3, step=1e-3, control=law, record=record))
     again()
     built = now()
     again()
@@ -63,11 +75,11 @@ def run(name: str) -> None:
 def report(spans: dict[str, tuple[tuple[int, int], tuple[int, int]]]) -> None:
     times = {key: end[0] - begin[0] for key, (begin, end) in spans.items()}
     times |= {f"{key}, processor": end[1] - begin[1] for key, (begin, end) in spans.items()}
-    print(json.dumps(times))
+    print(json.dumps(times | {"peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB}))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "run":
-        run(sys.argv[2])
+    if len(sys.argv) > 2:
+        run(sys.argv[2], sys.argv[1])
     else:
         main(sys.argv[1])

@@ -66,7 +66,7 @@ def compile_all(compiler: Compiler, folder: Path, levels: Sequence[str]) -> None
     """Write the objects of the interpreter, for one lane and for eight, and of the passes, for these levels."""
     folder.mkdir(parents=True)
     texts: list[tuple[str, Mode]] = [(interpreter_text(1), "interpreter"), (interpreter_text(8), "interpreter")]
-    for text, mode in [*texts, (passes_text(), "strict")]:
+    for text, mode in [*texts, (passes_text(), "passes")]:
         with tempfile.TemporaryDirectory() as name:
             source = Path(name) / "kernel.c"
             source.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.dynamics.regularity import regularity
-from pfaffian.maths import minimum_norm
+from pfaffian.maths import minimum_norm, so3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import random_configuration
@@ -90,6 +90,9 @@ def test_regularity_by_orthonormal_rows_and_by_their_products(monkeypatch: pytes
         close(found[-1], found[-2], 1e-9, f"regularity at {angle} rad")
     assert np.ptp(found[::2]) > 0.05
 
+
+MOST_OPERATIONS_OF_A_ROD = 5_000
+"""Bound on the operations for each rod of a net: 1,400 to 3,000, and 100,000 by the six equations of each loop."""
 
 LINKAGES = {
     "Bennett": bennett(1.0, 1.5, np.pi / 6),
@@ -168,6 +171,68 @@ def test_any_joints_may_be_cut(name: str) -> None:
         for moved in (None, random):
             m = machine(g, cut, moved)
             close(regular(m, m.neutral()), reference, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
+
+
+def rods_between_slides(a: Sequence[float], b: Sequence[float], turned: np.ndarray, skipped: Sequence[str] = ()) -> Graph:
+    """Particles on two lines that cross at a right angle, at distances a and b from the crossing, each pair joined by a rod:
+    Dixon's framework, which moves although all rods but len(a) + len(b) - 1 are too many."""
+    slide = {"a": turned, "b": turned @ so3.rotation([0, 1, 0], np.pi / 2).full()}
+    where = {f"{line}{i}": turned @ (np.eye(3)[2 if line == "a" else 0] * x)
+             for line, xs in (("a", a), ("b", b)) for i, x in enumerate(xs)}  # fmt: skip
+    parts = {f"slide {n}": Part("prismatic", "world", n, pf.pose(p, rotation=slide[n[0]])) for n, p in where.items()}
+    for first, second in itertools.product(where, where):
+        if first[0] == "a" and second[0] == "b" and f"{first}-{second}" not in skipped:
+            ends = (pf.pose(where[n], rotation=turned) for n in (first, second))
+            parts[f"{first}-{second}"] = Part("distance", first, second, *ends)
+    bodies = {n: (pf.pose(p), 1.0, np.zeros(3), 0.2) for n, p in where.items()}
+    return Graph(bodies, parts)
+
+
+NETS = {
+    "along the axes": rods_between_slides((0.7, 1.1), (0.9, 1.3, 1.6), np.eye(3)),
+    "in a turned plane": rods_between_slides((0.7, 1.1), (0.9, 1.3, -1.6), TURNED),
+    "with a rod left out": rods_between_slides((0.7, -1.1, 1.4), (0.9, 1.3, 1.6), TURNED, ["a0-b1"]),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_nets_of_rods(name: str) -> None:
+    """By singular values of all six equations of each loop, too, at a small part of the operations that these would take."""
+    g = NETS[name]
+    m = machine(g, {n for n, part in g.parts.items() if part.kind == "distance"})
+    reference = by_numpy(g, {n for n, part in g.parts.items() if part.kind != "distance"})
+    assert 0.1 < reference < 0.95
+    close(regular(m, m.neutral()), reference, 1e-8, f"regularity of a net {name}")
+    T = symbols(m)
+    rods = len(m.constraints)
+    assert ca.Function("f", [T.q, T.v, T.t, m.p_symbols], [regularity(T)]).n_instructions() < MOST_OPERATIONS_OF_A_ROD * rods
+
+
+def test_a_net_with_other_loops() -> None:
+    """A framework of rods, one particle of which also pushes a planar crank: both share the slide."""
+    g = rods_between_slides((0.7, 1.1), (0.9, 1.3), np.eye(3))
+    hinge = so3.rotation([1, 0, 0], -np.pi / 2).full()
+    g.bodies["crank"] = (pf.pose((0.0, 0, -0.6)), 1.0, np.array([0.1, 0, 0.2]), 0.3)
+    g.bodies["rod"] = (pf.pose((0.4, 0, 0.3)), 0.7, np.array([0.0, 0, 0.1]), 0.2)
+    g.parts["crank"] = Part("revolute", "world", "crank", pf.pose((0.0, 0, -0.6), rotation=hinge))
+    g.parts["pin"] = Part("revolute", "crank", "rod", pf.pose((0.5, 0, -0.2), rotation=hinge))
+    g.parts["head"] = Part("revolute", "rod", "a0", pf.pose((0.0, 0, 0.7), rotation=hinge))
+    rods = {n for n, part in g.parts.items() if part.kind == "distance"}
+    for cut in ("head", "pin", "crank"):
+        m = machine(g, rods | {cut})
+        close(regular(m, m.neutral()), by_numpy(g, set(g.parts) - rods - {cut}), 1e-8, f"regularity, cut at the {cut}")
+
+
+def test_near_a_singular_net_regularity_falls_with_the_distance() -> None:
+    """Where all particles of a line meet the crossing, their slides change no rod."""
+    found = []
+    for x in (0.5, 4e-3, 2e-3, 1e-3, 0.0):
+        g = rods_between_slides((x, -x), (0.9, 1.3, 1.6), TURNED)
+        m = machine(g, {n for n, part in g.parts.items() if part.kind == "distance"})
+        found.append(regular(m, m.neutral()))
+    assert found[0] > 0.1
+    close(found[1:3], [2 * found[2], 2 * found[3]], 1e-3, "in proportion")
+    assert found[4] < 1e-5
 
 
 def crossed() -> pf.Pose:

@@ -6,6 +6,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
+from pfaffian.maths.repeated import repeated
 from pfaffian.terms.articulated import check_plain, solve_tree
 from pfaffian.terms.terms import Terms
 
@@ -21,8 +22,14 @@ def motion(terms: Terms) -> Motion:
         raise ModelError(f"mechanism {m.name!r} has constraints; articulated bodies are for trees only, use 'gauss'")
     bias, drift = [], []
     for i, link in enumerate(k.tree.links):
-        bias.append(ca.vertcat(k.spin[i] @ link.h, ca.cross(k.omega[i], link.I @ k.omega[i])))
+        bias += _bias()(k.spin[i], k.omega[i], link.h, link.I)
         drift.append(ca.vertcat(*k.velocity_product(i)))
     base_acceleration = ca.vertcat(-m.gravity, ca.SX.zeros(3, 1))
     solution = solve_tree(k, terms.generalised_input, bias, drift, base_acceleration)
     return Motion(solution.x, ca.SX.zeros(m.nv, 1), ca.SX(0))
+
+
+@repeated
+def _bias(spin: ca.SX, omega: ca.SX, h: ca.SX, I: ca.SX) -> tuple[ca.SX]:
+    """(6, 1) the wrench that a link needs because of its angular velocity, but for its mass."""
+    return (ca.vertcat(spin @ h, ca.cross(omega, I @ omega)),)

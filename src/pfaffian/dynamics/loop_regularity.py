@@ -22,19 +22,17 @@ from functools import cache, reduce
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import connected, orthogonalise
+from pfaffian.dynamics.net_regularity import LEAST, Blocks, compensation, null_space
+from pfaffian.maths.linear import connected
 from pfaffian.maths.reflection import NOTHING
-from pfaffian.maths.selected_inverse import SparseFactor, entries, factor
+from pfaffian.maths.selected_inverse import SparseFactor, entries, factor, supports, weighed
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.lengths import default_length
-from pfaffian.terms.loops import Loops, loops
+from pfaffian.terms.loops import Loops, equations, loops
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import always_active, shared, typical
-
-LEAST = 1e-7
-"""Relative length below which the remainder of a screw is rounding; about the least regularity of loops, too."""
 
 SAMPLES = 3
 """Number of random configurations at which rank is determined if none on the constraints was found."""
@@ -46,13 +44,19 @@ def of_loops(m: Mechanism, at: Loops) -> ca.SX:
     r is the rank of the equations S of all loops that share joints with each other, and J the number of these joints.
     """
     blocks = redundant(m)
-    X = _compensation(at, _idle(at, blocks))
+    in_nets = {l for block, _ in blocks if len(block) > 1 for l in block}
+    components = connected([set(ways) for ways in at.joints])
+    nets = [joints for joints in components if any(in_nets & {*at.joints[j]} for j in joints)]
+    others = sorted(j for joints in components if joints not in nets for j in joints)
+    X = dict(zip(others, _compensation(at, _idle(at, blocks), others), strict=True))
+    for joints in nets:
+        X |= zip(joints, compensation(at, joints, blocks), strict=True)
     ranks: list[ca.SX] = [at.on[l] * sum(bool(at.S[i, :].nnz()) for i in equations(l)) for l in range(len(at.on))]
     for block, count in blocks:
         all_on = reduce(ca.fmin, [at.on[l] for l in block])
         ranks[block[0]] += sum((6 * at.on[l] - ranks[l] for l in block), ca.SX(0)) - count * all_on
     worst = ca.SX(1)
-    for joints in connected([set(ways) for ways in at.joints]):
+    for joints in components:
         rank = sum((ranks[l] for l in {l for j in joints for l in at.joints[j]}), ca.SX(0))
         largest = ca.mmax(ca.vertcat(*[X[j] for j in joints]))
         worst = ca.fmin(worst, (rank + NOTHING) / ca.fmax(len(joints) * largest, NOTHING))
@@ -71,7 +75,7 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
     f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
     at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(SAMPLES)]
     samples = [values(f, q, m.p_defaults)[0] for q in at]
-    occupied = [i for i, support in enumerate(_supports(S)) if support]
+    occupied = [i for i, support in enumerate(supports(S)) if support]
     dependent = [set[int]() for _ in occupied]
     for x in samples:
         U, rank = _rank(x[occupied])
@@ -89,46 +93,24 @@ def _rank(x: np.ndarray) -> tuple[np.ndarray, int]:
     return U, int((sizes > DEPENDENT * sizes.max(initial=1.0)).sum())
 
 
-def equations(l: int) -> range:
-    """Indices of the rows of S that belong to loop l."""
-    return range(6 * l, 6 * l + 6)
-
-
-def _idle(at: Loops, blocks: tuple[tuple[tuple[int, ...], int], ...]) -> ca.SX:
-    """W (6 L, d), a basis of the wrenches in the loops that do no work on any joint wherever the constraints are satisfied.
+def _idle(at: Loops, blocks: Blocks) -> ca.SX:
+    """W (6 L, d), a basis of the wrenches in loops apart from nets that do no work wherever the constraints are satisfied.
 
     Wrenches that do no work in any position, such as those normal to a plane, are omitted if they do not mix with others.
     """
     n, columns = at.S.shape[0], list[ca.SX]()
-    for block, count in blocks:
-        rows = [i for l in block for i in equations(l)]
-        screws = ca.sparsify(at.S[rows, :]).T
-        screws = screws[[i for i in range(screws.shape[0]) if screws[i, :].nnz()], :]
-        best = _best(screws)[: len(rows) - count, :]
-        rest = ca.SX.eye(len(rows)) - best.T @ best
-        W = ca.SX(n, count)
-        W[rows, :] = _best(rest, ca.sum2(rest * rest), passes=1)[:count, :].T
-        columns.append(W)
+    for (l, *others), count in blocks:
+        if not others:
+            screws = ca.sparsify(at.S[equations(l), :]).T
+            W = ca.SX(n, count)
+            W[equations(l), :] = null_space(screws[[i for i in range(screws.shape[0]) if screws[i, :].nnz()], :], count)
+            columns.append(W)
     in_blocks = {l for block, _ in blocks for l in block}
     occupied = [bool(at.S[i, :].nnz()) for i in range(n)]
     for part in connected(_neighbours(at.T)):
         if any(occupied[j] for j in part):
             columns += [ca.SX.eye(n)[:, i] for i in part if not occupied[i] and i // 6 not in in_blocks]
     return ca.sparsify(ca.horzcat(ca.SX(n, 0), *columns))
-
-
-def _best(rows: ca.SX, size: ca.SX | None = None, passes: int = 2) -> ca.SX:
-    """Orthonormal rows, each from the row with the largest remainder.   size: as in `orthogonalise`."""
-    m = rows.shape[0]
-    return orthogonalise(rows, ca.SX(m, 0), LEAST, size, passes=passes, groups=[[*range(m)]]).Q
-
-
-def _supports(x: ca.SX) -> list[list[int]]:
-    """For each row the columns of its entries, in ascending order."""
-    columns: list[list[int]] = [[] for _ in range(x.shape[0])]
-    for i, j in zip(*x.sparsity().get_triplet(), strict=True):
-        columns[i].append(j)
-    return columns
 
 
 def _neighbours(T: ca.SX) -> list[set[int]]:
@@ -139,29 +121,32 @@ def _neighbours(T: ca.SX) -> list[set[int]]:
     return neighbours
 
 
-def _compensation(at: Loops, W: ca.SX) -> list[ca.SX]:
-    """|X_j|^2 of each joint, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
-    rows = [i for i, supports in enumerate(zip(_supports(at.S), _supports(W), strict=True)) if any(supports)]
+def _compensation(at: Loops, W: ca.SX, joints: list[int]) -> list[ca.SX]:
+    """|X_j|^2 of joints, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
+    loops = {l for j in joints for l in at.joints[j]}
+    occupied = enumerate(zip(supports(at.S), supports(W), strict=True))
+    rows = [i for i, columns in occupied if i // 6 in loops and any(columns)]
     n = len(rows)
     inactive = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
     T, S, W = at.T[rows, :], at.S[rows, :], W[rows, :]
+    W = W[:, [z for z in range(W.shape[1]) if W[:, z].nnz()]]
     G = ca.sparsify(T @ T.T) + inactive
     GW = ca.sparsify(G @ W)
     D = ca.sparsify(W.T @ GW)
     H = ca.sparsify(ca.blockcat([[S @ S.T + inactive, GW], [GW.T, -D]]))
-    first = {i: {n + z for z in used} for i, used in enumerate(_supports(W))}
+    first = {i: {n + z for z in used} for i, used in enumerate(supports(W))}
 
     def invert(i: int, pivot: ca.SX) -> ca.SX:
         return 1 / ca.fmax(pivot, LEAST**2 * G[i, i]) if i < n else -1 / ca.fmax(-pivot, NOTHING)
 
     Y = _quotient(factor(H, invert, first), factor(D, lambda _, pivot: 1 / ca.fmax(pivot, NOTHING)), W)
-    return [_weighed(Y, T[:, 6 * j : 6 * j + 6]) for j in range(len(at.joints))]
+    return [weighed(Y, T[:, equations(j)]) for j in joints]
 
 
 def _quotient(H: SparseFactor, D: SparseFactor, W: ca.SX) -> Callable[[int, int], ca.SX]:
     """The function (i, j) -> entry of H^-1 - W D^-1 W^T."""
     of_H, of_D = entries(H), entries(D)
-    used = _supports(W)
+    used = supports(W)
 
     @cache
     def right(z: int, j: int) -> ca.SX:
@@ -172,10 +157,3 @@ def _quotient(H: SparseFactor, D: SparseFactor, W: ca.SX) -> Callable[[int, int]
         return of_H(i, j) - sum((W[i, z] * right(z, j) for z in used[i]), ca.SX(0))
 
     return entry
-
-
-def _weighed(entry: Callable[[int, int], ca.SX], T: ca.SX) -> ca.SX:
-    """trace(T^T Y T) from entries of a symmetric Y."""
-    TT = ca.sparsify(T @ T.T)
-    pairs = [(i, j) for i, j in zip(*TT.sparsity().get_triplet(), strict=True) if i <= j]
-    return sum((TT[i, j] * entry(i, j) * (1 if i == j else 2) for i, j in pairs), ca.SX(0))

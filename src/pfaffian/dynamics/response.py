@@ -8,7 +8,7 @@ factorisation or rank decision is differentiated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -17,7 +17,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.minimum_norm import MinimumNorm
-from pfaffian.maths.tree_factor import TreeFactor, multiply_W, solve_W, solve_WT
+from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
 
 
@@ -46,7 +46,7 @@ class Solution(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Factors of the dynamics from which responses are computed.
+    """Factors of the dynamics from which responses are computed: expressions, or arrays of their values.
 
     metric: W of M = W W^T.   Lam: (m, nv) the ideal rows in mass-weighted coordinates.
     right: (nv, m) right inverse of Lam; column i is the smallest y with Lam y = e_i.
@@ -55,13 +55,21 @@ class Factors(NamedTuple):
     decouple: (ms, ms) servo forces for unit accelerations of the servo rows.
     """
 
-    metric: TreeFactor
-    Lam: ca.SX
-    right: ca.SX
-    directions: ca.SX
-    targets: ca.SX
-    pushed: ca.SX
-    decouple: ca.SX
+    metric: Any
+    Lam: Any
+    right: Any
+    directions: Any
+    targets: Any
+    pushed: Any
+    decouple: Any
+
+    def respond(self, free: Any, beta: Any, beta_s: Any) -> tuple[Any, Any, Any]:
+        """Correction (nv, k) of accelerations without constraints, `free` (nv, k), in mass-weighted coordinates, the part of
+        it without servo forces (nv, k), and these forces mu (ms, k), for the rows' accelerations beta and beta_s."""
+        correction = self.right @ (beta - self.Lam @ free)
+        mu = self.decouple @ (beta_s - self.targets @ (free + correction))
+        ideal = correction + (self.pushed - self.directions) @ mu
+        return ideal + self.directions @ mu, ideal, mu
 
 
 class Response(NamedTuple):
@@ -83,15 +91,9 @@ class Response(NamedTuple):
 
         If rows are redundant, only beta of the rows in use counts, and lambda is zero on the others.
         """
-        F, Lam, right, directions, targets, pushed, decouple = self.factors
-        free = solve_W(F, g)
-        correction = right @ (beta - Lam @ free)
-        mu = decouple @ (beta_s - targets @ (free + correction))
-        correction = correction + (pushed - directions) @ mu
-        multipliers = right.T @ correction
-        correction = correction + directions @ mu
-        reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
-        return Solution(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
+        F, free = self.factors.metric, solve_W(self.factors.metric, g)
+        correction, ideal, mu = self.factors.respond(free, beta, beta_s)
+        return Solution(solve_WT(F, free + correction), self.factors.right.T @ ideal, mu, multiply_W(F, correction))
 
     def motion(self) -> FixedMotion:
         """The motion at these Terms, as numbers to be treated as constant."""

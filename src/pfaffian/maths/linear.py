@@ -145,6 +145,7 @@ def orthogonalise(
     passes: int = 2,
     groups: Sequence[Sequence[int]] | None = None,
     reflected: bool = False,
+    most: int | None = None,
 ) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, orthogonalised twice unless `passes` is 1.
 
@@ -168,6 +169,7 @@ def orthogonalise(
         groups: lists of row indices, processed one after the other; each row alone, in order, if not given.
         reflected: whether rows are eliminated from others by reflections (`maths.reflection`), which cause less fill-in; needs
             one pass and equal weights of columns.
+        most: how many rows are computed, if the rank cannot be larger.
 
     Example:
         >>> import casadi as ca
@@ -183,7 +185,7 @@ def orthogonalise(
     squared = [_squared(r, counted) for r in rows]
     independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q, steps = list[ca.SX](), list[RowStep]()
-    for group, waiting in _elimination_order(rows, groups):
+    for group, waiting in _elimination_order(rows, groups)[:most]:
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):

@@ -86,3 +86,18 @@ def entries(of: SparseFactor) -> Callable[[int, int], ca.SX]:
             entry(i, k)
         entry(i, i)
     return entry
+
+
+def supports(x: ca.SX) -> list[list[int]]:
+    """For each row the columns of its entries, in ascending order."""
+    columns: list[list[int]] = [[] for _ in range(x.shape[0])]
+    for i, j in zip(*x.sparsity().get_triplet(), strict=True):
+        columns[i].append(j)
+    return columns
+
+
+def weighed(entry: Callable[[int, int], ca.SX], T: ca.SX) -> ca.SX:
+    """trace(T^T Y T) from entries of a symmetric Y."""
+    TT = ca.sparsify(T @ T.T)
+    pairs = [(i, j) for i, j in zip(*TT.sparsity().get_triplet(), strict=True) if i <= j]
+    return sum((TT[i, j] * entry(i, j) * (1 if i == j else 2) for i, j in pairs), ca.SX(0))

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, unknown_kind
+from pfaffian.maths.repeated import repeated
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import reprs
 from pfaffian.model.data import data
@@ -244,7 +245,7 @@ class Joint:
         """Number of leading coordinates, before a quaternion, whose rates are velocities up to an orthogonal transformation."""
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
-    @property
+    @cached_property
     def parts(self) -> tuple[JointPart, ...]:
         """The parts of the joint, one for each factor of its kind."""
         parts, before, q, v = list[JointPart](), self.placement, 0, 0
@@ -264,7 +265,7 @@ class Joint:
 
     def kinematic(self, q: ca.SX) -> ca.SX:
         """K (nq, nv) at the joint's coordinates q (nq, 1): q_dot = K v."""
-        K = ca.SX(ca.diagcat(*[part.subgroup.kinematic(q[part.q, 0]) for part in self.parts]))
+        (K,) = _kinematic(self.kind)(q)
         return K if self.distribution is None else K @ self.distribution
 
     def displacement(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -577,6 +578,16 @@ def axis_frame(axis: Any, what: str) -> Pose:
     if not length > 1e-9:
         raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")
     return _turned_z(*(n / length).tolist())
+
+
+@repeated
+def _kinematic(kind: JointKind, q: ca.SX) -> tuple[ca.SX]:
+    """K of a kind of joint."""
+    blocks, first = list[ca.SX](), 0
+    for factor in kind.factors:
+        blocks.append(factor.subgroup.kinematic(q[first : first + factor.subgroup.nq, 0]))
+        first += factor.subgroup.nq
+    return (ca.SX(ca.diagcat(*blocks)),)
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
+from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import floats, vector
@@ -43,10 +44,24 @@ class Pose:
     def __matmul__(self, other: Pose) -> Pose:
         if not isinstance(other, Pose):
             raise ModelError(f"X @ Y needs another pose(...), got {brief(other)}; X.R @ x + X.p transforms a point x (3, 1)")
-        return Pose(self.R @ other.R, self.R @ other.p + self.p)
+        if self is IDENTITY or other is IDENTITY:
+            return other if self is IDENTITY else self
+        return Pose(*_product()(self.R, self.p, other.R, other.p))
 
     def inverse(self) -> Pose:
-        return Pose(self.R.T, -(self.R.T @ self.p))
+        return self if self is IDENTITY else Pose(*_inverse()(self.R, self.p))
+
+
+@repeated
+def _product(R: ca.SX, p: ca.SX, S: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """R and p of the product of the poses (R, p) and (S, x)."""
+    return R @ S, R @ x + p
+
+
+@repeated
+def _inverse(R: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """R and p of the inverse of a pose."""
+    return R.T, -(R.T @ p)
 
     def seen_from(self, other: Pose) -> Pose:
         """`other.inverse() @ self`: the pose of B in C for those of B and C in A, with the digits of their distance."""

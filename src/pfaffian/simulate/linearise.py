@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,17 +12,16 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.digest import digest as law_digest
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Control
 from pfaffian.control.open_loop import is_open
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.dynamics.response import response, slopes
+from pfaffian.dynamics.response import Factors, residuals, response
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.span import LENGTH_TOLERANCE, basis, complement
 from pfaffian.maths.spectrum import Cluster, Spectrum, spectrum
-from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.output.plain import LONGEST, text
@@ -319,9 +318,9 @@ def linearise(
     z0 = floats(law.z if z is None else z, "z")
     if z0.shape != (len(law.z),):
         raise ModelError(f"z has shape {z0.shape}: ({len(law.z)},) is needed")
-    off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
+    off, parts = near.at(q0, v0, w0, z0, as_number(t, "t"), p0)
     check_on_constraints(m, off[None])
-    linear = _assembled(m, law, _Parts(*parts), v0, names, scales(m, p0[None], q0[None], m.v_units)[0])
+    linear = _assembled(m, law, parts, v0, names, scales(m, p0[None], q0[None], m.v_units)[0])
     return _followed(system, linear, q0, v0, p0, as_number(t, "t")) if system.other_state else linear
 
 
@@ -349,7 +348,7 @@ def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndar
 
 
 class _Parts(NamedTuple):
-    """Terms at a state, first as SX and then as arrays; derivatives are by q, v, z and the inputs.
+    """Terms at a state; derivatives are by q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto the motions that phi = 0 and eta = 0 allow.   back: W^-T.
     bent: (nv, nq) change of v that the rows require when q moves.   a: (nv, 1) v_dot itself.   z_rate: z_dot itself.
@@ -357,20 +356,20 @@ class _Parts(NamedTuple):
     apart: (rows, nv) rates at which bodies move relative to each other, by v.
     """
 
-    M: Any
-    K: Any
-    inverse_K: Any
-    P_q: Any
-    P_v: Any
-    back: Any
-    bent: Any
-    a: Any
-    v_dot: Any
-    q_dot: Any
-    z_dot: Any
-    scale: Any
-    z_rate: Any
-    apart: Any
+    M: np.ndarray
+    K: np.ndarray
+    inverse_K: np.ndarray
+    P_q: np.ndarray
+    P_v: np.ndarray
+    back: np.ndarray
+    bent: np.ndarray
+    a: np.ndarray
+    v_dot: np.ndarray
+    q_dot: np.ndarray
+    z_dot: np.ndarray
+    scale: np.ndarray
+    z_rate: np.ndarray
+    apart: np.ndarray
 
 
 def _assembled(
@@ -408,33 +407,114 @@ def _assembled(
     )  # fmt: skip
 
 
+class _Near(NamedTuple):
+    """Functions of a state.   terms: (q, v, w, z, t, p) -> residuals of the constraints, z_dot, and the fields of _Here.
+    moved: (q, v, w, z, t, p, *motion) -> derivatives of forces, rows, servo rows, q_dot and z_dot by q, v, z and w."""
+
+    terms: ca.Function
+    moved: ca.Function
+
+    def at(self, *state: Any) -> tuple[np.ndarray, _Parts]:
+        """Residuals of the constraints at a state, and the _Parts."""
+        off, z_rate, *here = map(np.array, self.terms(*state))
+        derivatives = lambda *motion: [np.array(ca.densify(x)) for x in self.moved(*state, *motion)]  # noqa: E731
+        return off, _parts(_Here(*here), z_rate, derivatives)
+
+
 @remembered(16)
-def _function(m: Mechanism, control: Control, digest: str) -> ca.Function:
-    """(q, v, w, z, t, p) -> residuals of the constraints, and the fields of _Parts."""
+def _function(m: Mechanism, control: Control, digest: str) -> _Near:
+    """The functions of a state under a law."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
     command = command_of(T, control, Scheme(), z, w)
-    parts = _near(T.under(command.u), command, z, w)
-    return ca.Function("near", [T.q, T.v, w, z, T.t, m.p_symbols], [ca.densify(x) for x in (off_constraints(T), *parts)])
+    T = T.under(command.u)
+    at, variables = [T.q, T.v, w, z, T.t, m.p_symbols], ca.vertcat(T.q, T.v, z, w)
+    here, known = _here(T), residuals(T)
+    moving = known.force, known.rows, known.servo, T.kinematics.q_dot, command.z_dot
+    return _Near(
+        ca.Function("near", at, [ca.densify(ca.SX(x)) for x in (off_constraints(T), command.z_dot, *here)]),
+        ca.Function("moved", [*at, *known.motion], [ca.jacobian(x, variables) for x in moving]),
+    )
 
 
-def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX) -> _Parts:
-    """The _Parts as expressions, for a law with states z and inputs w."""
-    k, n = T.kinematics, T.M.shape[0]
-    variables = ca.vertcat(T.q, T.v, z, w)
-    rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
-    I, W, velocity = ca.SX.eye(n), T.factor, T.rows.at(POSITION, VELOCITY)
-    bends = ca.densify(-ca.jacobian(T.rows.eta, T.q)[velocity, :])
-    at = response(T)
-    motion = at.motion()
-    moved = slopes(at, motion, lambda x: ca.jacobian(x, variables))
-    K = ca.densify(k.kinematic_matrix)
-    scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
-    scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
+class _Here(NamedTuple):
+    """Terms at a state, first as SX and then as arrays.
+
+    forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   apart: as in _Parts.
+    b, b_s: accelerations of rows and servo rows.   Q_q, Q_v: the rows of phi, and of phi and eta, orthonormal in mass-weighted
+    coordinates.   D: (s, m) such that the rows A y = d are Q_v y = D d.   bends: (m, nq) d eta / d q.
+    multipliers: of the ideal rows.   others: as in Factors.
+    """
+
+    M: Any
+    K: Any
+    forces: Any
+    weight: Any
+    apart: Any
+    b: Any
+    b_s: Any
+    Q_q: Any
+    Q_v: Any
+    D: Any
+    bends: Any
+    multipliers: Any
+    Lam: Any
+    right: Any
+    directions: Any
+    targets: Any
+    pushed: Any
+    decouple: Any
+
+
+def _here(T: Terms) -> _Here:
+    """The terms as expressions. Without rows nothing is factorised: this is done with numbers."""
+    T.check_mass()
+    n, levels = T.mechanism.nv, T.rows.at(POSITION, VELOCITY)
+    bends = ca.jacobian(T.rows.eta, T.q)[levels, :]
+    constrained = T.A.shape[0] + T.servo.A.shape[0] > 0
+    Q_q = Q_v = ca.SX(0, n)
+    D, multipliers = ca.SX(0, 0), ca.SX(0, 1)
+    factors = [ca.SX(*shape) for shape in ((0, n), (n, 0), (n, 0), (0, n), (n, 0), (0, 0))]
+    if constrained:
+        at = response(T)
+        rows, Q_q = _orthonormal(T, levels), _orthonormal(T, T.rows.at(POSITION)).Q
+        Q_v, D = rows.Q, rows.carry(ca.SX.eye(len(levels)))[0]
+        _, *factors = at.factors
+        multipliers = at.motion().multipliers
+    forces = ca.horzcat(-T.c, T.f, T.B @ T.u)
+    weight = ca.sqrt(sum(link.mass for link in T.kinematics.tree.links)) * ca.norm_2(T.mechanism.gravity)
+    K = T.kinematics.kinematic_matrix
+    return _Here(T.M, K, forces, weight, _parting(T.kinematics), T.b, T.servo.b, Q_q, Q_v, D, bends, multipliers, *factors)
+
+
+def _root(M: np.ndarray) -> np.ndarray:
+    """The upper triangular W with M = W W^T; nan if M is not positive definite."""
+    try:
+        return np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
+    except np.linalg.LinAlgError:
+        return np.full(M.shape, np.nan)
+
+
+def _parts(x: _Here, z_rate: np.ndarray, derivatives: Callable[..., list[np.ndarray]]) -> _Parts:
+    """The _Parts from the terms at a state.
+
+    derivatives: (v_dot, multipliers, mu) -> derivatives of forces, rows and servo rows at this motion, of q_dot and of z_dot.
+    """
+    W, I = _root(x.M), np.eye(len(x.M))
+    factors = Factors(W, x.Lam, x.right, x.directions, x.targets, x.pushed, x.decouple)
+
+    def answer(force: np.ndarray, rows: np.ndarray, servo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        free = np.linalg.solve(W, force)
+        correction, _, mu = factors.respond(free, rows, servo)
+        return np.linalg.solve(W.T, free + correction), mu
+
+    v_dot, mu = answer(sum(x.forces.T)[:, None], x.b, x.b_s)
+    force, rows, servo, q_dot, z_dot = derivatives(v_dot, x.multipliers, mu)
+    back, inverse_K = np.linalg.inv(W).T, np.linalg.solve(x.K.T @ x.K, x.K.T)
+    scale = np.append(np.linalg.norm(np.linalg.solve(W, x.forces), axis=0), x.weight)
     return _Parts(
-        T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
-        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), motion.v_dot, moved.v_dot, ca.jacobian(k.q_dot, variables),
-        ca.jacobian(command.z_dot, variables), ca.vertcat(*scale), command.z_dot, _parting(k),
+        x.M, x.K, inverse_K, I - x.Q_q.T @ x.Q_q, I - x.Q_v.T @ x.Q_v, back, -back @ x.Q_v.T @ x.D @ x.bends, v_dot,
+        answer(-force, -rows, -servo)[0], q_dot, z_dot, scale, z_rate, x.apart,
     )  # fmt: skip
 
 

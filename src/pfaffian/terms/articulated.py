@@ -17,20 +17,22 @@ column of this motion vanish when the joint's part is subtracted; they are set t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_symmetric
+from pfaffian.maths.repeated import repeated
 from pfaffian.maths.so3 import hat, symmetric
 from pfaffian.maths.tree_factor import factor_tree
 from pfaffian.model.pose import Pose
 from pfaffian.terms.inertia import SpatialForce, carry
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.tree import Link, project_force, split_motion
+from pfaffian.terms.tree import Link, Turning, project_force, turned, turning
 
 _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6), slice(3, 6)))
 
@@ -66,20 +68,64 @@ def check_plain(k: Kinematics, formulation: str) -> None:
 def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
     """The articulated-body quantities of each link."""
     links = k.tree.links
-    inertia = [_rigid(link) for link in links]
+    inertia = [ca.SX(0)] * len(links)
     joints: list[ArticulatedJoint] = []
+    carried = [[_rigid()(link.mass, link.h, link.I)[0]] for link in links]
     for i in reversed(range(len(links))):
         link = links[i]
-        U = inertia[i] @ link.basis
-        D = link.basis.T @ U + ca.diag(link.armature)
+        inertia[i] = sum(carried[i][1:], carried[i][0])
+        U, D = _at_joint()(inertia[i], link.basis, link.armature)
         check_inertia(ca.diag(D), link.joint.name)
         K, rest = ca.SX(link.nv, 6), ca.SX(6, 6)
         if link.parent >= 0:
-            K = solve_symmetric(D, U.T)
-            rest = _reduce(link, inertia[i], U, K)
-            inertia[link.parent] += _carry_inertia(k, i, rest)
-        joints.insert(0, ArticulatedJoint(inertia[i], U, D, K, rest))
-    return joints
+            R, p = k.motions[i].R, k.steps[i].p
+            K, rest = _solved(_before_joint, D, _free(link))(inertia[i], U, D)
+            carried[link.parent] += _carry_inertia(turning(R))(rest, link.placement.R, R, p, -p)
+        joints.append(ArticulatedJoint(inertia[i], U, D, K, rest))
+    return joints[::-1]
+
+
+def _solved(f: Any, D: ca.SX, *options: Any) -> Callable[..., Sequence[ca.SX]]:
+    """A repeated function that divides by D; as written where D is a number, by whose reciprocal it then multiplies."""
+    return partial(f.__wrapped__, *options) if D.is_constant() else f(*options)
+
+
+def _free(link: Link) -> tuple[int, ...]:
+    """The entries of a twist along which the joint moves freely, alone and without armature."""
+    if not link.armature.is_zero():
+        return ()
+    return tuple(link.basis[:, c].sparsity().row()[0] for c in range(link.nv) if link.basis[:, c].nnz() == 1)
+
+
+@repeated
+def _at_joint(inertia: ca.SX, basis: ca.SX, armature: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """U and D of an articulated joint."""
+    U = inertia @ basis
+    return U, basis.T @ U + ca.diag(armature)
+
+
+@repeated
+def _before_joint(free: tuple[int, ...], inertia: ca.SX, U: ca.SX, D: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """K and rest of an articulated joint.   free: entries of a twist along which I_A - U K is exactly zero."""
+    K = solve_symmetric(D, U.T)
+    rest = symmetric(inertia - U @ K)
+    for entry in free:
+        rest[entry, :] = 0
+        rest[:, entry] = 0
+    return K, rest
+
+
+@repeated
+def _carry_inertia(turns: Turning, inertia: ca.SX, P: ca.SX, R: ca.SX, p: ca.SX, minus_p: ca.SX) -> tuple[ca.SX]:
+    """Transform an articulated inertia from the frame of a link to that of the previous link.
+
+    R: rotation of the joint, which `turns` describes.   P: rotation of its frame in the previous link.   p: the link's origin.
+    """
+    A, H, J = (P @ turned(turns, R, inertia[rows, columns]) @ P.T for rows, columns in _BLOCKS)
+    (x, y, z), (u, v, w), o = ca.vertsplit(p), ca.vertsplit(minus_p), ca.SX(1, 1)
+    x = ca.blockcat([[o, w, y], [z, o, u], [v, x, o]])
+    shifted = H - A @ x
+    return (ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ x + x @ shifted)]]),)
 
 
 def check_inertia(diagonal: ca.SX, joint: str) -> None:
@@ -91,30 +137,11 @@ def check_inertia(diagonal: ca.SX, joint: str) -> None:
         )
 
 
-def _rigid(link: Link) -> ca.SX:
+@repeated
+def _rigid(mass: ca.SX, h: ca.SX, I: ca.SX) -> tuple[ca.SX]:
     """(6, 6) inertia of a link alone."""
-    H = -hat(link.h)
-    return ca.densify(ca.blockcat([[link.mass * ca.SX.eye(3), H], [H.T, link.I]]))
-
-
-def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
-    """(6, 6) I_A - U K, with exact zeros in the rows and columns along which a joint without armature moves freely."""
-    rest = symmetric(IA - U @ K)
-    if link.armature.is_zero():
-        for column in range(link.nv):
-            if link.basis[:, column].nnz() == 1:
-                free = link.basis[:, column].sparsity().row()[0]
-                rest[free, :] = 0
-                rest[:, free] = 0
-    return rest
-
-
-def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
-    """Transform an articulated inertia from the frame of link i to that of the previous link."""
-    p = hat(k.steps[i].p)
-    A, H, J = (k.conjugate(i, IA[rows, columns]) for rows, columns in _BLOCKS)
-    shifted = H - A @ p
-    return ca.SX(ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ p + p @ shifted)]]))
+    H = -hat(h)
+    return (ca.densify(ca.blockcat([[mass * ca.SX.eye(3), H], [H.T, I]])),)
 
 
 class Solved(NamedTuple):
@@ -137,38 +164,60 @@ def solve_tree(
     """
     links, joints = k.tree.links, articulated_joints(k)
     b = [ca.SX.zeros(6, 1)] * len(links) if bias is None else list(bias)
+    drift = [ca.SX(6, 1)] * len(links) if drift is None else drift
     innovation = [ca.SX(0)] * len(links)
     for i in reversed(range(len(links))):
-        link, joint = links[i], joints[i]
-        innovation[i] = f[link.v] - link.basis.T @ b[i]
-        if link.parent >= 0:
+        link, joint, X = links[i], joints[i], k.steps[i]
+        if link.parent < 0:
             # A joint on the world is solved in the outward sweep, by one division.
-            innovation[i] = solve_symmetric(joint.D, innovation[i])
-            b[i] = b[i] + joint.U @ innovation[i]
-            transmitted = b[i] if drift is None else b[i] + joint.rest @ drift[i]
-            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], SpatialForce(transmitted[:3], transmitted[3:])))
+            innovation[i] = f[link.v] - link.basis.T @ b[i]
+        else:
+            innovation[i], b[i], moved = _solved(_inward, joint.D)(
+                f[link.v], b[i], drift[i], link.basis, joint.D, joint.U, joint.rest, X.R, X.p
+            )
+            b[link.parent] = b[link.parent] + moved
     V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[SpatialForce]()
     for i, (link, X, joint) in enumerate(zip(links, k.steps, joints, strict=True)):
-        before = V[link.parent] if link.parent >= 0 else world
-        arriving = ca.SX.zeros(6, 1) if before is None else _transformed(X, before)
-        if drift is not None:
-            arriving += drift[i]
         if link.parent >= 0:
-            # Angular parts are known first. Adding them first shortens the chain of sums that limits the outward sweep.
-            x[link.v] = innovation[i] - joint.K[:, 3:] @ arriving[3:] - joint.K[:, :3] @ arriving[:3]
-            load = joint.rest @ arriving + b[i]
+            x[link.v], after, load = _outward()(
+                V[link.parent], drift[i], innovation[i], b[i], link.basis, joint.K, joint.rest, X.R, X.p
+            )
         else:
+            arriving = (ca.SX.zeros(6, 1) if world is None else _transformed(X.R, X.p, world)) + drift[i]
             x[link.v] = solve_symmetric(joint.D, innovation[i] - joint.U.T @ arriving)
             load = joint.inertia @ (arriving + link.basis @ x[link.v]) + b[i]
-        V.append(arriving + ca.vertcat(*split_motion(link, x[link.v])))
+            after = arriving + ca.densify(link.basis @ x[link.v])
+        V.append(after)
         F.append(SpatialForce(load[:3], load[3:]))
     return Solved(x, F)
 
 
-def _transformed(X: Pose, V: ca.SX) -> ca.SX:
-    """(6, 1) transform the motion V from a link's frame to a frame with pose X in it."""
+@repeated
+def _inward(
+    f: ca.SX, b: ca.SX, drift: ca.SX, basis: ca.SX, D: ca.SX, U: ca.SX, rest: ca.SX, R: ca.SX, p: ca.SX
+) -> tuple[ca.SX, ...]:
+    """The innovation of a joint, the bias behind it, and the part of that which the previous link receives, in its frame."""
+    innovation = solve_symmetric(D, f - basis.T @ b)
+    b = b + U @ innovation
+    transmitted = b + rest @ drift
+    return innovation, b, ca.vertcat(*carry(Pose(R, p), SpatialForce(transmitted[:3], transmitted[3:])))
+
+
+@repeated
+def _outward(
+    V: ca.SX, drift: ca.SX, innovation: ca.SX, b: ca.SX, basis: ca.SX, K: ca.SX, rest: ca.SX, R: ca.SX, p: ca.SX
+) -> tuple[ca.SX, ...]:
+    """x along a joint, the motion of its link, and the wrench of the joint on it, from the motion V of the previous link."""
+    arriving = _transformed(R, p, V) + drift
+    # Angular parts are known first. Adding them first shortens the chain of sums that limits the outward sweep.
+    x = innovation - K[:, 3:] @ arriving[3:] - K[:, :3] @ arriving[:3]
+    return x, arriving + ca.densify(basis @ x), rest @ arriving + b
+
+
+def _transformed(R: ca.SX, p: ca.SX, V: ca.SX) -> ca.SX:
+    """(6, 1) transform the motion V from a link's frame to a frame with the pose (R, p) in it."""
     linear, angular = V[:3], V[3:]
-    return ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular)
+    return ca.vertcat(R.T @ (linear + ca.cross(angular, p)), R.T @ angular)
 
 
 def innovations_factor(k: Kinematics) -> ca.SX:

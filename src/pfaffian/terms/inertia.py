@@ -7,11 +7,12 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Acceleration, Kinematics
-from pfaffian.terms.tree import Link, project_force, split_motion
+from pfaffian.terms.tree import Link, project_force
 
 
 class Moments(NamedTuple):
@@ -36,19 +37,24 @@ def shift(k: Kinematics, i: int, x: Moments) -> Moments:
 
 
 def carry(X: Pose, x: SpatialForce) -> SpatialForce:
-    """Transform a wrench from frame B to frame A, X being the pose of B in A."""
+    """Transform a wrench, or one in each column, from frame B to frame A, X being the pose of B in A."""
     f = X.R @ x.f
-    return SpatialForce(f, X.R @ x.n + ca.cross(X.p, f))
+    return SpatialForce(f, X.R @ x.n + _cross(X.p, f))
 
 
-def composite_moments(k: Kinematics) -> list[Moments]:
-    """For each link the moments, in its frame, of the link and all links that it carries."""
+def composite_moments(k: Kinematics) -> tuple[Moments, ...]:
+    """For each link the moments, in its frame, of the link and all links that it carries; once for these Kinematics."""
+    return once_for(k, "composite moments", lambda: _composite_moments(k))
+
+
+def _composite_moments(k: Kinematics) -> tuple[Moments, ...]:
+    """The moments, from the leaves to the root."""
     out = [Moments(link.mass, link.h, link.I) for link in k.tree.links]
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
         if parent >= 0:
             out[parent] = Moments(*[x + y for x, y in zip(out[parent], shift(k, i, out[i]), strict=True)])
-    return out
+    return tuple(out)
 
 
 def mass_matrix(k: Kinematics) -> ca.SX:
@@ -62,23 +68,40 @@ def mass_matrix(k: Kinematics) -> ca.SX:
 
 
 def _link_mass_matrix(k: Kinematics) -> ca.SX:
-    """(ns, ns) mass matrix for the link rates, by composite bodies."""
-    M = ca.SX(k.tree.ns, k.tree.ns)
-    for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
-        for column in range(link.nv):
-            s, w = split_motion(link, ca.SX.eye(link.nv)[:, column])
-            F = SpatialForce(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
-            at = link.v.start + column
-            along = project_force(link, *F)
-            for row in range(column + 1):
-                entry = along[row] + (link.armature[column] if row == column else 0)
-                M[link.v.start + row, at] = M[at, link.v.start + row] = entry
-            for child, parent in zip(k.tree.path(i), k.tree.path(i)[1:], strict=False):
-                F = carry(k.steps[child], F)
-                above = k.tree.links[parent]
-                M[above.v, at] = project_force(above, *F)
-                M[at, above.v] = M[above.v, at].T
+    """(ns, ns) mass matrix for the link rates, by composite bodies.
+
+    Column j is the wrench for a unit rate j, projected onto its own link and onto all links before it. From link to link the
+    wrenches of all columns are transformed together.
+    """
+    links, M = k.tree.links, ca.SX(k.tree.ns, k.tree.ns)
+    columns = [list[int]() for _ in links]
+    F = [SpatialForce(ca.SX(3, 0), ca.SX(3, 0))] * len(links)
+    for i, c in reversed(list(enumerate(composite_moments(k)))):
+        link, own = links[i], list(range(links[i].v.start, links[i].v.stop))
+        S = ca.densify(link.basis)
+        s, w = S[:3, :], S[3:, :]
+        f, n = c.mass * s + _cross(w, c.h), c.I @ w + _cross(c.h, s)
+        along = ca.triu(project_force(link, f, n)) + ca.diag(link.armature)
+        M[own, own] = ca.triu2symm(along)
+        if columns[i]:
+            M[own, columns[i]] = project_force(link, *F[i])
+            M[columns[i], own] = M[own, columns[i]].T
+        if link.parent >= 0:
+            all_of_it = SpatialForce(ca.horzcat(f, F[i].f), ca.horzcat(n, F[i].n))
+            F[link.parent] = _beside(F[link.parent], carry(k.steps[i], all_of_it))
+            columns[link.parent] += own + columns[i]
     return M
+
+
+def _beside(x: SpatialForce, y: SpatialForce) -> SpatialForce:
+    """The columns of two sets of wrenches."""
+    return SpatialForce(ca.horzcat(x.f, y.f), ca.horzcat(x.n, y.n))
+
+
+def _cross(a: ca.SX, b: ca.SX) -> ca.SX:
+    """a x b for each column; a column alone counts for all columns of the other."""
+    (ax, ay, az), (bx, by, bz) = ca.vertsplit(a), ca.vertsplit(b)
+    return ca.vertcat(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
 
 
 def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:

@@ -17,6 +17,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
+from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
 from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
@@ -34,7 +35,7 @@ from pfaffian.terms.rates import (
     rates_of,
     symbols_of,
 )
-from pfaffian.terms.tree import Tree, motion, split_motion, turned
+from pfaffian.terms.tree import Tree, motion, split_motion, turned, turning
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
@@ -260,7 +261,7 @@ class Kinematics:
     def conjugate(self, i: int, Y: ca.SX) -> ca.SX:
         """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the previous link."""
         P = self.tree.links[i].placement.R
-        return P @ turned(self.motions[i].R, Y) @ P.T
+        return P @ turned(turning(self.motions[i].R), self.motions[i].R, Y) @ P.T
 
     @cached_property
     def _poses(self) -> dict[int, Pose]:
@@ -279,19 +280,14 @@ class Kinematics:
         """Angular velocity (3, 1) of each link, in its axes [rad/s]."""
         out: list[ca.SX] = []
         for link, X in zip(self.tree.links, self.steps, strict=True):
-            _, w = split_motion(link, self.s[link.v])
-            out.append(w + X.R.T @ out[link.parent] if link.parent >= 0 else w)
+            s = self.s[link.v]
+            out += _turned_on()(link.basis, s, X.R, out[link.parent]) if link.parent >= 0 else [split_motion(link, s)[1]]
         return tuple(out)
 
     @cached_property
     def spin(self) -> tuple[ca.SX, ...]:
         """w w^T - |w|^2 1 of each link (3, 3): w x (w x y) = spin y, in six products."""
-        out = []
-        for w in self.omega:
-            x, y, z = ca.vertsplit(w)
-            xx, yy, zz = x * x, y * y, z * z
-            out.append(ca.blockcat([[-yy - zz, x * y, x * z], [x * y, -xx - zz, y * z], [x * z, y * z, -xx - yy]]))
-        return tuple(out)
+        return tuple(_spin()(w)[0] for w in self.omega)
 
     @cached_property
     def link_velocity(self) -> tuple[tuple[ca.SX, ca.SX], ...]:
@@ -339,12 +335,12 @@ class Kinematics:
         with_spin: whether it contains the centripetal acceleration of its origin, the spin of the parent times X.p.
         """
         link, X = self.tree.links[i], self.steps[i]
-        r, phi = split_motion(link, self.s[link.v])
+        s = self.s[link.v]
         if link.parent < 0:
+            r, phi = split_motion(link, s)
             return ca.cross(phi, r), ca.SX.zeros(3, 1)
-        w = X.R.T @ self.omega[link.parent]
-        a = 2 * ca.cross(w, r) + ca.cross(phi, r)
-        return a + X.R.T @ (self.spin[link.parent] @ X.p) if with_spin else a, ca.cross(w, phi)
+        a, alpha = _velocity_product()(link.basis, s, X.R, self.omega[link.parent])
+        return a + _centripetal()(X.R, X.p, self.spin[link.parent])[0] if with_spin else a, alpha
 
     def columns(self, arms: Mapping[int, ca.SX]) -> ca.SX:
         """(6, nv) Jacobian, in world axes, of a point that some links carry.
@@ -420,6 +416,37 @@ class Kinematics:
         except KeyError:
             known = nearest(body, list(self.tree.place))
             raise ModelError(f"mechanism {self.mechanism.name!r} has no body {brief(body)}; {known}") from None
+
+
+# -- from link to link ------------------------------------------------------------------------------------------------------
+
+
+@repeated
+def _turned_on(basis: ca.SX, s: ca.SX, R: ca.SX, before: ca.SX) -> tuple[ca.SX]:
+    """Angular velocity of a link whose previous link has the angular velocity `before`."""
+    return (ca.densify(basis @ s)[3:] + R.T @ before,)
+
+
+@repeated
+def _spin(w: ca.SX) -> tuple[ca.SX]:
+    """w w^T - |w|^2 1."""
+    x, y, z = ca.vertsplit(w)
+    xx, yy, zz = x * x, y * y, z * z
+    return (ca.blockcat([[-yy - zz, x * y, x * z], [x * y, -xx - zz, y * z], [x * z, y * z, -xx - yy]]),)
+
+
+@repeated
+def _velocity_product(basis: ca.SX, s: ca.SX, R: ca.SX, before: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """`velocity_product` without the centripetal acceleration.   before: angular velocity of the previous link."""
+    V, w = ca.densify(basis @ s), R.T @ before
+    r, phi = V[:3], V[3:]
+    return 2 * ca.cross(w, r) + ca.cross(phi, r), ca.cross(w, phi)
+
+
+@repeated
+def _centripetal(R: ca.SX, p: ca.SX, spin: ca.SX) -> tuple[ca.SX]:
+    """Centripetal acceleration of a link's origin, from the spin of the previous link."""
+    return (R.T @ (spin @ p),)
 
 
 def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:

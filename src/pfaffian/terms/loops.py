@@ -46,12 +46,14 @@ class LoopJoint(NamedTuple):
     point: (3, 1) in the axes of `_pose` [m].   B: (6, k) its freedoms as twists of that point.
     ways: loop -> 1 or -1, the direction in which the loop passes through it.
     parts: its links in the tree, none for a closure.
+    N: (6, m) orthonormal wrenches at that point that do no work on its freedoms, if these are orthonormal or a projector.
     """
 
     point: ca.SX
     B: ca.SX
     ways: dict[int, int]
     parts: tuple[int, ...] = ()
+    N: ca.SX | None = None
 
 
 class Loops(NamedTuple):
@@ -59,6 +61,8 @@ class Loops(NamedTuple):
 
     of: index in `ideal` -> loop, for closures and their repetitions.   on: for each loop 1, or 0 while it is not active.
     T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) = T B, S q_dot = 0.   joints: for each joint the loops that contain it.
+    N: for each loop (6, m) the wrenches of its closure that do no work on the closure's own freedoms, orthonormal; all six
+    where these freedoms are not.   own: the columns of S with the freedoms to which the N belong, each in one loop.
     """
 
     of: dict[int, int]
@@ -66,6 +70,13 @@ class Loops(NamedTuple):
     T: ca.SX
     S: ca.SX
     joints: tuple[tuple[int, ...], ...]
+    N: tuple[ca.SX, ...]
+    own: tuple[int, ...]
+
+
+def equations(l: int) -> range:
+    """Indices of the rows of S that belong to loop l, and of the columns of T that belong to joint l."""
+    return range(6 * l, 6 * l + 6)
 
 
 def loops(k: Kinematics) -> Loops:
@@ -80,15 +91,18 @@ def _loops(k: Kinematics) -> Loops:
     first = [i for i in original if i == original[i]]
     pieces = _pieces(k)
     length = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
-    found, at = list[LoopJoint](), list[ca.SX]()
+    found, at, N, own, n = list[LoopJoint](), list[ca.SX](), list[ca.SX](), list[int](), 0
     in_tree = dict[str, LoopJoint]()
     for l, i in enumerate(first):
         c = m.ideal[i]
         assert isinstance(c, Closure)
         joint = _closing(k, pieces, c, length)
         at.append(joint.point)
+        N.append(ca.SX.eye(6) if joint.N is None else joint.N)
         if not _welds(c):
             found.append(joint._replace(ways={l: -1}))
+            own += [] if joint.N is None else range(n, n + joint.B.shape[1])
+            n += joint.B.shape[1]
         for way, links in _around(k.tree.path(_place(m, c.body_a)[0]), k.tree.path(_place(m, c.body_b)[0])):
             for name, parts in _by_joint(k, links).items():
                 if name not in in_tree:
@@ -103,7 +117,8 @@ def _loops(k: Kinematics) -> Loops:
     ]
     blocks = ca.sparsify(ca.blockcat(T)) if found else ca.SX(6 * len(at), 0)
     S = ca.sparsify(blocks @ _motions(k, found, length))
-    return Loops({i: first.index(j) for i, j in original.items()}, on, blocks, S, tuple(tuple(j.ways) for j in found))
+    of, ways = {i: first.index(j) for i, j in original.items()}, tuple(tuple(j.ways) for j in found)
+    return Loops(of, on, blocks, S, ways, tuple(N), tuple(own))
 
 
 @remembered(64)
@@ -216,15 +231,18 @@ def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, length: ca
     group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
     if group is not None:
         g = group.with_pitch(c.number) if group.screws else group
-        return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, length), {})
+        N = None if g.screws else _held(g, Ga.R)
+        return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, length), {}, N=N)
     if c.kind == "universal":
         return LoopJoint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
     if c.kind == "distance":
         r = Gb.p - Ga.p
         across = ca.vertcat(ca.SX.eye(3) - r @ r.T / ca.fmax(ca.sumsqr(r), NOTHING), ca.SX(3, 3))
-        return LoopJoint((Ga.p + Gb.p) / 2, ca.horzcat(across, turns), {})
-    slides = Ga.R[:, [2] if c.kind == "point-on-line" else [0, 1]]
-    return LoopJoint(Gb.p, ca.horzcat(ca.vertcat(slides, ca.SX(*slides.shape)), turns), {})
+        N = _forces(r / ca.sqrt(ca.fmax(ca.sumsqr(r), NOTHING)))
+        return LoopJoint((Ga.p + Gb.p) / 2, ca.horzcat(across, turns), {}, N=N)
+    along = [2] if c.kind == "point-on-line" else [0, 1]
+    N = _forces(Ga.R[:, [i for i in range(3) if i not in along]])
+    return LoopJoint(Gb.p, ca.horzcat(_forces(Ga.R[:, along]), turns), {}, N=N)
 
 
 def _freedoms(g: Subgroup, R: ca.SX, length: ca.SX) -> ca.SX:
@@ -233,6 +251,18 @@ def _freedoms(g: Subgroup, R: ca.SX, length: ca.SX) -> ca.SX:
     turns = {0: ca.SX(3, 0), 1: R[:, 2], 3: ca.SX.eye(3)}[len(g.rotation.axes)]
     along = R[:, 2] * (g.pitch / length) if g.screws else ca.SX(*turns.shape)
     return ca.sparsify(ca.blockcat([[slides, along], [ca.SX(*slides.shape), turns]]))
+
+
+def _held(g: Subgroup, R: ca.SX) -> ca.SX:
+    """(6, 6 - k) orthonormal wrenches that do no work on `_freedoms`, of a group without screws."""
+    across = R[:, [i for i in range(3) if i not in g.along]] if g.along else ca.SX.eye(3)
+    moments = {0: ca.SX.eye(3), 1: R[:, :2], 3: ca.SX(3, 0)}[len(g.rotation.axes)]
+    return ca.sparsify(ca.diagcat(across, moments))
+
+
+def _forces(f: ca.SX) -> ca.SX:
+    """(6, k) forces (3, k) as wrenches, or slides as twists."""
+    return ca.vertcat(f, ca.SX(*f.shape))
 
 
 def _point(g: Subgroup, G: Pose, centre: ca.SX | None) -> ca.SX:

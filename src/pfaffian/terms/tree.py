@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import casadi as ca
 
 from pfaffian.maths import so3
+from pfaffian.maths.repeated import repeated
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.joint import Joint, JointPart
@@ -143,15 +144,33 @@ def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
 
 def motion(link: Link, q: ca.SX) -> Pose:
     """Pose of the joint's frame on the child relative to its frame on the parent, at the link's entries of q."""
-    assert link.subgroup is not None
-    return Pose(*map(ca.SX, link.subgroup.motion(q)))
+    g = link.subgroup
+    assert g is not None
+    return Pose(*(map(ca.SX, g.motion(q)) if g.screws else _motion(g)(q)))
 
 
-def turned(R: ca.SX, Y: ca.SX) -> ca.SX:
-    """R Y R^T for Y (3, 3), cheaper where R is a rotation about z or the unit matrix."""
+@repeated
+def _motion(g: Subgroup, q: ca.SX) -> tuple[ca.SX, ...]:
+    """R and p of a motion of a group without screws."""
+    return tuple(map(ca.SX, g.motion(q)))
+
+
+Turning = Literal["any", "about z", "none"]
+"""What is known of a rotation: nothing, that it is about z, that it is the unit matrix."""
+
+
+def turning(R: ca.SX) -> Turning:
+    """What is known of a rotation R (3, 3)."""
     if R[2, 2].is_one() and R[0, 2].is_zero() and R[1, 2].is_zero():
-        return Y if R[0, 0].is_one() else so3.conjugate_z(R[0, 0], R[1, 0], Y)
-    return R @ Y @ R.T
+        return "none" if R[0, 0].is_one() else "about z"
+    return "any"
+
+
+def turned(turns: Turning, R: ca.SX, Y: ca.SX) -> ca.SX:
+    """R Y R^T for Y (3, 3), cheaper where R is a rotation about z or the unit matrix."""
+    if turns == "any":
+        return R @ Y @ R.T
+    return Y if turns == "none" else so3.conjugate_z(R[0, 0], R[1, 0], Y)
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -51,7 +51,7 @@ def _found(compiler: Compiler | None) -> Passes:
 
 def _built(compiler: Compiler | None) -> Passes:
     """The passes in C. Raises BuildError: they cannot be compiled."""
-    built = library.ready(passes_text(), "strict", Trial(_answers, 0, True), compiler)
+    built = library.ready(passes_text(), "passes", Trial(_answers, 0, True), compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     for name, types in {
         "pfaffian_pass": [number, pointer, pointer],
