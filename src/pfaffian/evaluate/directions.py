@@ -352,10 +352,11 @@ def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, moved: Sequence[int], t:
     for _ in range(ITERATIONS):
         phi, A, K = values(_floor(m), q, np.zeros(m.nv), t, p)
         A = A * unit
-        if (np.abs(phi[:, 0]) <= CLOSED * np.linalg.norm(A, axis=1)).all():
-            return q
-        step = K[:, entries] @ (unit[entries] * (np.linalg.pinv(A[:, entries], rcond=ZERO) @ phi[:, 0]))
+        closed = (np.abs(phi.ravel()) <= CLOSED * np.linalg.norm(A, axis=1)).all()
+        step = K[:, entries] @ (unit[entries] * (np.linalg.pinv(A[:, entries], rcond=ZERO) @ phi.ravel()))
         q = check_configuration(m, (q - step)[None])[0]
+        if closed:
+            return q  # after one more step, which leaves rounding alone
     raise ModelError(f"reduce: found no states of {m.name!r} on its closures; reduce it without them, or run it as it is")
 
 

@@ -258,7 +258,7 @@ def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str]
     along = group if isinstance(group, Directions) else None
     unit = np.array([long if name == "m/s" else 1.0 for name in labels(m, along)[1]])
     y = group.y if isinstance(group, Directions) else others(m, group)
-    motions = (in_body(T.kinematics, along, X) if along else X) * ca.DM(unit[y] / unit[:, None])
+    motions = (in_body(T.kinematics, along, X) if along else X) * ca.DM(unit[list(y)] / unit[:, None])
     parts = {"the permitted motion": motions, "kinetic energy": X.T @ T.M @ X}
     parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in forces.items()}
     inertia, of_forces = ca.diag(parts["kinetic energy"]), ca.horzcat(*[sizes[name] for name in forces])
