@@ -96,7 +96,7 @@ def candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | N
     over = [ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in listed]
     out = [ca.horzcat(*[c.Y for c in listed]), ca.horzcat(*over), ca.vertcat(*[ca.norm_2(c.whole) for c in listed])]
     f = ca.Function("candidates", [T.q, T.t, m.p_symbols], [ca.densify(x) for x in out])
-    samples = [values(f, x.q, x.t, x.p) for x in generic_states(m, False, p, STATES)]
+    samples = [values(f, x.q, x.t, x.p) for x in generic_states(m, parameters=at, count=STATES)]
     # Each field moves one joint alone, unless the first ones move several together.
     alone = not isinstance(carries, CommonMotion)
     unit = speed_units(m, m.p_defaults if at is None else at)

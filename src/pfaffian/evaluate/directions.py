@@ -97,7 +97,7 @@ def moves(m: Mechanism) -> Moves:
     _check(T)
     for base in _bases(m, first_joint(m)):
         random = np.random.default_rng(61)
-        at = [on_floor(m, base, x, random) for x in generic_states(m, False, None, STATES)]
+        at = [on_floor(m, base, x, random) for x in generic_states(m, count=STATES)]
         along = _directions(m, base, [_home(m), *at])
         if along is None:
             continue
@@ -167,7 +167,7 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
     rows = T.A[T.rows.at(VELOCITY), list(group)]
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rows)])
     home = State(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults)
-    at = np.array([values(f, *x)[0] for x in (home, *generic_states(m, False, None, STATES))])
+    at = np.array([values(f, *x)[0] for x in (home, *generic_states(m, count=STATES))])
     A = at * speed_units(m, m.p_defaults)[list(group)]
     chosen, _ = independent(A)
     if len(chosen) != len(group):
@@ -179,7 +179,7 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
 
 def states(m: Mechanism, along: Directions | None) -> list[State]:
     """Random states; on the closures if the mechanism is reduced along directions."""
-    random, anywhere = np.random.default_rng(43), generic_states(m, False, None, STATES)
+    random, anywhere = np.random.default_rng(43), generic_states(m, count=STATES)
     return [on_floor(m, along.base, x, random) for x in anywhere] if along else list(anywhere)
 
 
@@ -367,6 +367,6 @@ def other_places(m: Mechanism, p: np.ndarray, along: Directions) -> Iterator[tup
     for words, given in at_values(m, p):
         if not np.array_equal(given, m.p_defaults):
             random = np.random.default_rng(59)
-            anywhere = [x._replace(p=given) for x in generic_states(m, False, None, SAMPLES)]
+            anywhere = [x._replace(p=given) for x in generic_states(m, count=SAMPLES)]
             at = [on_floor(m, along.base, x, random) for x in anywhere]
             yield words, at, [elsewhere(m, along.moved, x, random) for x in at]

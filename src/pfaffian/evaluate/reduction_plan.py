@@ -208,7 +208,7 @@ def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
 
 def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
     """Raise ModelError if part of the equations depends on the position of the joints of these names."""
-    at = generic_states(m, False, None, STATES)
+    at = generic_states(m, count=STATES)
     cause = place_dependence(m, group, at, moved(m, names, at))
     if cause:
         raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
@@ -294,7 +294,7 @@ def _further(
         return _Further()
     Y = [X[:, at] for at in entries.values()]
     in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(entries, Y, strict=True)]
-    relative = changing(changes_of(T, ca.horzcat(*Y, *in_space)), generic_states(m, False, None, STATES))[:, 0]
+    relative = changing(changes_of(T, ca.horzcat(*Y, *in_space)), generic_states(m, count=STATES))[:, 0]
     constant = relative <= NONE
     spatial, conserved, unclear, begin = [], list[int](), list[str](), 0
     for name, at in entries.items():
@@ -323,7 +323,7 @@ def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iter
     """For each row of parameters (runs, np) other than the defaults: words for it, random states with these parameters, and
     the q of these states with the joints of these names at random positions.
     """
-    states = generic_states(m, False, None, SAMPLES)
+    states = generic_states(m, count=SAMPLES)
     elsewhere = moved(m, names, states)
     for words, at in at_values(m, p):
         if not np.array_equal(at, m.p_defaults):

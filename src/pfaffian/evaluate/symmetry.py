@@ -163,8 +163,9 @@ def _found(m: Mechanism, p: tuple[float, ...] | None) -> _Found:
     """The symmetries among the candidates of a mechanism.   p: (np,) parameters; None for random ones at each sample."""
     T = shared(m)
     c = candidates(T, common_motion(m) or first_joint(m), p)
-    changes = changes_of(T, c.Y, None if p is None else np.array(p))
-    states = generic_states(m, False, p, STATES + len(c.alone) + VERIFIED_AT)
+    at = None if p is None else np.array(p)
+    changes = changes_of(T, c.Y, at)
+    states = generic_states(m, parameters=at, count=STATES + len(c.alone) + VERIFIED_AT)
     effects, work = sampled(changes, states[:-VERIFIED_AT])
     again = sampled(changes, _elsewhere(m, states[-VERIFIED_AT:])).effects
 

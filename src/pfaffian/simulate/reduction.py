@@ -536,6 +536,8 @@ def _about(r: _Reduction) -> tuple[str, ...]:
             f"the constraints leave {len(plan.y)} of {m.nv} velocities, directions that turn with the shape, named after "
             f"{_listed(names, plan.y)}"
         )
+        if len(r.along.moved) < len(indices(m, r.along.base)):
+            out.append(f"nothing depends on where {reprs.listed(r.along.base)} stands if it moves along its slides alone")
     elif plan.group:
         fixed = reprs.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(plan.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, plan.y)}")

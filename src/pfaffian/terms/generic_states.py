@@ -20,7 +20,7 @@ import numpy as np
 from pfaffian.errors import ModelWarning, notice
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.terms.lengths import machine_length, slides
+from pfaffian.terms.lengths import mean_length, slides
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.terms import always_active, shared, typical, typical_at
@@ -104,8 +104,8 @@ def _anywhere(m: Mechanism, p: np.ndarray, random: np.random.Generator) -> tuple
 
 
 def length_at(m: Mechanism, p: np.ndarray) -> float:
-    """The machine's length [m] at parameters p (np,), 1 if no body has one."""
-    return float(np.array(ca.Function("length", [m.p_symbols], [machine_length(m)])(p)).item()) or 1.0
+    """The machine's `mean_length` [m] at parameters p (np,), 1 if no body has one."""
+    return float(np.array(ca.Function("length", [m.p_symbols], [mean_length(m)])(p)).item()) or 1.0
 
 
 def speed_units(m: Mechanism, p: np.ndarray) -> np.ndarray:
