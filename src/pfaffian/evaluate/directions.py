@@ -16,7 +16,16 @@ import numpy as np
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.effects import NONE, SOME, changes_of, changing
-from pfaffian.evaluate.reduction_plan import SAMPLES, STATES, Plan, place_dependence, plan, unclear_momentum
+from pfaffian.evaluate.reduction_plan import (
+    KINEMATIC,
+    SAMPLES,
+    STATES,
+    Plan,
+    first_in_words,
+    place_dependence,
+    plan,
+    unclear_momentum,
+)
 from pfaffian.maths.linear import connected
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
@@ -101,11 +110,15 @@ def moves(m: Mechanism) -> Moves:
         along = _directions(m, base, [_home(m), *at])
         if along is None:
             continue
-        for moved in _moved(m, base):
-            cause = place_dependence(m, along, at, [elsewhere(m, moved, x, random) for x in at])
-            if cause is None:
-                along = along._replace(moved=moved)
-                return Moves(_along_plan(m, along, at), along)
+        differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
+        sliding = tuple(i for i in along.moved if m.v_units[i] == "m/s")
+        if sliding and differing and not set(KINEMATIC) & set(differing):
+            # On a slope the direction in which a machine heads matters, and where it stands does not.
+            along = along._replace(moved=sliding)
+            differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
+        if not differing:
+            return Moves(_along_plan(m, along, at), along)
+        cause = cause or first_in_words(differing)
     raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
 
 
@@ -117,18 +130,6 @@ def _along_plan(m: Mechanism, along: Directions, at: Sequence[State]) -> Plan:
     names = labels(m, along)[0]
     unclear = [unclear_momentum(names[i], x) for i, x in zip(along.y, relative, strict=True) if NONE < x < SOME]
     return Plan(tuple(others(m, along.y)), along.y, (), tuple(constant), False, tuple(unclear))
-
-
-def _moved(m: Mechanism, base: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Entries of v of the joints `base` by which the whole machine moves: all of them, and the slides alone.
-
-    On a slope the direction in which a machine heads matters, and where it stands does not.
-    """
-    entries = tuple(indices(m, base))
-    yield entries
-    sliding = tuple(i for i in entries if m.v_units[i] == "m/s")
-    if 0 < len(sliding) < len(entries):
-        yield sliding
 
 
 def _check(T: Terms) -> None:

@@ -73,8 +73,8 @@ class Changes(NamedTuple):
 
     causes: "inertia", "weight" and the names of forces.
     unit: (nv,) the rate that counts as 1 for each velocity.
-    f: (q, v, t, p) -> rates and their `force_sizes`, both (n, causes), the sizes of inertia (n, 1) without rounding, Y (nv, n),
-    the constraint rows A (k, nv) and the input matrix B (nv, nu).
+    f: (q, v, t, p, mean square of the rates in these units) -> rates and their `force_sizes`, both (n, causes), the sizes of
+    inertia (n, 1) without rounding, Y (nv, n), the constraint rows A (k, nv) and the input matrix B (nv, nu).
     """
 
     causes: tuple[str, ...]
@@ -99,9 +99,10 @@ def changes_of(T: Terms, Y: ca.SX, p: np.ndarray | None = None) -> Changes:
     """
     m = T.mechanism
     p = m.p_defaults if p is None else p
-    by, sizes = changes(T, Y), force_sizes(T, Y, length_at(m, p))
+    squared_rate = ca.SX.sym("s2")
+    by, sizes = changes(T, Y), force_sizes(T, Y, length_at(m, p), squared_rate)
     out = [ca.horzcat(*by.values()), ca.horzcat(*[sizes.by_cause[name] for name in by]), sizes.inertia, Y, T.A, T.B]
-    f = ca.Function("changes", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in out])
+    f = ca.Function("changes", [T.q, T.v, T.t, m.p_symbols, squared_rate], [ca.densify(x) for x in out])
     return Changes(tuple(by), speed_units(m, p), f)
 
 
@@ -130,12 +131,14 @@ def sampled(of: Changes, at: Sequence[State]) -> Sampled:
 
 def _sample(of: Changes, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> list[np.ndarray]:
     """The outputs of `of` at a state."""
-    out = values(of.f, q, v, t, p)
+    # Constraints may stop a machine at this place, which must not make its sizes vanish: the rates are those before.
+    squared_rate = np.mean((v / of.unit) ** 2)
+    out = values(of.f, q, v, t, p, squared_rate)
     A = out[4] * of.unit
     if not A.size:
         return out
     # Rows may depend on each other: the tolerance keeps LAPACK's rounding from counting as a further row.
-    return values(of.f, q, v - of.unit * (np.linalg.pinv(A, rcond=ZERO) @ (A @ (v / of.unit))), t, p)
+    return values(of.f, q, v - of.unit * (np.linalg.pinv(A, rcond=ZERO) @ (A @ (v / of.unit))), t, p, squared_rate)
 
 
 def changing(of: Changes, at: Sequence[State]) -> np.ndarray:

@@ -5,7 +5,7 @@ Symmetries are tested at random states with random parameters: a symmetry that h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -53,6 +53,9 @@ from pfaffian.terms.terms import Terms, shared
 
 STATES = 24
 """Number of random states at which a reduction is planned."""
+
+KINEMATIC = ("the permitted motion", "kinetic energy")
+"""Parts of the equations that are no forces."""
 
 
 class Plan(NamedTuple):
@@ -209,9 +212,11 @@ def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
 def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
     """Raise ModelError if part of the equations depends on the position of the joints of these names."""
     at = generic_states(m, count=STATES)
-    cause = place_dependence(m, group, at, moved(m, names, at))
-    if cause:
-        raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
+    differing = place_dependence(m, group, at, moved(m, names, at))
+    if differing:
+        raise ModelError(
+            f"reduce: {first_in_words(differing)} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry"
+        )
 
 
 def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.ndarray]:
@@ -225,13 +230,14 @@ def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.nd
 
 def place_dependence(
     m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[State], elsewhere: Sequence[np.ndarray]
-) -> str | None:
-    """The first part of the equations that differs between states `at` and these states with q `elsewhere`; None if none does.
+) -> dict[str, float]:
+    """The parts of the equations that differ between states `at` and these states with q `elsewhere`, and how much.
 
     Differences are relative to the size of each number: entries of the kinetic energy to the inertias along their two motions,
-    forces to `force_sizes`. A difference that is neither none nor clearly one counts, and is said to be unclear.
+    forces to `force_sizes`. A difference that is neither none nor clearly one counts.
     """
     causes, f = _parts(m, group)
+    largest = dict.fromkeys(causes, 0.0)
     for (q, v, t, p), other in zip(at, elsewhere, strict=True):
         *here, inertia, sizes = values(f, q, v, t, p)
         there = values(f, other, v, t, p)
@@ -239,9 +245,14 @@ def place_dependence(
         size_of_part = [1 + np.abs(here[0]), root @ root.T, *sizes.T[:, :, None]]
         for cause, a, b, size in zip(causes, here, there, size_of_part, strict=False):
             off = np.divide(np.abs(a - b), size, out=np.where(a == b, 0.0, np.inf), where=size > 0).max(initial=0.0)
-            if off > NONE:
-                return cause if off >= SOME else f"{cause} ({beside(off)})"
-    return None
+            largest[cause] = max(largest[cause], float(off))
+    return {cause: off for cause, off in largest.items() if off > NONE}
+
+
+def first_in_words(differing: Mapping[str, float]) -> str:
+    """The first part of `place_dependence` in words."""
+    cause, off = next(iter(differing.items()))
+    return cause if off >= SOME else f"{cause} ({beside(off)})"
 
 
 @lru_cache(maxsize=64)
@@ -259,9 +270,9 @@ def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str]
     unit = np.array([long if name == "m/s" else 1.0 for name in labels(m, along)[1]])
     y = group.y if isinstance(group, Directions) else others(m, group)
     motions = (in_body(T.kinematics, along, X) if along else X) * ca.DM(unit[list(y)] / unit[:, None])
-    parts = {"the permitted motion": motions, "kinetic energy": X.T @ T.M @ X}
+    parts = dict(zip(KINEMATIC, (motions, X.T @ T.M @ X), strict=True))
     parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in forces.items()}
-    inertia, of_forces = ca.diag(parts["kinetic energy"]), ca.horzcat(*[sizes[name] for name in forces])
+    inertia, of_forces = ca.diag(parts[KINEMATIC[1]]), ca.horzcat(*[sizes[name] for name in forces])
     out = [ca.densify(x) for x in (*parts.values(), inertia, of_forces)]
     return list(parts), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
 

@@ -38,6 +38,7 @@ from pfaffian.evaluate.reduction_plan import (
     as_group,
     carrier,
     conserved_motions,
+    first_in_words,
     further,
     in_words,
     other_values,
@@ -476,11 +477,11 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
     if r.along:
         names = list(r.along.base)
     for words, at, elsewhere in other_places(m, p, r.along) if r.along else other_values(m, p, names):
-        cause = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else None
-        if cause:
+        differing = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else {}
+        if differing:
             raise ModelError(
-                f"{words}{cause} of {m.name!r} depends on where {reprs.listed(names)} is, but not near the defaults; "
-                "run the mechanism as it is"
+                f"{words}{first_in_words(differing)} of {m.name!r} depends on where {reprs.listed(names)} is, but not near "
+                "the defaults; run the mechanism as it is"
             )
         lost = (
             [i for i, x in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if x > NONE] if r.conserved else []

@@ -46,20 +46,21 @@ class Sizes(NamedTuple):
     inertia: ca.SX
 
 
-def force_sizes(T: Terms, Y: ca.SX, length: float) -> Sizes:
+def force_sizes(T: Terms, Y: ca.SX, length: float, squared_rate: ca.SX | None = None) -> Sizes:
     """Sizes of each cause of a change of the momenta Y^T p.
 
-    The size of inertia is y^T M y s^2 / |y| for each column y of Y, with s^2 the mean square of the rates v. That of weight is
+    The size of inertia is y^T M y s^2 / |y| for each column y of Y, with s^2 the mean square of the rates. That of weight is
     its bound g sqrt(m y^T M y), with m the mass that is moved. The size of another force is its norm along the moved joints and
     the joints that these carry. The rounding of cancelling terms is added to each.
 
     Y: (nv, n) fields, functions of q.   length: of the machine [m], which counts as 1 rad in |y| and s.
+    squared_rate: (1, 1) s^2; 1 if not given.
     """
     k, unit = T.kinematics, ca.DM([length if sliding else 1.0 for sliding in slides(T.mechanism)])
-    reach, squared_rate = ca.fabs(Y / ca.repmat(unit, 1, Y.shape[1])).T, ca.sumsqr(T.v / unit) / max(T.mechanism.nv, 1)
+    reach = ca.fabs(Y / ca.repmat(unit, 1, Y.shape[1])).T
     amount = ca.sqrt(ca.sum2(reach**2))
     inertia = ca.sum1(Y * (T.M @ Y)).T
-    inertia_forces = squared_rate * inertia / ca.fmax(amount, np.finfo(float).tiny)
+    inertia_forces = (1 if squared_rate is None else squared_rate) * inertia / ca.fmax(amount, np.finfo(float).tiny)
     carried_by = _carried_by(k, length)
     cancelling = reach @ ca.vertcat(*[x.flow for x in carried_by]) + ca.fabs(rate(k, Y)).T @ ca.fabs(momenta(T))
     moved = [ca.vertcat(0, *[x.mass for r, x in enumerate(carried_by) if not Y[r, i].is_zero()]) for i in range(Y.shape[1])]
