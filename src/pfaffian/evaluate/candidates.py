@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.evaluate.effects import Effect, without_effect
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.values import values
+from pfaffian.maths.values import values_at
 from pfaffian.model import reprs
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
@@ -96,7 +96,7 @@ def candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | N
     over = [ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in listed]
     out = [ca.horzcat(*[c.Y for c in listed]), ca.horzcat(*over), ca.vertcat(*[ca.norm_2(c.whole) for c in listed])]
     f = ca.Function("candidates", [T.q, T.t, m.p_symbols], [ca.densify(x) for x in out])
-    samples = [values(f, x.q, x.t, x.p) for x in generic_states(m, parameters=at, count=STATES)]
+    samples = values_at(f, [(x.q, x.t, x.p) for x in generic_states(m, parameters=at, count=STATES)])
     # Each field moves one joint alone, unless the first ones move several together.
     alone = not isinstance(carries, CommonMotion)
     unit = speed_units(m, m.p_defaults if at is None else at)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.values import values
+from pfaffian.maths.values import values_at
 from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.generic_states import CLEAR, ZERO, State, length_at, speed_units, unit_rows
 from pfaffian.terms.momentum import changes
@@ -108,7 +108,7 @@ def changes_of(T: Terms, Y: ca.SX, p: np.ndarray | None = None) -> Changes:
 
 def sampled(of: Changes, at: Sequence[State]) -> Sampled:
     """The effects at these states, whose velocities are projected onto the constraints first."""
-    samples = [_sample(of, *state) for state in at]
+    samples = _samples(of, at)
     n = samples[0][0].shape[0]
     rates, sizes, alone, Y, A, B = (np.array(x) for x in zip(*samples, strict=True))
     effects = {cause: Effect(rates[:, :, i], sizes[:, :, i], np.ones(n)) for i, cause in enumerate(of.causes)}
@@ -129,16 +129,19 @@ def sampled(of: Changes, at: Sequence[State]) -> Sampled:
     return Sampled(effects, [along(B[:, None, :, u]) for u in range(B.shape[2])])
 
 
-def _sample(of: Changes, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> list[np.ndarray]:
-    """The outputs of `of` at a state."""
-    # Constraints may stop a machine at this place, which must not make its sizes vanish: the rates are those before.
-    squared_rate = np.mean((v / of.unit) ** 2)
-    out = values(of.f, q, v, t, p, squared_rate)
-    A = out[4] * of.unit
-    if not A.size:
+def _samples(of: Changes, at: Sequence[State]) -> list[list[np.ndarray]]:
+    """The outputs of `of` at states."""
+    # Constraints may stop a machine at a place, which must not make its sizes vanish: the rates are those before.
+    squared = [np.mean((x.v / of.unit) ** 2) for x in at]
+    out = values_at(of.f, [(*x, s2) for x, s2 in zip(at, squared, strict=True)])
+    if not out[0][4].size:
         return out
-    # Rows may depend on each other: the tolerance keeps LAPACK's rounding from counting as a further row.
-    return values(of.f, q, v - of.unit * (np.linalg.pinv(A, rcond=ZERO) @ (A @ (v / of.unit))), t, p, squared_rate)
+    allowed = []
+    for x, (*_, A, _) in zip(at, out, strict=True):
+        # Rows may depend on each other: the tolerance keeps LAPACK's rounding from counting as a further row.
+        w, A = x.v / of.unit, A * of.unit
+        allowed.append(x._replace(v=of.unit * (w - np.linalg.pinv(A, rcond=ZERO) @ (A @ w))))
+    return values_at(of.f, [(*x, s2) for x, s2 in zip(allowed, squared, strict=True)])
 
 
 def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
