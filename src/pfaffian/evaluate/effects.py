@@ -73,8 +73,8 @@ class Changes(NamedTuple):
 
     causes: "inertia", "weight" and the names of forces.
     unit: (nv,) the rate that counts as 1 for each velocity.
-    f: (q, v, t, p, mean square of the rates in these units) -> rates and their `force_sizes`, both (n, causes), the sizes of
-    inertia (n, 1) without rounding, Y (nv, n), the constraint rows A (k, nv) and the input matrix B (nv, nu).
+    f: (q, v, t, p) -> rates and their `force_sizes`, both (n, causes); the sizes of inertia without rounding and the squared
+    rates (n, 2); Y (nv, n), the constraint rows A (k, nv) and the input matrix B (nv, nu).
     """
 
     causes: tuple[str, ...]
@@ -99,23 +99,31 @@ def changes_of(T: Terms, Y: ca.SX, p: np.ndarray | None = None) -> Changes:
     """
     m = T.mechanism
     p = m.p_defaults if p is None else p
-    squared_rate = ca.SX.sym("s2")
-    by, sizes = changes(T, Y), force_sizes(T, Y, length_at(m, p), squared_rate)
-    out = [ca.horzcat(*by.values()), ca.horzcat(*[sizes.by_cause[name] for name in by]), sizes.inertia, Y, T.A, T.B]
-    f = ca.Function("changes", [T.q, T.v, T.t, m.p_symbols, squared_rate], [ca.densify(x) for x in out])
+    by, sizes = changes(T, Y), force_sizes(T, Y, length_at(m, p))
+    of_causes, alone = ca.horzcat(*[sizes.by_cause[name] for name in by]), ca.horzcat(sizes.inertia, sizes.squared_rates)
+    out = [ca.horzcat(*by.values()), of_causes, alone, Y, T.A, T.B]
+    f = ca.Function("changes", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in out])
     return Changes(tuple(by), speed_units(m, p), f)
 
 
-def sampled(of: Changes, at: Sequence[State]) -> Sampled:
-    """The effects at these states, whose velocities are projected onto the constraints first."""
-    samples = _samples(of, at)
+def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sampled:
+    """The effects at these states, whose velocities are projected onto the constraints first.
+
+    any_speed: whether sizes are those of the bodies' own speeds, and not of rates near 1.
+    """
+    before = values_at(of.f, at)
+    samples = values_at(of.f, _allowed(of, at, [x[4] for x in before])) if before[0][4].size else before
     n = samples[0][0].shape[0]
     rates, sizes, alone, Y, A, B = (np.array(x) for x in zip(*samples, strict=True))
     effects = {cause: Effect(rates[:, :, i], sizes[:, :, i], np.ones(n)) for i, cause in enumerate(of.causes)}
     # Rounding blurs what inertia changes: the motion of a wheel is computed together with that of the hull that carries it.
-    total, moved = alone[:, :, 0].sum(axis=0), effects["inertia"]
-    blurred = np.divide(moved.size.sum(axis=0), total, out=np.ones(n), where=total > 0)
-    effects["inertia"] = moved._replace(blurred=blurred)
+    inertia, total = alone[:, :, 0], alone[:, :, 0].sum(axis=0)
+    size = effects["inertia"].size
+    blurred = np.divide(size.sum(axis=0), total, out=np.ones(n), where=total > 0)
+    if any_speed:
+        # Constraints may stop a machine at a place, which must not make its sizes vanish: the speeds are those before.
+        size = size + inertia * (np.array([x[2][:, 1] for x in before]) - 1)
+    effects["inertia"] = Effect(rates[:, :, of.causes.index("inertia")], size, blurred)
     Y = Y / of.unit[:, None]
     amount = np.linalg.norm(Y, axis=1)
 
@@ -129,19 +137,14 @@ def sampled(of: Changes, at: Sequence[State]) -> Sampled:
     return Sampled(effects, [along(B[:, None, :, u]) for u in range(B.shape[2])])
 
 
-def _samples(of: Changes, at: Sequence[State]) -> list[list[np.ndarray]]:
-    """The outputs of `of` at states."""
-    # Constraints may stop a machine at a place, which must not make its sizes vanish: the rates are those before.
-    squared = [np.mean((x.v / of.unit) ** 2) for x in at]
-    out = values_at(of.f, [(*x, s2) for x, s2 in zip(at, squared, strict=True)])
-    if not out[0][4].size:
-        return out
-    allowed = []
-    for x, (*_, A, _) in zip(at, out, strict=True):
+def _allowed(of: Changes, at: Sequence[State], rows: Sequence[np.ndarray]) -> list[State]:
+    """The states with their velocities projected onto the constraint rows (k, nv) at each."""
+    found = []
+    for x, A in zip(at, rows, strict=True):
         # Rows may depend on each other: the tolerance keeps LAPACK's rounding from counting as a further row.
         w, A = x.v / of.unit, A * of.unit
-        allowed.append(x._replace(v=of.unit * (w - np.linalg.pinv(A, rcond=ZERO) @ (A @ w))))
-    return values_at(of.f, [(*x, s2) for x, s2 in zip(allowed, squared, strict=True)])
+        found.append(x._replace(v=of.unit * (w - np.linalg.pinv(A, rcond=ZERO) @ (A @ w))))
+    return found
 
 
 def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
@@ -221,7 +224,8 @@ class _Basis:
         if np.abs(left).max() >= SOME or not self.columns:
             return left, {}
         weights = self._fit(column, list(self.columns))
-        kept = [j for j, w in weights.items() if abs(w) * np.abs(self.columns[j]).max() > NONE]
+        rest = max(NONE, float(np.abs(left).max()))
+        kept = [j for j, w in weights.items() if abs(w) * np.abs(self.columns[j]).max() > rest]
         if len(kept) < len(weights):
             weights = self._fit(column, kept)
         return column - sum((w * self.columns[j] for j, w in weights.items()), np.zeros(len(column))), weights

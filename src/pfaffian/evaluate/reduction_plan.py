@@ -109,7 +109,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         found = symmetries(m)
         if not found.basis.shape[1]:
             raise ModelError(f"reduce: {_no_symmetry(found)}")
-        entries, spatial, unclear = indices(m, (first.name,)), [first.name], found.doubts()
+        entries, spatial, unclear = indices(m, (first.name,)), [first.name], _doubts(found)
     else:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
@@ -132,7 +132,13 @@ def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan
     more = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
     closed = any(isinstance(c, Closure) for c in m.constraints)
     entries = common.entries(shared(m).kinematics.tree)
-    return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(found.doubts()) or more.unclear)
+    return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(_doubts(found)) or more.unclear)
+
+
+def _doubts(found: Symmetry) -> list[str]:
+    """The unclear symmetries that a reduction would use, in words: forces along joints beyond the first do not matter to it."""
+    used = [x for x in found.unclear if x.cause == "inertia" or any(motion.joint == found.joint for _, motion in x.parts)]
+    return [str(x) for x in used]
 
 
 def _no_symmetry(found: Symmetry) -> str:

@@ -38,8 +38,23 @@ STATES = 24
 VERIFIED_AT = 20
 """Number of further states at which each symmetry is verified."""
 
-SPEEDS, FASTER, PLACES = 3.0, 1.5, 1.0
-"""Powers of ten up to which the speeds of these states differ, the speeds of each, and their distances from the origin."""
+SPEEDS, FASTER, PLACES = 2.0, 2.5, 1.0
+"""Powers of ten up to which the speeds of these states differ, those of joints, and the distances from the origin."""
+
+
+class Doubt(NamedTuple):
+    """A motion that may be a symmetry.
+
+    parts: (weight, JointMotion) of the motion.   cause: what changes its momentum.   relative: by how much of its size.
+    """
+
+    parts: tuple[tuple[float, JointMotion], ...]
+    cause: str
+    relative: float
+
+    def __str__(self) -> str:
+        what = _motions_in_words(self.parts)
+        return f"{what}: {self.cause} changes its momentum by {self.relative:.1e} of its size, which is unclear"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +68,8 @@ class Symmetry:
     further: each other symmetry, as its parts (weight, JointMotion).
     broken: (JointMotion, causes) for each motion of a joint from the parent's side that is not a symmetry, with the causes.
     driven: input -> motions of symmetries along which it does work, so that their momenta change while it acts.
-    unclear: each motion that may be a symmetry, as (its parts, cause, effect relative to its size): the effect of the cause is
-        neither none nor clearly one, so that no symmetry is claimed.
+    unclear: each motion that may be a symmetry: what changes its momentum is neither nothing nor clearly something, and no
+    symmetry is claimed.
     """
 
     mechanism: str
@@ -64,7 +79,7 @@ class Symmetry:
     further: tuple[tuple[tuple[float, JointMotion], ...], ...]
     broken: tuple[tuple[JointMotion, tuple[str, ...]], ...]
     driven: dict[str, tuple[JointMotion, ...]]
-    unclear: tuple[tuple[tuple[tuple[float, JointMotion], ...], str, float], ...] = ()
+    unclear: tuple[Doubt, ...] = ()
 
     def __repr__(self) -> str:
         more = [f"{len(self.further)} more"] if self.further else []
@@ -91,15 +106,8 @@ class Symmetry:
             out.append(f"  not by {motion.label}: {', '.join(causes)}")
         for name, motions in self.driven.items():
             out.append(f"  input {name!r} does work along {', '.join(x.label for x in motions)}")
-        out += [f"  {words}" for words in self.doubts()]
+        out += [f"  {doubt}" for doubt in self.unclear]
         return out
-
-    def doubts(self) -> list[str]:
-        """The unclear motions, in words."""
-        return [
-            f"{_motions_in_words(parts)}: {cause} changes its momentum by {relative:.1e} of its size, which is unclear"
-            for parts, cause, relative in self.unclear
-        ]
 
 
 def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
@@ -133,8 +141,8 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     """
     as_mechanism(m)
     found = symmetries(m, None if parameters is None else tuple(parameter_values(m, parameters)[0].tolist()))
-    for words in found.doubts():
-        notice(f"{m.name!r}: {words}; make what breaks it zero, or clearly larger", ModelWarning)
+    for doubt in found.unclear:
+        notice(f"{m.name!r}: {doubt}; make what breaks it zero, or clearly larger", ModelWarning)
     return found
 
 
@@ -167,7 +175,7 @@ def _found(m: Mechanism, p: tuple[float, ...] | None) -> _Found:
     changes = changes_of(T, c.Y, at)
     states = generic_states(m, parameters=at, count=STATES + len(c.alone) + VERIFIED_AT)
     effects, work = sampled(changes, states[:-VERIFIED_AT])
-    again = sampled(changes, _elsewhere(m, states[-VERIFIED_AT:])).effects
+    again = sampled(changes, _elsewhere(m, states[-VERIFIED_AT:]), any_speed=True).effects
 
     def without(motions: np.ndarray) -> tuple[np.ndarray, list[Unclear]]:
         """The verified symmetries among motions (d, n), and the unclear ones."""
@@ -190,8 +198,11 @@ def _elsewhere(m: Mechanism, states: Sequence[State]) -> list[State]:
     random, far = np.random.default_rng(83), np.array([unit == "m" for unit in m.q_units])
     found = []
     for q, v, t, p in states:
-        factor = 10 ** (random.uniform(-SPEEDS, SPEEDS) + random.uniform(-FASTER, FASTER, len(v)))
-        found.append(State(np.where(far, q * 10 ** random.uniform(-PLACES, PLACES), q), factor * v, t, p))
+        factor = np.ones(m.nv)
+        for j in m.joints:
+            factor[m.v_slices[j.name]] = 10 ** random.uniform(-FASTER, FASTER)
+        there = np.where(far, q * 10 ** random.uniform(-PLACES, PLACES), q)
+        found.append(State(there, 10 ** random.uniform(-SPEEDS, SPEEDS) * factor * v, t, p))
     return found
 
 
@@ -275,7 +286,7 @@ def symmetries(m: Mechanism, p: tuple[float, ...] | None = None) -> Symmetry:
         along = {i for moves, parts in zip(does, members, strict=True) if moves for i in parts}
         if along:
             driven[name] = tuple(of[i].motion for i in sorted(along))
-    doubtful = tuple((_parts(_turning(u.combination, of), of), u.cause, u.relative) for u in x.unclear)
+    doubtful = tuple(Doubt(_parts(_turning(u.combination, of), of), u.cause, u.relative) for u in x.unclear)
     return Symmetry(m.name, first, basis, name_of(basis), further, broken, driven, doubtful)
 
 
