@@ -14,19 +14,18 @@ from pfaffian.errors import collected
 from pfaffian.evaluate.directions import planned
 from tests.identities.test_scales_of_decisions import in_units
 from tests.random_mechanisms import random_tree
+from tests.tolerance import close
 
-SCALES = [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e-3, 1e6)]
+SCALES = [(1e-6, 1.0), (1e6, 1e-6), (1e-3, 1e6)]
 """Factors of all lengths and of all masses."""
 
 SAME = 1e-8
 """Difference of two runs by steps of an error of 1e-10, after some seconds."""
 
 
-def craft(
-    hull=(1.0, 1.0, 1.0), wheel=(1e-5, 1e-5, 2e-5), mass=0.02, at=(0.5, 0.0, 0.0), off=0.0, of_hull=100.0
-) -> pf.Mechanism:
-    """A hull in flight with a wheel of this mass and these inertias, whose mass centre may be `off` its axis."""
-    bodies = [pf.body("hull", of_hull, inertia=hull), pf.body("wheel", mass, com=(off, 0, 0), inertia=wheel)]
+def craft(hull=(100.0, 1.0), wheel=(1e-5, 1e-5, 2e-5), mass=0.02, at=(0.5, 0.0, 0.0), off=0.0) -> pf.Mechanism:
+    """An even hull in flight, of this mass and inertia, with a wheel whose mass centre may be `off` its axis."""
+    bodies = [pf.body("hull", hull[0], inertia=hull[1]), pf.body("wheel", mass, com=(off, 0, 0), inertia=wheel)]
     joints = [pf.joint("base", "free", "world", "hull"), pf.joint("spin", "revolute", "hull", "wheel", placement=at)]
     return pf.mechanism("craft", bodies, joints, gravity=(0, 0, 0))
 
@@ -140,3 +139,89 @@ def test_units_of_length_and_mass_change_no_symmetry(name):
         for length, mass in SCALES:
             assert decisions(make(length, mass)) == expected, (length, mass)
     assert not told
+
+
+def found(m: pf.Mechanism) -> tuple[list[list[str]], list[list[str]]]:
+    """Labels of the parts of each further symmetry, and of each unclear one."""
+    with collected():
+        s = pf.reduction.symmetry(m)
+    return [[x.label for _, x in parts] for parts in s.further], [[x.label for _, x in doubt.parts] for doubt in s.unclear]
+
+
+SPIN = ["turning about z of 'spin'"]
+
+
+@pytest.mark.parametrize("power", range(-12, 13, 3))
+def test_a_wheel_of_any_size_keeps_its_spin(power):
+    """Its inertia is up to 1e12 times smaller or larger than the hull's, and no symmetry mixes the motions of both."""
+    small, large = 10.0 ** min(power, 0), 10.0 ** max(power, 0)
+    symmetries, _ = found(craft(hull=(100 / large, 1 / large), wheel=(0.01 * small,) * 2 + (0.02 * small,), mass=0.2 * small))
+    assert SPIN in symmetries
+    assert all(not any("'spin'" in label for label in labels) for labels in symmetries if labels != SPIN)
+
+
+@pytest.mark.parametrize("radius", [1e-2, 2e-3, 1e-4])
+def test_a_wheel_lost_in_the_rounding_of_its_hull_is_told(radius):
+    """A wheel of a tenth of a millimetre, half a metre from the middle: what changes its spin is computed from terms that are
+    1e8 times as large."""
+    symmetries, unclear = found(craft(wheel=(1e-3 * radius**2,) * 3, mass=1e-3))
+    assert (SPIN in symmetries, SPIN in unclear) == (radius > 1e-3, radius < 1e-3)
+
+
+ROUNDNESS = {0.0: ("x", "y", "z"), 1e-13: ("x", "y", "z"), 2e-10: ("y",), 2e-7: ("y",)}
+
+
+@pytest.mark.parametrize("uneven", ROUNDNESS)
+def test_a_ball_that_is_nearly_round(uneven):
+    """Two of its inertias are equal; the third differs by a fraction, which is nothing, unclear or enough."""
+    bodies = [pf.body("hull", 10.0, inertia=(1, 1.2, 1.5)), pf.body("ball", 1.0, inertia=(0.1, 0.1 * (1 + uneven), 0.1))]
+    joints = [pf.joint("base", "free", "world", "hull"), pf.joint("s", "spherical", "hull", "ball", placement=(0.3, 0, 0))]
+    m = pf.mechanism("nearly round", bodies, joints, gravity=(0, 0, 0))
+    symmetries, unclear = found(m)
+    assert symmetries == [[f"turning about {x} of 's' from the child's side"] for x in ROUNDNESS[uneven]]
+    assert len(unclear) == (2 if uneven == 2e-10 else 0)
+    _compare(m, [0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 3.0, -2.0, 5.0], told=uneven == 2e-10)
+
+
+@pytest.mark.parametrize("inertia", [3e-5, 3e-6, (3e-6, 3e-6, 5e-6)])
+def test_a_light_wheel_on_an_even_hull_moves_as_in_full(inertia):
+    """The hull is no part of the wheel's symmetry, however little of it that were."""
+    m = craft(hull=(300.0, 2.0), wheel=inertia, mass=0.05, at=(0, 0.4, 0.1))
+    _compare(m, [0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 50.0])
+
+
+def test_a_rotor_slightly_off_the_axis_of_a_large_hull_breaks_its_symmetry():
+    """The hull of three tons could turn about the line to the rotor, were the rotor not off it by 0.8 mm. At rates near 1 that
+    is 1e-10 of the hull's inertia, and it is told."""
+    m = craft(hull=(3000.0, 3000.0), wheel=(1e-7,) * 3, mass=8e-4, off=8e-4)
+    symmetries, unclear = found(m)
+    assert symmetries == [] and ["turning about x of 'base' from the child's side"] in unclear
+    _compare(m, [0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 5.0], told=True)
+
+
+def _compare(m: pf.Mechanism, v: list[float], told: bool = False) -> None:
+    """The reduced machine moves as the full one, and says so."""
+    steps = {"duration": 2.0, "step": 2e-3, "every": 200, "backend": "interpreter", "error_bound": 1.0}
+    with collected() as words:
+        reduced = pf.run(pf.reduce(m), v=v, **steps)
+    close(reduced.q, pf.run(m, v=v, **steps).q, SAME, "q", scale=1.0)
+    assert float(reduced.reduction_error) < SAME and bool(words) is told
+
+
+def test_symmetries_are_verified_on_the_motion(monkeypatch):
+    """Whatever the null space claims, only motions whose momenta last are symmetries, and the others are told."""
+    real, _ = found(craft(hull=(90.0, 0.9)))
+    monkeypatch.setattr("pfaffian.evaluate.symmetry.without_effect", lambda effects, motions: (motions, []))
+    symmetries, unclear = found(craft(hull=(91.0, 0.9)))
+    assert symmetries == real == [SPIN]
+    assert [labels for labels in unclear if "about x" in labels[0] or ("about y" in labels[0] and "'base'" in labels[0])] == [
+        ["turning about x of 'base' from the child's side"],
+        ["turning about y of 'base' from the child's side"],
+    ]
+
+
+@pytest.mark.parametrize(("stiffness", "clear"), [(1.0, True), (1e-7, True), (1e-13, False)])
+def test_a_weak_spring_breaks_a_symmetry_or_is_told(stiffness, clear):
+    spring = pf.spring("rubber", "hull", "wheel", point_a=(0.3, 0.1, 0), point_b=(0.05, 0, 0), stiffness=stiffness)
+    symmetries, unclear = found(craft(wheel=(1e-3, 1e-3, 2e-3)).with_(forces=[spring]))
+    assert symmetries == [] and (SPIN in unclear) is not clear
