@@ -160,7 +160,7 @@ def test_a_wheel_of_any_size_keeps_its_spin(power):
     assert all(not any("'spin'" in label for label in labels) for labels in symmetries if labels != SPIN)
 
 
-@pytest.mark.parametrize("radius", [1e-2, 2e-3, 1e-4])
+@pytest.mark.parametrize("radius", [1e-2, 5e-3, 1e-4])
 def test_a_wheel_lost_in_the_rounding_of_its_hull_is_told(radius):
     """A wheel of a tenth of a millimetre, half a metre from the middle: what changes its spin is computed from terms that are
     1e8 times as large."""
