@@ -225,3 +225,13 @@ def test_a_weak_spring_breaks_a_symmetry_or_is_told(stiffness, clear):
     spring = pf.spring("rubber", "hull", "wheel", point_a=(0.3, 0.1, 0), point_b=(0.05, 0, 0), stiffness=stiffness)
     symmetries, unclear = found(craft(wheel=(1e-3, 1e-3, 2e-3)).with_(forces=[spring]))
     assert symmetries == [] and (SPIN in unclear) is not clear
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-13, 1e-10, 1e-6])
+def test_a_joint_that_can_nearly_do_a_motion_is_told(tilt):
+    """A cart on a disc slides along y of the world, whatever the disc does, if both planes are parallel."""
+    m = disc()
+    tilted = replace(m.joints[1], placement=pf.pose(rpy=(tilt, 0, 0)))
+    symmetries, unclear = found(m.with_(joints=[m.joints[0], tilted], gravity=(0, 0, 0)))
+    along = ["moving along y of the world by 'plane'"]
+    assert (along in symmetries, along in unclear) == (tilt < 1e-12, 1e-12 < tilt < 1e-8)

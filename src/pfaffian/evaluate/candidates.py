@@ -13,7 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.evaluate.effects import Effect, without_effect
+from pfaffian.evaluate.effects import Effect, Unclear, without_effect
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.values import values_at
@@ -30,6 +30,9 @@ STATES = 8
 
 DEPENDENT = 1e-8
 """A candidate counts as dependent if less than this fraction of its field is independent of earlier ones."""
+
+JOINT = "joint"
+"""Name of the cause that a joint cannot do a motion alone."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
@@ -69,13 +72,15 @@ class Candidates(NamedTuple):
     """Independent candidates of a mechanism.
 
     q: symbols of their fields.   first: indices of those of the joints that carry the whole machine, from the parent's side.
-    alone: (d, n) combinations that joints can do alone, in row-reduced form.   impossible: effect of what they cannot do.
+    alone: (d, n) combinations that joints can do alone, in row-reduced form.   unclear: those that they nearly can.
+    impossible: effect of what they cannot do.
     """
 
     q: ca.SX
     found: tuple[Candidate, ...]
     first: list[int]
     alone: np.ndarray
+    unclear: list[Unclear]
     impossible: Effect
 
     @property
@@ -104,14 +109,16 @@ def candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | N
     chosen = _independent(fields, [c.motion.joint if alone else "all" for c in listed])
     rows, size = np.vstack([x[1] for x in samples])[:, chosen], np.array([x[2][chosen, 0] for x in samples])
     impossible = Effect(rows, np.repeat(size, height, axis=0), np.ones(len(chosen)))
-    possible = _alone(impossible, [listed[i].motion.joint for i in chosen])
+    possible, unclear = _alone(impossible, [listed[i].motion.joint for i in chosen])
     # A motion in the world that a joint cannot do is of no interest, one from the parent's side is told as impossible.
-    kept = [n for n, i in enumerate(chosen) if possible[:, n].any() or listed[i].motion.side == "left"]
+    told = np.vstack([possible, *[x.combination for x in unclear]])
+    kept = [n for n, i in enumerate(chosen) if told[:, n].any() or listed[i].motion.side == "left"]
     found = tuple(listed[chosen[n]] for n in kept)
     side = "left" if alone else "world"
     first = [n for n, c in enumerate(found) if c.motion.joint == carries.name and c.motion.side == side]
     there = Effect(rows[:, kept], impossible.size[:, kept], np.ones(len(kept)))
-    return Candidates(T.q, found, first, possible[:, kept], there)
+    doubts = [x._replace(combination=x.combination[kept]) for x in unclear]
+    return Candidates(T.q, found, first, possible[:, kept], doubts, there)
 
 
 def _listed(T: Terms, carries: Joint | CommonMotion, p: np.ndarray | None, length: float) -> list[Candidate]:
@@ -175,13 +182,18 @@ def _of_joint(m: Mechanism, j: Joint, motion: JointMotion, y: ca.SX, length: flo
     return Candidate(motion, Y, left_over, whole)
 
 
-def _alone(impossible: Effect, joints: Sequence[str]) -> np.ndarray:
-    """(d, n) combinations of candidates of one joint each that this joint can do alone.   joints: name of the joint of each."""
-    n, out = len(joints), [np.zeros((0, len(joints)))]
+def _alone(impossible: Effect, joints: Sequence[str]) -> tuple[np.ndarray, list[Unclear]]:
+    """(d, n) combinations of candidates of one joint each that this joint can do alone, and those that it nearly can.
+
+    joints: name of the joint of each candidate.
+    """
+    n, out, unclear = len(joints), [np.zeros((0, len(joints)))], list[Unclear]()
     for name in dict.fromkeys(joints):
         of_joint = np.eye(n)[[i for i, other in enumerate(joints) if other == name]]
-        out.append(without_effect({"joint": impossible}, of_joint)[0])
-    return np.vstack(out)
+        found, doubts = without_effect({JOINT: impossible}, of_joint)
+        out.append(found)
+        unclear += doubts
+    return np.vstack(out), unclear
 
 
 def _independent(fields: np.ndarray, joints: Sequence[str]) -> list[int]:

@@ -27,6 +27,9 @@ from pfaffian.terms.terms import Terms
 NONE, SOME = ZERO / CLEAR, ZERO * CLEAR
 """Effects up to NONE of their size count as none, and from SOME as effects; between them a decision is not clear."""
 
+SIMPLER = 3.0
+"""Factor by which fewer parts may leave more of an effect that is not none, and are told in place of all."""
+
 CONSTRAINTS = "constraints"
 """Name of the cause that constraints do not allow a motion."""
 
@@ -180,7 +183,12 @@ def without_effect(effects: Mapping[str, Effect], motions: np.ndarray) -> tuple[
     for cause, x in effects.items():
         motions, more = _vanishing(cause, x, motions)
         doubtful += more
-    return motions, [x for x in doubtful if all(e.along(x.combination[None]).largest[0] < SOME for e in effects.values())]
+    return motions, [x for x in doubtful if not breaks(effects, x.combination)]
+
+
+def breaks(effects: Mapping[str, Effect], combination: np.ndarray) -> bool:
+    """Whether a cause has a clear effect on a combination (n,) of motions."""
+    return any(x.along(combination[None]).largest[0] >= SOME for x in effects.values())
 
 
 def _vanishing(cause: str, effect: Effect, motions: np.ndarray) -> tuple[np.ndarray, list[Unclear]]:
@@ -223,12 +231,11 @@ class _Basis:
         left = self._across(column)
         if np.abs(left).max() >= SOME or not self.columns:
             return left, {}
+        rest = float(np.abs(left).max())
         weights = self._fit(column, list(self.columns))
-        rest = max(NONE, float(np.abs(left).max()))
-        kept = [j for j, w in weights.items() if abs(w) * np.abs(self.columns[j]).max() > rest]
-        if len(kept) < len(weights):
-            weights = self._fit(column, kept)
-        return column - sum((w * self.columns[j] for j, w in weights.items()), np.zeros(len(column))), weights
+        fewer = self._fit(column, [j for j, w in weights.items() if abs(w) * np.abs(self.columns[j]).max() > max(NONE, rest)])
+        without = column - sum((w * self.columns[j] for j, w in fewer.items()), np.zeros(len(column)))
+        return (without, fewer) if np.abs(without).max() <= (NONE if rest <= NONE else SIMPLER * rest) else (left, weights)
 
     def _fit(self, column: np.ndarray, members: list[int]) -> dict[int, float]:
         """The weights of the best combination of some columns of the basis."""

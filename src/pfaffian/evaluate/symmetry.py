@@ -21,8 +21,19 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.evaluate.arrays import parameter_values
-from pfaffian.evaluate.candidates import Candidate, JointMotion, candidates, numbers
-from pfaffian.evaluate.effects import NONE, SOME, Effect, Unclear, beside, changes_of, sampled, without_effect
+from pfaffian.evaluate.candidates import JOINT, Candidate, JointMotion, candidates, numbers
+from pfaffian.evaluate.effects import (
+    CONSTRAINTS,
+    NONE,
+    SOME,
+    Effect,
+    Unclear,
+    beside,
+    breaks,
+    changes_of,
+    sampled,
+    without_effect,
+)
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -54,6 +65,9 @@ class Doubt(NamedTuple):
 
     def __str__(self) -> str:
         what = _motions_in_words(self.parts)
+        prevented = {JOINT: "the joint prevents", CONSTRAINTS: "constraints prevent"}.get(self.cause)
+        if prevented:
+            return f"{what}: {prevented} {self.relative:.1e} of it, which is unclear"
         return f"{what}: {self.cause} changes its momentum by {self.relative:.1e} of its size, which is unclear"
 
 
@@ -189,8 +203,9 @@ def _found(m: Mechanism, p: tuple[float, ...] | None) -> _Found:
         return found[lasting], unclear
 
     symmetries, unclear = without(c.alone)
+    unclear += [x for x in c.unclear if not breaks(effects, x.combination)]
     of_first, _ = without(c.alone[~np.delete(c.alone, c.first, axis=1).any(axis=1)])
-    return _Found(c.q, c.Y, c.found, c.first, symmetries, of_first, unclear, effects | {"joint": c.impossible}, work)
+    return _Found(c.q, c.Y, c.found, c.first, symmetries, of_first, unclear, effects | {JOINT: c.impossible}, work)
 
 
 def _elsewhere(m: Mechanism, states: Sequence[State]) -> list[State]:
@@ -301,7 +316,7 @@ def _cause_in_words(m: Mechanism, p: np.ndarray | None, cause: str, motion: Join
     words = cause
     if cause == "weight":
         words = f"gravity, {np.array2string(numbers(m, p, m.gravity).ravel(), precision=4)} m/s^2"
-    elif cause == "joint":
+    elif cause == JOINT:
         words = "the joint cannot do it alone"
     elif cause == "inertia":
         words = _inertia_in_words(m, p, motion)
