@@ -110,15 +110,15 @@ def candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | N
     rows, size = np.vstack([x[1] for x in samples])[:, chosen], np.array([x[2][chosen, 0] for x in samples])
     impossible = Effect(rows, np.repeat(size, height, axis=0), np.ones(len(chosen)))
     possible, unclear = _alone(impossible, [listed[i].motion.joint for i in chosen])
-    # A motion in the world that a joint cannot do is of no interest, one from the parent's side is told as impossible.
-    told = np.vstack([possible, *[x.combination for x in unclear]])
-    kept = [n for n, i in enumerate(chosen) if told[:, n].any() or listed[i].motion.side == "left"]
-    found = tuple(listed[chosen[n]] for n in kept)
+    # A motion in the world that a joint cannot do is of no interest, one from the parent's side is reported as impossible.
+    nearly = np.vstack([possible, *[x.combination for x in unclear]])
+    used = [n for n, i in enumerate(chosen) if nearly[:, n].any() or listed[i].motion.side == "left"]
+    found = tuple(listed[chosen[n]] for n in used)
     side = "left" if alone else "world"
     first = [n for n, c in enumerate(found) if c.motion.joint == carries.name and c.motion.side == side]
-    there = Effect(rows[:, kept], impossible.size[:, kept], np.ones(len(kept)))
-    doubts = [x._replace(combination=x.combination[kept]) for x in unclear]
-    return Candidates(T.q, found, first, possible[:, kept], doubts, there)
+    there = Effect(rows[:, used], impossible.size[:, used], np.ones(len(used)))
+    doubts = [x._replace(combination=x.combination[used]) for x in unclear]
+    return Candidates(T.q, found, first, possible[:, used], doubts, there)
 
 
 def _listed(T: Terms, carries: Joint | CommonMotion, p: np.ndarray | None, length: float) -> list[Candidate]:
