@@ -164,8 +164,10 @@ def test_a_wheel_of_any_size_keeps_its_spin(power):
 def test_a_wheel_lost_in_the_rounding_of_its_hull_is_told(radius):
     """A wheel of a tenth of a millimetre, half a metre from the middle: what changes its spin is computed from terms that are
     1e8 times as large."""
-    symmetries, unclear = found(craft(wheel=(1e-3 * radius**2,) * 3, mass=1e-3))
+    m = craft(wheel=(1e-3 * radius**2,) * 3, mass=1e-3)
+    symmetries, unclear = found(m)
     assert (SPIN in symmetries, SPIN in unclear) == (radius > 1e-3, radius < 1e-3)
+    assert (6 in planned(m, None).found.conserved) is (radius > 1e-3)
 
 
 ROUNDNESS = {0.0: ("x", "y", "z"), 1e-13: ("x", "y", "z"), 2e-10: ("y",), 2e-7: ("y",)}
@@ -197,6 +199,19 @@ def test_a_rotor_slightly_off_the_axis_of_a_large_hull_breaks_its_symmetry():
     symmetries, unclear = found(m)
     assert symmetries == [] and ["turning about x of 'base' from the child's side"] in unclear
     _compare(m, [0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 5.0], told=True)
+
+
+def test_a_doubt_that_another_cause_settles_is_not_told():
+    """A tether to the world breaks the hull's symmetry, so that the rotor's small effect on it does not matter."""
+    m = craft(hull=(3000.0, 3000.0), wheel=(1e-7,) * 3, mass=8e-4, off=8e-4)
+    tether = pf.spring("tether", "world", "hull", point_a=(0, 0, 2), point_b=(0.1, 0.2, 0.3), stiffness=5e3)
+    assert found(m.with_(forces=[tether])) == ([], [])
+
+
+def test_a_fast_wheel_breaks_the_symmetry_of_a_slow_hull():
+    """At rates near 1 a wheel of 1e-11 of the hull's inertia changes nothing; it may turn 1e5 times as fast as the hull."""
+    symmetries, unclear = found(craft(wheel=(1e-11,) * 3, mass=6e-7))
+    assert symmetries == [SPIN] and ["turning about x of 'base' from the child's side"] in unclear
 
 
 def _compare(m: pf.Mechanism, v: list[float], told: bool = False) -> None:
