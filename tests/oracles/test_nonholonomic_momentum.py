@@ -266,6 +266,13 @@ def test_a_slope_leaves_the_slides(base):
     assert np.ptp(full.q.values[:, :2], axis=0).max() > 0.5
 
 
+@pytest.mark.parametrize("name", ["coin", "chaplygin_sphere"])
+def test_what_tilts_as_it_rolls_is_not_reduced_by_its_slides(name):
+    """Slides alone are left out where only forces depend on the rest of the pose; here the rows of the contact do."""
+    with pytest.raises(pf.ModelError, match="depends on where 'base' is"):
+        pf.reduce(pf.read(f"zoo:{name}")[0])
+
+
 @pytest.mark.parametrize("base", BASES)
 def test_a_hill_under_blades_breaks_the_symmetry(base):
     """A tether to the world depends on the place, which no reduction leaves out."""
