@@ -251,11 +251,35 @@ def test_a_group_that_constraints_do_not_always_fix_is_refused():
         pf.reduce(MACHINES["trailer"]("planar"), by="ground")
 
 
-@pytest.mark.parametrize("base", BASES[::2])
-def test_a_slope_under_blades_breaks_the_symmetry(base):
+@pytest.mark.parametrize("base", BASES)
+def test_a_slope_leaves_the_slides(base):
+    """On a slope the heading matters, and the place does not: whatever joints carry the first body, the same reduction."""
+    m, q, v, u = start("roller racer", base)
+    down = m.with_(gravity=(1.5, -2.0, -9.3))
+    system = pf.reduce(down)
+    assert len(system.parts[1].names) == 2 and "moves along its slides alone" in str(system)
+    r = accurate(system, q, v, u)
+    planar, *begin = start("roller racer", "planar")
+    full = accurate(planar.with_(gravity=(1.5, -2.0, -9.3)), *begin)
+    close(moved(m, r), moved(planar, full), SAME, "poses", scale=1.0)
+    close(r.energy.values, full.energy.values, SAME, "energy", scale=1.0)
+    assert np.ptp(full.q.values[:, :2], axis=0).max() > 0.5
+
+
+@pytest.mark.parametrize("name", ["coin", "chaplygin_sphere"])
+def test_what_tilts_as_it_rolls_is_not_reduced_by_its_slides(name):
+    """Slides alone are left out where only forces depend on the rest of the pose; here the rows of the contact do."""
+    with pytest.raises(pf.ModelError, match="depends on where 'base' is"):
+        pf.reduce(pf.read(f"zoo:{name}")[0])
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_hill_under_blades_breaks_the_symmetry(base):
+    """A tether to the world depends on the place, which no reduction leaves out."""
     first = MACHINES["roller racer"](base)
-    with pytest.raises(pf.ModelError, match="gravity of 'roller racer' depends on where 'ground' is"):
-        pf.reduce(first.with_(gravity=(1, 0, -9.81)))
+    tether = pf.spring("tether", "world", "seat", point_a=(3, 1, 0), stiffness=2.0)
+    with pytest.raises(pf.ModelError, match="spring 'tether' of 'roller racer' depends on where"):
+        pf.reduce(first.with_(forces=[tether]))
 
 
 @pytest.mark.parametrize("base", BASES[::2])

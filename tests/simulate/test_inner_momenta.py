@@ -154,3 +154,20 @@ def test_parameters_that_break_an_inner_symmetry_are_refused():
         pf.ModelError, match=r"\(uneven = 0.005\): the momentum of 'peg.wz within' of 'machine' is not conserved"
     ):
         pf.run(system, parameters={"uneven": 5e-3}, **keep)
+
+
+@pytest.mark.parametrize("kind", ["free", "spherical"])
+def test_balls_in_series_conserve_inner_momenta_that_turn_with_the_shape(kind):
+    """A ball turns from its child's side together with the joint beyond it, so that the next ball keeps its attitude: a field
+    that depends on the coordinates."""
+    place = pf.pose((0.3, 0.1, 0.2), rpy=(0.3, 0.2, 0.1))
+    bodies = [pf.body(f"b{i}", 1.0 + i, inertia=0.1 + 0.1 * i) for i in range(3)]
+    joints = [pf.joint(f"j{i}", kind, f"b{i - 1}" if i else "world", f"b{i}", placement=place) for i in range(3)]
+    m = machine(bodies, joints, gravity=(0, 0, 0))
+    system, random = pf.reduce(m), np.random.default_rng(3)
+    q, v = pf.random_configuration(m, random), 0.3 * random.normal(size=m.nv)
+    how = {"duration": 0.5, "step": 2e-3, "every": 50, "backend": "interpreter", "error_bound": 1.0}
+    r = pf.run(system, q, v, **how)
+    assert len(r.inner_momentum_entry) == (3 if kind == "free" else 1)
+    assert np.ptp(r.inner_momentum.values, axis=0).max() == 0
+    close(r.q, pf.run(m, q, v, **how).q, 1e-8, "q", scale=1.0)

@@ -15,28 +15,39 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.reduction_plan import SAMPLES, Plan, State, changes_of, changing, place_dependence, plan, somewhere
-from pfaffian.evaluate.symmetry import NOTHING, STATES
+from pfaffian.evaluate.effects import NONE, SOME, changes_of, changing
+from pfaffian.evaluate.reduction_plan import (
+    KINEMATIC,
+    SAMPLES,
+    STATES,
+    Plan,
+    first_in_words,
+    place_dependence,
+    plan,
+    unclear_momentum,
+)
 from pfaffian.maths.linear import connected
+from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.directions import Directions, RowBlock, labels, left_by, scaled_rows
+from pfaffian.terms.generic_states import ZERO, State, at_generic_states, generic_states, length_at, speed_units, vanishing
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import first_joint, group_of, indices, others
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared
 
 SMALL = 1e-6
 """A row is independent if, at half of the states, more than this fraction of its squared length is orthogonal to other rows."""
 NEAR = 1e-4
 """Fraction of a row's usual orthogonal part below which it nearly depends on the others: the directions are not used there."""
 STRIDES = 5
-"""Number of random displacements, of about 1 m and 1 rad each, that move first joints elsewhere."""
+"""Number of random displacements, of about 1 rad or the machine's length each, that move first joints elsewhere."""
 ITERATIONS = 30
 CLOSED = 1e-10
-"""Residual phi of rows below which a configuration satisfies the closures."""
+"""Residual phi below which a configuration satisfies the closures, in rad or lengths of the machine along the rows."""
 
 
 class Moves(NamedTuple):
@@ -91,32 +102,46 @@ def moves(m: Mechanism) -> Moves:
     Raises ModelError: constraints are not linear in velocities or are not always active; part of the equations depends on the
     position of the first joint.
     """
-    cause, T = None, symbols(m)
+    cause, T = None, shared(m)
     _check(T)
     for base in _bases(m, first_joint(m)):
         random = np.random.default_rng(61)
-        at = [on_floor(m, base, random) for _ in range(STATES)]
+        at = [on_floor(m, base, x, random) for x in generic_states(m, count=STATES)]
         along = _directions(m, base, [_home(m), *at])
         if along is None:
             continue
-        cause = place_dependence(m, along, at, [elsewhere(m, base, x, random) for x in at])
-        if cause is None:
-            changes = changes_of(T, left_by(T, along))
-            constant = [i for i, varies in zip(along.y, changing(changes, at)[:, 0], strict=True) if not varies]
-            return Moves(Plan(tuple(others(m, along.y)), along.y, (), tuple(constant), False), along)
+        differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
+        sliding = tuple(i for i in along.moved if m.v_units[i] == "m/s")
+        if sliding and differing and not set(KINEMATIC) & set(differing):
+            # On a slope the direction in which a machine heads matters, and where it stands does not.
+            along = along._replace(moved=sliding)
+            differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
+        if not differing:
+            return Moves(_along_plan(m, along, at), along)
+        cause = cause or first_in_words(differing)
     raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
+
+
+def _along_plan(m: Mechanism, along: Directions, at: Sequence[State]) -> Plan:
+    """The plan of a mechanism along directions."""
+    T = shared(m)
+    relative = changing(changes_of(T, left_by(T, along)), at)[:, 0]
+    constant = [i for i, x in zip(along.y, relative, strict=True) if x <= NONE]
+    names = labels(m, along)[0]
+    unclear = [unclear_momentum(names[i], x) for i, x in zip(along.y, relative, strict=True) if NONE < x < SOME]
+    return Plan(tuple(others(m, along.y)), along.y, (), tuple(constant), False, tuple(unclear))
 
 
 def _check(T: Terms) -> None:
     """Raise ModelError if a constraint is of another kind than A(q) v = 0, or not always active."""
-    m, random = T.mechanism, np.random.default_rng(31)
+    m = T.mechanism
     for c in m.constraints:
         if not isinstance(c, (Closure, Holonomic, Nonholonomic)) or c.active is not None:
             raise ModelError(f"constraint {c.name!r} is not always active, or constrains neither positions nor velocities")
-    eta = ca.Function("eta", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.rows.eta)])
-    at = _somewhere(m, random)
-    still = [np.abs(np.array(eta(q, 0 * v, t, p))).max() for q, v, t, p in at]
-    if max(still) > NOTHING or ca.depends_on(T.A, ca.vertcat(T.v, T.t)):
+    rest = ca.substitute(T.rows.eta, T.v, ca.SX.zeros(m.nv, 1))
+    at = at_generic_states(m, {"A": T.A, "rest": rest}, count=STATES)
+    size = np.linalg.norm(at["A"] * speed_units(m, m.p_defaults), axis=2, keepdims=True)
+    if not vanishing(at["rest"], size).answer.all() or ca.depends_on(T.A, ca.vertcat(T.v, T.t)):
         raise ModelError(
             f"a constraint of {m.name!r} is not linear in velocities alone (A(q) v = 0); a reduction takes no others"
         )
@@ -139,10 +164,12 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
 
     "Every shape" is decided at random states, by the volume of the rows.
     """
-    T, random = symbols(m), np.random.default_rng(67)
+    T = shared(m)
     rows = T.A[T.rows.at(VELOCITY), list(group)]
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rows)])
-    A = np.array([np.array(f(*x)) for x in [(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults), *_somewhere(m, random)]])
+    home = State(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults)
+    at = np.array([values(f, *x)[0] for x in (home, *generic_states(m, count=STATES))])
+    A = at * speed_units(m, m.p_defaults)[list(group)]
     chosen, _ = independent(A)
     if len(chosen) != len(group):
         return False
@@ -151,14 +178,10 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
     return bool((volume * volume[0] > SMALL * np.abs(volume).max() ** 2).all())
 
 
-def _somewhere(m: Mechanism, random: np.random.Generator) -> list[State]:
-    """Random states, off the constraints."""
-    return [somewhere(m, random) for _ in range(STATES)]
-
-
-def states(m: Mechanism, along: Directions | None, random: np.random.Generator) -> list[State]:
+def states(m: Mechanism, along: Directions | None) -> list[State]:
     """Random states; on the closures if the mechanism is reduced along directions."""
-    return [on_floor(m, along.base, random) for _ in range(STATES)] if along else _somewhere(m, random)
+    random, anywhere = np.random.default_rng(43), generic_states(m, count=STATES)
+    return [on_floor(m, along.base, x, random) for x in anywhere] if along else list(anywhere)
 
 
 def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Directions | None:
@@ -169,12 +192,12 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Dir
     axes = () if len(base) == 1 else _axes(m, base, at)
     if axes is None:
         return None
-    T = symbols(m)
-    bare = Directions(base, axes, (), (), 1.0)
+    T = shared(m)
+    bare = Directions(base, axes, tuple(indices(m, base)), (), (), 1.0)
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(scaled_rows(T, bare))])
-    rows = np.array([np.array(f(*x)) for x in at])
+    rows = np.array([values(f, *x)[0] for x in at])
     turns = np.array([unit == "rad/s" for unit in labels(m, bare)[1]])
-    bare = bare._replace(length=_lever(rows, turns))
+    bare = bare._replace(length=_lever(rows, turns, length_at(m, m.p_defaults)))
     rows = np.where(turns, rows / bare.length, rows)
     body = indices(m, base)
     of_body = independent(rows[:, :, body])
@@ -209,11 +232,14 @@ def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: lis
         )
 
 
-def _lever(rows: np.ndarray, turns: np.ndarray) -> float:
-    """The median lever [m] of rows (states, m, nv), 1 if none has one: the ratio by which turns are compared with slides."""
+def _lever(rows: np.ndarray, turns: np.ndarray, long: float) -> float:
+    """The ratio by which turns are compared with slides: the median lever [m] of rows (states, m, nv).
+
+    long: the machine's length [m], which is the answer if no row has a lever.
+    """
     slide, turn = (np.linalg.norm(rows[:, :, which], axis=2).ravel() for which in (~turns, turns))
-    both = (slide > SMALL * turn) & (turn > SMALL * slide)
-    return float(f"{np.median(turn[both] / slide[both]):.2g}") if both.any() else 1.0
+    both = (slide > SMALL * turn / long) & (turn / long > SMALL * slide)
+    return float(f"{np.median(turn[both] / slide[both]) if both.any() else long:.2g}")
 
 
 def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int, ...] | None:
@@ -221,10 +247,12 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int
 
     None if the twists of the body do not span a constant space of that dimension.
     """
-    T, last = symbols(m), m.joint(base[-1]).child
+    T, last = shared(m), m.joint(base[-1]).child
     entries = indices(m, base)
     f = ca.Function("twists", [T.q, T.t, m.p_symbols], [ca.densify(T.kinematics.jacobian(last)[:, entries])])
-    J = np.hstack([np.array(f(q, t, p)) for q, _, t, p in at])
+    unit = speed_units(m, m.p_defaults)[entries]
+    J = np.hstack([values(f, q, t, p)[0] * unit for q, _, t, p in at])
+    J[:3] /= length_at(m, m.p_defaults)
     U, sizes, _ = np.linalg.svd(J, full_matrices=False)
     if len(entries) > 6 or (sizes > SMALL * sizes[0]).sum() != len(entries):
         return None
@@ -286,7 +314,7 @@ def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
 @lru_cache(maxsize=64)
 def _floor(m: Mechanism) -> ca.Function:
     """(q, v, t, p) -> residual phi and matrix A of the position rows, and the kinematic matrix K."""
-    T = symbols(m)
+    T = shared(m)
     rows = T.rows.at(POSITION)
     out = [T.rows.phi[rows], T.A[rows, :], T.kinematics.kinematic_matrix]
     return ca.Function("floor", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in out])
@@ -295,49 +323,51 @@ def _floor(m: Mechanism) -> ca.Function:
 def _home(m: Mechanism) -> State:
     """The neutral state, put onto the closures."""
     v, p = np.zeros(m.nv), m.p_defaults
-    return _closed(m, m.neutral(), p, list(range(m.nv))), v, 0.0, p
+    return State(_closed(m, m.neutral(), p, range(m.nv)), v, 0.0, p)
 
 
-def on_floor(m: Mechanism, base: Sequence[str], random: np.random.Generator, p: np.ndarray | None = None) -> State:
-    """A random state on the closures, with its joints `base` moved from neutral along them.
-
-    p: (np,) parameters, random ones near the defaults if None.
-    """
-    q, v, t, near = somewhere(m, random)
-    p = near if p is None else p
+def on_floor(m: Mechanism, base: Sequence[str], at: State, random: np.random.Generator) -> State:
+    """A state put onto the closures, with its joints `base` moved from neutral along them."""
+    q = at.q.copy()
     for name in base:
         q[m.q_slices[name]] = m.neutral()[m.q_slices[name]]
-    return elsewhere(m, base, (_closed(m, q, p, list(range(m.nv))), v, t, p), random), v, t, p
+    there = at._replace(q=_closed(m, q, at.p, range(m.nv)))
+    return there._replace(q=elsewhere(m, indices(m, base), there, random))
 
 
-def elsewhere(m: Mechanism, base: Sequence[str], at: State, random: np.random.Generator) -> np.ndarray:
-    """q of a state with the joints `base` elsewhere, on the same closures."""
-    (q, v, t, p), entries = at, indices(m, base)
+def elsewhere(m: Mechanism, moved: Sequence[int], at: State, random: np.random.Generator) -> np.ndarray:
+    """q of a state displaced along the entries `moved` of v, on the same closures."""
+    (q, v, t, p), entries = at, list(moved)
+    unit = speed_units(m, p)[entries]
     for _ in range(STRIDES):
-        _, A, K = (np.array(x) for x in _floor(m)(q, v, t, p))
-        stride = random.normal(size=len(entries))
-        stride -= np.linalg.pinv(A[:, entries], rcond=1e-9) @ (A[:, entries] @ stride)
-        q = _closed(m, check_configuration(m, (q + K[:, entries] @ stride)[None])[0], p, entries, t)
+        _, A, K = values(_floor(m), q, v, t, p)
+        A, stride = A[:, entries] * unit, random.normal(size=len(entries))
+        stride -= np.linalg.pinv(A, rcond=ZERO) @ (A @ stride)
+        q = _closed(m, check_configuration(m, (q + K[:, entries] @ (unit * stride))[None])[0], p, entries, t)
     return q
 
 
-def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, entries: list[int], t: float = 0.0) -> np.ndarray:
+def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, moved: Sequence[int], t: float = 0.0) -> np.ndarray:
     """q put onto the closures by Newton's iterations in these entries of v. Raises ModelError: they do not converge."""
+    unit, entries = speed_units(m, p), list(moved)
     for _ in range(ITERATIONS):
-        phi, A, K = (np.array(x) for x in _floor(m)(q, np.zeros(m.nv), t, p))
-        if np.abs(phi).max(initial=0.0) < CLOSED:
-            return q
-        step = K[:, entries] @ np.linalg.pinv(A[:, entries], rcond=1e-9) @ phi.ravel()
+        phi, A, K = values(_floor(m), q, np.zeros(m.nv), t, p)
+        A = A * unit
+        closed = (np.abs(phi.ravel()) <= CLOSED * np.linalg.norm(A, axis=1)).all()
+        step = K[:, entries] @ (unit[entries] * (np.linalg.pinv(A[:, entries], rcond=ZERO) @ phi.ravel()))
         q = check_configuration(m, (q - step)[None])[0]
+        if closed:
+            return q  # after one more step, which leaves rounding alone
     raise ModelError(f"reduce: found no states of {m.name!r} on its closures; reduce it without them, or run it as it is")
 
 
-def other_places(m: Mechanism, p: np.ndarray, base: Sequence[str]) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+def other_places(m: Mechanism, p: np.ndarray, along: Directions) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
     """For each row of parameters (runs, np) other than the defaults: words for it, random states on the closures, and q of
-    these states with the joints `base` moved along the closures.
+    these states displaced along the closures, by the motions on which nothing depended at the defaults.
     """
-    for words, values in at_values(m, p):
-        if not np.array_equal(values, m.p_defaults):
+    for words, given in at_values(m, p):
+        if not np.array_equal(given, m.p_defaults):
             random = np.random.default_rng(59)
-            at = [on_floor(m, base, random, values) for _ in range(SAMPLES)]
-            yield words, at, [elsewhere(m, base, x, random) for x in at]
+            anywhere = [x._replace(p=given) for x in generic_states(m, count=SAMPLES)]
+            at = [on_floor(m, along.base, x, random) for x in anywhere]
+            yield words, at, [elsewhere(m, along.moved, x, random) for x in at]

@@ -5,7 +5,7 @@ Symmetries are tested at random states with random parameters: a symmetry that h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,20 +15,31 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
+from pfaffian.evaluate.effects import NONE, SOME, beside, changes_of, changing
+from pfaffian.evaluate.symmetry import Symmetry, symmetries
 from pfaffian.maths.subgroups import name_of
+from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.common_motion import CommonMotion, common_motion
-from pfaffian.terms.directions import Directions, in_body, left_by
+from pfaffian.terms.directions import Directions, in_body, labels, left_by
 from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.momentum import changes, weight
+from pfaffian.terms.generic_states import (
+    State,
+    at_generic_states,
+    generic_states,
+    length_at,
+    rank,
+    speed_units,
+    tell,
+    vanishing,
+)
+from pfaffian.terms.momentum import weight
 from pfaffian.terms.pfaffian import VELOCITY
 from pfaffian.terms.present import remembered
-from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import (
     adjoint_inverse,
     first_joint,
@@ -38,7 +49,13 @@ from pfaffian.terms.reduction import (
     others,
     still,
 )
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared
+
+STATES = 24
+"""Number of random states at which a reduction is planned."""
+
+KINEMATIC = ("the permitted motion", "kinetic energy")
+"""Parts of the equations that are no forces."""
 
 
 class Plan(NamedTuple):
@@ -47,6 +64,7 @@ class Plan(NamedTuple):
     group: entries of v that the constraints determine from the others.   y: the other entries.
     spatial: joints whose momenta are spatial ones in the state.   conserved: entries of y whose momenta only forces change.
     closed: whether there are reactions of closures.
+    unclear: decisions that were not clear, in words; what may be conserved counts as not conserved.
     """
 
     group: tuple[int, ...]
@@ -54,6 +72,7 @@ class Plan(NamedTuple):
     spatial: tuple[str, ...]
     conserved: tuple[int, ...]
     closed: bool
+    unclear: tuple[str, ...] = ()
 
 
 def as_group(by: Any) -> tuple[str, ...] | None:
@@ -85,17 +104,18 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     y = tuple(range(m.nv))
     if isinstance(first, CommonMotion):
         return _common_plan(m, first, y)
+    unclear = list[str]()
     if first.distribution is None:
-        symmetries = symmetry(m)
-        if not symmetries.basis.shape[1]:
-            raise ModelError(f"reduce: {_no_symmetry(symmetries)}")
-        entries, spatial = indices(m, (first.name,)), [first.name]
+        found = symmetries(m)
+        if not found.basis.shape[1]:
+            raise ModelError(f"reduce: {_no_symmetry(found)}")
+        entries, spatial, unclear = indices(m, (first.name,)), [first.name], _doubts(found)
     else:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
-    more, conserved = _further(m, (), y, [first.name])
+    more = _further(m, (), y, [first.name])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), y, (*spatial, *more), (*entries, *conserved), closed)
+    return Plan((), y, (*spatial, *more.spatial), (*entries, *more.conserved), closed, tuple(unclear) or more.unclear)
 
 
 def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan:
@@ -105,13 +125,20 @@ def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan
             f"reduce: {m.name!r} stands on the world by {reprs.listed(common.joints)}, and none of these moves as all do "
             f"together ({name_of(common.basis)}): run the mechanism as it is"
         )
-    symmetries = symmetry(m)
-    if not symmetries.basis.shape[1]:
-        raise ModelError(f"reduce: {_no_symmetry(symmetries)}")
+    found = symmetries(m)
+    if not found.basis.shape[1]:
+        raise ModelError(f"reduce: {_no_symmetry(found)}")
     of_base = common.roots[common.base].joints
-    more, conserved = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
+    more = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), y, more, (*common.entries(symbols(m).kinematics.tree), *conserved), closed)
+    entries = common.entries(shared(m).kinematics.tree)
+    return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(_doubts(found)) or more.unclear)
+
+
+def _doubts(found: Symmetry) -> list[str]:
+    """The unclear symmetries that a reduction would use, in words: forces along joints beyond the first do not matter to it."""
+    used = [x for x in found.unclear if x.cause == "inertia" or any(motion.joint == found.joint for _, motion in x.parts)]
+    return [str(x) for x in used]
 
 
 def _no_symmetry(found: Symmetry) -> str:
@@ -141,31 +168,29 @@ def _check_constraints(m: Mechanism, first: str) -> None:
 
 def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
     """The plan of a mechanism whose constraints determine the velocities of a group of joints from the others."""
-    T = symbols(m)
-    rows = [i for i, level in enumerate(T.rows.level) if level == VELOCITY]
-    f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.A[rows, :]), ca.densify(T.rows.eta[rows, :])])
-    random = np.random.default_rng(31)
-    at = [somewhere(m, random) for _ in range(STATES)]
-    A = np.array([np.array(f(*x)[0]) for x in at])
-    rest = np.array([np.array(f(q, 0 * v, t, p)[1]) for q, v, t, p in at])
-    if np.abs(rest).max() > NOTHING or any(ca.depends_on(T.A[i, :], ca.vertcat(T.v, T.t)) for i in rows):
+    T = shared(m)
+    rows, unit = T.A[T.rows.at(VELOCITY), :], speed_units(m, m.p_defaults)
+    rest = ca.substitute(T.rows.eta[T.rows.at(VELOCITY), :], T.v, ca.SX.zeros(m.nv, 1))
+    at = at_generic_states(m, {"A": rows, "rest": rest}, count=STATES)
+    A = at["A"] * unit
+    moves_alone = vanishing(at["rest"], np.linalg.norm(A, axis=2, keepdims=True))
+    if not moves_alone.answer.all() or ca.depends_on(rows, ca.vertcat(T.v, T.t)):
         raise ModelError(
             f"a constraint of {m.name!r} is not linear in velocities alone (A(q) v = 0); a reduction takes no others"
         )
-    rank = int(np.median([np.linalg.matrix_rank(x, tol=1e-9) for x in A]))
+    known = tell(m, "how many velocities the constraints determine", rank(A))
     if by is not None:
         for name in by:
             m.joint(name)
         groups = [tuple(by)]
     else:
-        groups = _groups(m, first, rank)
+        groups = _groups(m, first, known)
     tried = []
     for names in groups:
         entries = indices(m, names)
-        sizes = [np.linalg.svd(x[:, entries], compute_uv=False) for x in A]
-        fixed = len(entries) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
-        if not fixed:
-            tried.append(f"{', '.join(names)} ({len(entries)} velocities where the constraints have rank {rank})")
+        question = f"whether the constraints determine {reprs.listed(names)}"
+        if len(entries) != known or tell(m, question, rank(A[:, :, entries])) < known:
+            tried.append(f"{', '.join(names)} ({len(entries)} velocities where the constraints have rank {known})")
             continue
         try:
             _check_invariant(m, tuple(entries), names)
@@ -173,8 +198,9 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
             tried.append(str(error).removeprefix("reduce: "))
             continue
         y = tuple(others(m, entries))
-        more, conserved = _further(m, tuple(entries), y, list(names))
-        return Plan(tuple(entries), y, more, conserved, any(isinstance(c, Closure) for c in m.constraints))
+        more = _further(m, tuple(entries), y, list(names))
+        closed = any(isinstance(c, Closure) for c in m.constraints)
+        return Plan(tuple(entries), y, more.spatial, more.conserved, closed, more.unclear)
     raise ModelError(
         f"reduce: the constraints of {m.name!r} determine the velocities of no group from the others: "
         f"{'; '.join(tried) or 'none fits'}. Name the joints with by=..., or give the first joint a distribution, so "
@@ -191,40 +217,48 @@ def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
 
 def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
     """Raise ModelError if part of the equations depends on the position of the joints of these names."""
-    random = np.random.default_rng(37)
-    at = [somewhere(m, random) for _ in range(STATES)]
-    elsewhere = [moved(m, names, q, random) for q, *_ in at]
-    cause = place_dependence(m, group, at, elsewhere)
-    if cause:
-        raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
+    at = generic_states(m, count=STATES)
+    differing = place_dependence(m, group, at, moved(m, names, at))
+    if differing:
+        raise ModelError(
+            f"reduce: {first_in_words(differing)} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry"
+        )
 
 
-def moved(m: Mechanism, names: Sequence[str], q: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """q with the joints of these names at random positions."""
-    out, other = q.copy(), random_configuration(m, random)
+def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.ndarray]:
+    """q of each state with the joints of these names where they are in another one."""
+    places = [x.q.copy() for x in at]
     for name in names:
-        out[m.q_slices[name]] = other[m.q_slices[name]]
-    return out
+        for q, other in zip(places, [*at[1:], at[0]], strict=True):
+            q[m.q_slices[name]] = other.q[m.q_slices[name]]
+    return places
 
 
 def place_dependence(
     m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[State], elsewhere: Sequence[np.ndarray]
-) -> str | None:
-    """The first part of the equations that differs between states `at` and these states with q `elsewhere`; None if none does.
+) -> dict[str, float]:
+    """The parts of the equations that differ between states `at` and these states with q `elsewhere`, and how much.
 
     Differences are relative to the size of each number: entries of the kinetic energy to the inertias along their two motions,
-    forces to `force_sizes`.
+    forces to `force_sizes`. A difference that is neither none nor clearly one counts.
     """
     causes, f = _parts(m, group)
+    largest = dict.fromkeys(causes, 0.0)
     for (q, v, t, p), other in zip(at, elsewhere, strict=True):
-        *here, inertia, sizes = (np.array(x) for x in f(q, v, t, p))
-        there = (np.array(x) for x in f(other, v, t, p))
+        *here, inertia, sizes = values(f, q, v, t, p)
+        there = values(f, other, v, t, p)
         root = np.sqrt(inertia)
         size_of_part = [1 + np.abs(here[0]), root @ root.T, *sizes.T[:, :, None]]
         for cause, a, b, size in zip(causes, here, there, size_of_part, strict=False):
-            if (np.abs(a - b) > NOTHING * size).any():
-                return cause
-    return None
+            off = np.divide(np.abs(a - b), size, out=np.where(a == b, 0.0, np.inf), where=size > 0).max(initial=0.0)
+            largest[cause] = max(largest[cause], float(off))
+    return {cause: off for cause, off in largest.items() if off > NONE}
+
+
+def first_in_words(differing: Mapping[str, float]) -> str:
+    """The first part of `place_dependence` in words."""
+    cause, off = next(iter(differing.items()))
+    return cause if off >= SOME else f"{cause} ({beside(off)})"
 
 
 @lru_cache(maxsize=64)
@@ -234,47 +268,68 @@ def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str]
 
     The function also returns, at the end, the inertia (ny, 1) and the sizes of forces (ny, forces) along these motions.
     """
-    T = symbols(m)
+    T, long = shared(m), length_at(m, m.p_defaults)
     X = left_by(T, group)
-    sizes = force_sizes(T, X)
+    sizes = force_sizes(T, X, long).by_cause
     forces = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    motions = in_body(T.kinematics, group, X) if isinstance(group, Directions) else X
-    parts = {"the permitted motion": motions, "kinetic energy": X.T @ T.M @ X}
+    along = group if isinstance(group, Directions) else None
+    unit = np.array([long if name == "m/s" else 1.0 for name in labels(m, along)[1]])
+    y = group.y if isinstance(group, Directions) else others(m, group)
+    motions = (in_body(T.kinematics, along, X) if along else X) * ca.DM(unit[list(y)] / unit[:, None])
+    parts = dict(zip(KINEMATIC, (motions, X.T @ T.M @ X), strict=True))
     parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in forces.items()}
-    inertia, of_forces = ca.diag(parts["kinetic energy"]), ca.horzcat(*[sizes[name] for name in forces])
+    inertia, of_forces = ca.diag(parts[KINEMATIC[1]]), ca.horzcat(*[sizes[name] for name in forces])
     out = [ca.densify(x) for x in (*parts.values(), inertia, of_forces)]
     return list(parts), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
 
 
+class _Further(NamedTuple):
+    """Momenta beyond those of the first joint.
+
+    spatial: joints whose spatial momenta are conserved.   conserved: entries of v whose momenta only forces change.
+    unclear: which of the others may be conserved, in words.
+    """
+
+    spatial: tuple[str, ...] = ()
+    conserved: tuple[int, ...] = ()
+    unclear: tuple[str, ...] = ()
+
+
 def _further(
     m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], used: list[str], on_world: Sequence[str] = ()
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Joints beyond the first whose spatial momenta are conserved, and all entries of v whose momenta only forces change.
+) -> _Further:
+    """The momenta beyond those of the first joint.
 
     used: joints to skip.   on_world: other joints that stand on the world, whose momenta are not spatial ones in the state:
     these would be about the world's origin, which may be far away.
     """
-    T = symbols(m)
+    T = shared(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
     joints = [j for j in m.joints if j.name not in used and j.nv and group_of(j) is not None and j.distribution is None]
     entries = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
     if not entries:
-        return (), ()
+        return _Further()
     Y = [X[:, at] for at in entries.values()]
     in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(entries, Y, strict=True)]
-    random = np.random.default_rng(41)
-    causes = changes_of(T, ca.horzcat(*Y, *in_space))
-    constant = ~changing(causes, [somewhere(m, random) for _ in range(STATES)])[:, 0]
-    more, conserved, begin = [], list[int](), 0
+    relative = changing(changes_of(T, ca.horzcat(*Y, *in_space)), generic_states(m, count=STATES))[:, 0]
+    constant = relative <= NONE
+    spatial, conserved, unclear, begin = [], list[int](), list[str](), 0
     for name, at in entries.items():
         end = begin + len(at)
         if len(at) > 1 and name not in on_world and constant[len(constant) // 2 :][begin:end].all():
-            more.append(name)
+            spatial.append(name)
             conserved += [y[i] for i in at]
         else:
             conserved += [y[i] for i, unchanged in zip(at, constant[begin:end], strict=True) if unchanged]
+            off = zip(at, relative[begin:end], strict=True)
+            unclear += [unclear_momentum(m.v_names[y[i]], x) for i, x in off if NONE < x < SOME]
         begin = end
-    return tuple(more), tuple(conserved)
+    return _Further(tuple(spatial), tuple(conserved), tuple(unclear))
+
+
+def unclear_momentum(name: str, relative: float) -> str:
+    """That it is not clear whether a momentum is conserved, in words."""
+    return f"the momentum of {name!r} may be conserved: its own inertia changes it by {relative:.1e} of its size"
 
 
 SAMPLES = 2
@@ -285,12 +340,16 @@ def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iter
     """For each row of parameters (runs, np) other than the defaults: words for it, random states with these parameters, and
     the q of these states with the joints of these names at random positions.
     """
-    random = np.random.default_rng(59)
-    states = [somewhere(m, random) for _ in range(SAMPLES)]
-    elsewhere = [moved(m, names, q, random) for q, *_ in states]
-    for words, values in at_values(m, p):
-        if not np.array_equal(values, m.p_defaults):
-            yield words, [(q, v, t, values) for q, v, t, _ in states], elsewhere
+    states = generic_states(m, count=SAMPLES)
+    elsewhere = moved(m, names, states)
+    for words, at in at_values(m, p):
+        if not np.array_equal(at, m.p_defaults):
+            yield words, [x._replace(p=at) for x in states], elsewhere
+
+
+def in_words(cause: str) -> str:
+    """A cause of `Changes`, in words."""
+    return {"inertia": "the inertia of what moves", "weight": "gravity"}.get(cause, cause)
 
 
 def conserved_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
@@ -307,7 +366,7 @@ def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
     """Entries of v, except those of the first joint, whose momenta are conserved; in ascending order."""
     first = carrier(m)
     if isinstance(first, CommonMotion):
-        base = first.entries(symbols(m).kinematics.tree)
+        base = first.entries(shared(m).kinematics.tree)
     else:
         base = indices(m, (first.name,)) if first.name in found.spatial else []
     return tuple(i for i in sorted(found.conserved) if i not in base)
@@ -316,45 +375,3 @@ def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
 def _joint_of(m: Mechanism, entry: int) -> str:
     """Name of the joint to which an entry of v belongs."""
     return next(j.name for j in m.joints if entry in indices(m, (j.name,)))
-
-
-State = tuple[np.ndarray, np.ndarray, float, np.ndarray]
-"""A state (q, v, t, parameters)."""
-
-
-class Changes(NamedTuple):
-    """Rates of momenta Y^T p of fields Y, by cause.
-
-    causes: in words.   f: (q, v, t, p) -> rates and their `force_sizes`, both (n, causes), and the constraint rows A.
-    """
-
-    causes: tuple[str, ...]
-    f: ca.Function
-
-
-def changes_of(T: Terms, Y: ca.SX) -> Changes:
-    """The rates of the momenta Y^T p, as a function of the state.   Y: (nv, n) functions of q."""
-    by, sizes = changes(T, Y), force_sizes(T, Y)
-    words = {"inertia": "the inertia of what moves", "weight": "gravity"}
-    out = [ca.horzcat(*by.values()), ca.horzcat(*[sizes[name] for name in by]), T.A]
-    f = ca.Function("changes", [T.q, T.v, T.t, T.mechanism.p_symbols], [ca.densify(x) for x in out])
-    return Changes(tuple(words.get(name, name) for name in by), f)
-
-
-def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
-    """(n, causes) of bool: whether each cause changes each momentum at any of these states.
-
-    The velocities of the states are projected onto the constraints first.
-    """
-    largest = size = np.zeros(of.f.size_out(0))
-    for q, v, t, p in at:
-        change, scale, A = (np.array(x) for x in of.f(q, v, t, p))
-        if A.size:
-            change, scale, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A, rcond=1e-9) @ (A @ v), t, p))
-        largest, size = np.maximum(largest, np.abs(change)), size + scale / len(at)
-    return largest > NOTHING * size
-
-
-def somewhere(m: Mechanism, random: np.random.Generator) -> State:
-    """A random state with parameters near their defaults; it need not satisfy the constraints."""
-    return random_configuration(m, random), random.normal(size=m.nv), random.uniform(), some_parameters(m, random)

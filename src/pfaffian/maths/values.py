@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -19,16 +20,31 @@ def values(f: ca.Function, *arguments: Any) -> list[np.ndarray]:
         [[1. 2.]
          [2. 4.]]
     """
+    return values_at(f, [arguments])[0]
+
+
+def values_at(f: ca.Function, many: Iterable[Sequence[Any]]) -> list[list[np.ndarray]]:
+    """`values` of f for many lists of arguments.
+
+    Example:
+        >>> x = ca.SX.sym("x")
+        >>> print(values_at(ca.Function("f", [x], [x**2]), [[2.0], [3.0]]))
+        [[array([[4.]])], [array([[9.]])]]
+    """
     bound: tuple[Any, Any] = f.buffer()
     buffer, evaluate = bound
-    given = [np.array(x, dtype=float, order="F").ravel(order="F") for x in arguments]
-    found = [np.empty(f.numel_out(i)) for i in range(f.n_out())]
-    for i, x in enumerate(given):
-        if len(x) != f.nnz_in(i):
-            raise ValueError(f"argument {i} of {f.name()!r} has {f.nnz_in(i)} numbers, got {len(x)}")
-        buffer.set_arg(i, x.data)
-    for i, x in enumerate(found):
-        assert f.sparsity_out(i).is_dense()
-        buffer.set_res(i, x.data)
-    evaluate()
-    return [np.ascontiguousarray(x.reshape(f.size_out(i), order="F")) for i, x in enumerate(found)]
+    sizes, shapes = [f.nnz_in(i) for i in range(f.n_in())], [f.size_out(i) for i in range(f.n_out())]
+    assert all(f.sparsity_out(i).is_dense() for i in range(f.n_out()))
+    out = []
+    for arguments in many:
+        given = [np.array(x, dtype=float, order="F").ravel(order="F") for x in arguments]
+        found = [np.empty(rows * columns) for rows, columns in shapes]
+        for i, (x, size) in enumerate(zip(given, sizes, strict=True)):
+            if len(x) != size:
+                raise ValueError(f"argument {i} of {f.name()!r} has {size} numbers, got {len(x)}")
+            buffer.set_arg(i, x.data)
+        for i, x in enumerate(found):
+            buffer.set_res(i, x.data)
+        evaluate()
+        out.append([np.ascontiguousarray(x.reshape(shape, order="F")) for x, shape in zip(found, shapes, strict=True)])
+    return out

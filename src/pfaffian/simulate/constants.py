@@ -19,14 +19,12 @@ import numpy as np
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import other_values
-from pfaffian.evaluate.symmetry import NOTHING, Symmetry
+from pfaffian.evaluate.symmetry import Symmetry
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.system import StatePart, System
+from pfaffian.terms.generic_states import ZERO
 from pfaffian.terms.terms import Terms, symbols
-
-SMALL = 1e-9
-"""A component of a unit direction below this counts as zero."""
 
 
 class _Extended(NamedTuple):
@@ -69,7 +67,7 @@ def with_constants(system: System, found: Symmetry, first: Joint, turns_about_ce
     r = _Extended(system, m.nq, tuple(tuple(row) for row in C.tolist()))
     slides = len(first.parts[0].subgroup.along)
     names = tuple(_label(row, m.v_names[m.v_slices[first.name]]) for row in C)
-    units = tuple("N s" if np.abs(row[:slides]).max(initial=0.0) > SMALL else "N m s" for row in C)
+    units = tuple("N s" if np.abs(row[:slides]).max(initial=0.0) > ZERO else "N m s" for row in C)
     return replace(
         system,
         parts=(*system.parts, StatePart("constant", names, units)),
@@ -92,14 +90,14 @@ def _conserved(found: Symmetry, first: Joint, turns_about_centre: bool) -> np.nd
         return np.zeros((0, group.nv))
     if turns_about_centre:
         turning = rows[:, len(group.along) :]
-        rows = rows - turning @ np.linalg.pinv(turning, rcond=SMALL) @ rows
-    span = np.linalg.pinv(rows, rcond=SMALL) @ rows
-    is_axis = np.abs(np.diag(span) - 1) < SMALL
+        rows = rows - turning @ np.linalg.pinv(turning, rcond=ZERO) @ rows
+    span = np.linalg.pinv(rows, rcond=ZERO) @ rows
+    is_axis = np.abs(np.diag(span) - 1) < ZERO
     C = list[np.ndarray]()
     for axis in np.flatnonzero(~is_axis):
         left = span[axis] - sum((c * c[axis] for c in C), np.zeros(group.nv))
-        if np.linalg.norm(left) > SMALL:
-            C.append(np.where(np.abs(left) > SMALL, left, 0.0) / np.linalg.norm(left))
+        if np.linalg.norm(left) > ZERO:
+            C.append(np.where(np.abs(left) > ZERO, left, 0.0) / np.linalg.norm(left))
     return np.array(C).reshape(-1, group.nv)
 
 
@@ -138,7 +136,7 @@ def _check(r: _Extended, names: Sequence[str], p: np.ndarray) -> None:
         for state in at:
             change = np.array(_rates(m, r)(*state)).ravel()
             error = np.abs(np.array(r.C) @ change)
-            if (error > NOTHING * np.linalg.norm(change)).any():
+            if (error > ZERO * np.linalg.norm(change)).any():
                 raise ModelError(
                     f"{words}the momentum {names[int(np.argmax(error))]} of {m.name!r} is not conserved, although it is near "
                     "the defaults; reduce a mechanism that has these values as its defaults, or run it without reduction"

@@ -19,23 +19,23 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.reduction_plan import changes_of, changing, other_values, somewhere
-from pfaffian.evaluate.symmetry import NOTHING, Inner, inner_symmetries
+from pfaffian.evaluate.effects import NONE, changes_of, changing
+from pfaffian.evaluate.reduction_plan import other_values
+from pfaffian.evaluate.symmetry import Inner, inner_symmetries
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.generic_states import generic_states, tell, vanishing
 from pfaffian.terms.momentum import changes, momenta
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared
 
 ALIGNED = 1e-4
 """Angle [rad] between a momentum and an axis below which the spin about the axis does not determine the axis."""
 
 ITERATIONS = 2
 """Newton iterations of the correction, which starts from an attitude that is off by the error of one step."""
-
-STATES = 3
-"""Random states at which it is tested whether a momentum changes with a rotation of the whole machine."""
 
 SIGNALS = ("momentum_drift", "momentum_rate_error")
 """Signals of a reduced state that get one more entry for each inner momentum."""
@@ -68,7 +68,7 @@ class _InnerMomenta(NamedTuple):
 
     def at(self, T: Terms) -> ca.SX:
         """Y (nv, n), the motions at the Terms T."""
-        return ca.substitute(self.inner.Y, symbols(self.m).q, T.q)
+        return ca.substitute(self.inner.Y, self.inner.q, T.q)
 
 
 def with_inner_momenta(
@@ -83,8 +83,8 @@ def with_inner_momenta(
     chosen = _changed_by_rotation(_InnerMomenta(system, inner, turns, terms_at)) if inner.names else []
     if not chosen:
         return system
-    names, labels = (tuple(texts[i] for i in chosen) for texts in inner[1:])
-    r = _InnerMomenta(system, Inner(inner.Y[:, chosen], names, labels), turns, terms_at)
+    names, labels = (tuple(texts[i] for i in chosen) for texts in (inner.names, inner.labels))
+    r = _InnerMomenta(system, Inner(inner.q, inner.Y[:, chosen], names, labels), turns, terms_at)
     return replace(
         system,
         parts=(*system.parts, StatePart("inner_momentum", names, ("N m s",) * len(names))),
@@ -103,17 +103,18 @@ def with_inner_momenta(
 
 def _changed_by_rotation(r: _InnerMomenta) -> list[int]:
     """Indices of the motions whose momenta change with a rotation of the whole machine while its momentum stays."""
-    T = symbols(r.m)
-    x = ca.SX.sym("x", r.system.nx)
-    slope, size = _slope(r, x, T.t), ca.sqrt(ca.sumsqr(momenta(r.terms_at(x, T.t))))
-    f = ca.Function("telling", [x, T.t, r.m.p_symbols], [ca.densify(slope), size])
-    enter = ca.Function("enter", [T.q, T.v, T.t, r.m.p_symbols], [r.system.enter(T)])
-    random, changed = np.random.default_rng(71), np.zeros(len(r.inner.names), dtype=bool)
-    for _ in range(STATES):
-        q, v, t, p = somewhere(r.m, random)
-        slopes, largest = (np.array(x) for x in f(enter(q, v, t, p), t, p))
-        changed |= np.abs(slopes).max(axis=1) > NOTHING * largest.item()
-    return np.flatnonzero(changed).tolist()
+    T, x = shared(r.m), ca.SX.sym("x", r.system.nx)
+    Y = r.at(T)
+    inertia = ca.sum1(Y * (T.M @ Y)).T
+    f = ca.Function("slopes", [x, T.t, r.m.p_symbols], [ca.densify(_slope(r, x, T.t))])
+    enter = ca.Function("enter", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(y) for y in (r.system.enter(T), inertia)])
+    slopes, sizes = [], []
+    for q, v, t, p in generic_states(r.m):
+        state, size = values(enter, q, v, t, p)
+        slopes.append(values(f, state, t, p)[0])
+        sizes.append(size)
+    fixed = tell(r.m, "which inner momenta determine the attitude", vanishing(np.array(slopes), np.array(sizes)))
+    return np.flatnonzero(~fixed.all(axis=1)).tolist()
 
 
 def _implied_momenta(r: _InnerMomenta, x: ca.SX, t: ca.SX) -> ca.SX:
@@ -187,10 +188,10 @@ def _check(r: _InnerMomenta, p: np.ndarray) -> None:
     """Raises ModelError: at the parameters p (runs, np) a momentum is not conserved, although it is near the defaults."""
     if r.system.check:
         r.system.check(p)
-    T = symbols(r.m)
+    T = shared(r.m)
     momentum_changes = changes_of(T, r.at(T))
     for words, at, _ in other_values(r.m, p):
-        lost = np.flatnonzero(changing(momentum_changes, at)[:, :2].any(axis=1))
+        lost = np.flatnonzero((changing(momentum_changes, at)[:, :2] > NONE).any(axis=1))
         if lost.size:
             raise ModelError(
                 f"{words}the momentum of {r.inner.names[lost[0]]!r} of {r.m.name!r} is not conserved, although it is "

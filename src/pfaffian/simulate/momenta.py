@@ -16,13 +16,12 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.reduction_plan import somewhere
-from pfaffian.evaluate.symmetry import NOTHING
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import named_forces
+from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell, vanishing
 from pfaffian.terms.momentum import momenta, weight
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.rates import branches
@@ -37,10 +36,7 @@ from pfaffian.terms.reduction import (
     still_in,
     translation,
 )
-from pfaffian.terms.terms import Terms, symbols
-
-STATES = 3
-"""Number of random states at which the forces between bodies must cancel."""
+from pfaffian.terms.terms import Terms, shared
 
 
 class Momenta(NamedTuple):
@@ -102,7 +98,7 @@ def _plain(m: Mechanism, first: Joint) -> bool:
 
 def _along(m: Mechanism, first: Joint) -> Momenta:
     """The Momenta along the first joint of a mechanism."""
-    T, entries = symbols(m), indices(m, (first.name,))
+    T, entries = shared(m), indices(m, (first.name,))
     k, frame = T.kinematics, translation(T.kinematics, first)
     n, moved = len(frame.entries) if frame else 0, carries(k, first)
     momentum = about_mass_centre(still_in(T, frame), first, frame) if frame else in_first_joint(T, first.name)
@@ -122,29 +118,30 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
 def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
     """(k,) whether anything but weight along the slides changes each momentum."""
     m, k, entries = T.mechanism, T.kinematics, indices(T.mechanism, (first.name,))
-    random, pushed = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
-    states = [somewhere(m, random) for _ in range(STATES)]
-    for F, size in _causes(T, frame):
+    pushed, unit = np.zeros(len(entries), dtype=bool), speed_units(m, m.p_defaults)
+    for F, size in _causes(T, frame, unit):
         at_joint = ca.sparsify(F[entries, :])
         if not at_joint.nnz():
             continue
-        rates = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(at_joint)])
-        f = ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rates), ca.densify(size)])
-        if branches(f):
+        rates = ca.diag(unit[entries]) @ ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(at_joint)])
+        if branches(ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rates)])):
             pushed[sorted(set(ca.sparsify(rates).row()))] = True
             continue
-        for state in states:
-            rate, force = (np.array(x) for x in f(*state))
-            pushed |= ~(np.abs(rate) <= NOTHING * force).all(axis=1)
+        at = at_generic_states(m, {"rates": rates, "size": size})
+        question = f"whether forces change the momentum along {first.name!r}"
+        pushed |= ~tell(m, question, vanishing(at["rates"], at["size"])).all(axis=1)
     return pushed
 
 
-def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
-    """Forces and constraint rows (nv, n) that may change a momentum, each with the size (1, n) of its columns."""
+def _causes(T: Terms, frame: Translation | None, unit: np.ndarray) -> Iterator[tuple[ca.SX, ca.SX]]:
+    """Forces and constraint rows (nv, n) that may change a momentum, each with the size (1, n) of its columns.
+
+    unit: (nv,) the rate that counts as 1 for each velocity.
+    """
     m, k = T.mechanism, T.kinematics
     across = frame.remaining_gravity(m.gravity) if frame else m.gravity
     if not across.is_zero():
-        total_weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
-        yield weight(k, across), total_weight
+        mass = sum((link.mass for link in k.tree.links), ca.SX(0))
+        yield weight(k, across), mass * ca.norm_2(m.gravity) * length_at(m, m.p_defaults)
     for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in m.ideal)):
-        yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(x) for x in ca.horzsplit(F)])
+        yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(unit * x) for x in ca.horzsplit(F)])

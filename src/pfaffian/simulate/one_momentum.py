@@ -21,8 +21,9 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.reduction_plan import changes_of, changing, other_values
-from pfaffian.evaluate.symmetry import symmetry
+from pfaffian.evaluate.effects import NONE, changes_of, changing
+from pfaffian.evaluate.reduction_plan import in_words, other_values
+from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -40,11 +41,11 @@ def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple
     if mu.shape != (len(common.twists),):
         needed = ", ".join(common.names)
         raise ModelError(f"momentum: {len(common.twists)} numbers are needed for {m.name!r} ({needed}), got {mu.size}")
-    symmetries = symmetry(m)
-    broken_motions = [x for x, _ in symmetries.broken if x.joint == symmetries.joint]
-    pushing = [name for name, along in symmetries.driven.items() if any(x.joint == symmetries.joint for x in along)]
+    found = symmetries(m)
+    broken_motions = [x for x, _ in found.broken if x.joint == found.joint]
+    pushing = [name for name, along in found.driven.items() if any(x.joint == found.joint for x in along)]
     if broken_motions or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in symmetries.broken if x in broken_motions)
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x in broken_motions)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state "
@@ -115,7 +116,7 @@ def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
     T = symbols(m)
     pushes = changes_of(T, common.fields(T.kinematics))
     for words, at, _ in other_values(m, p):
-        by = [cause for cause, changed in zip(pushes.causes, changing(pushes, at).T, strict=True) if changed.any()]
+        by = [in_words(cause) for cause, x in zip(pushes.causes, changing(pushes, at).T, strict=True) if (x > NONE).any()]
         if by:
             raise ModelError(
                 f"{words}the momentum of {reprs.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "

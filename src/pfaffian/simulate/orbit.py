@@ -23,8 +23,10 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.reduction_plan import Changes, changes_of, changing, other_values
-from pfaffian.evaluate.symmetry import JointMotion, symmetry
+from pfaffian.evaluate.candidates import JointMotion
+from pfaffian.evaluate.effects import NONE, Changes, changes_of, changing
+from pfaffian.evaluate.reduction_plan import in_words, other_values
+from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.maths import se3
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.subgroups import Subgroup
@@ -65,16 +67,16 @@ def _check(m: Mechanism, first: Joint) -> None:
         raise ModelError(
             f"reduce: {m.name!r} has constraints; the space of one momentum is that of an open chain: leave momentum out"
         )
-    symmetries = symmetry(m)
-    whole = symmetries.basis.shape[1] == first.nv
+    found = symmetries(m)
+    whole = found.basis.shape[1] == first.nv
 
     def of_first_joint(x: JointMotion) -> bool:
         """Whether a motion is that of the first joint; other motions move parts of the machine."""
         return x.joint == first.name and x.side == "left"
 
-    pushing = [name for name, along in symmetries.driven.items() if any(of_first_joint(x) for x in along)]
+    pushing = [name for name, along in found.driven.items() if any(of_first_joint(x) for x in along)]
     if not whole or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in symmetries.broken if of_first_joint(x))
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if of_first_joint(x))
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not conserved ({why}); leave momentum out: the "
@@ -226,7 +228,7 @@ def _check_values(m: Mechanism, p: np.ndarray) -> None:
     first = first_joint(m)
     for words, at, _ in other_values(m, p):
         pushes = _pushes(m)
-        by = [cause for cause, changed in zip(pushes.causes, changing(pushes, at).T, strict=True) if changed.any()]
+        by = [in_words(cause) for cause, x in zip(pushes.causes, changing(pushes, at).T, strict=True) if (x > NONE).any()]
         if by:
             raise ModelError(
                 f"{words}the momentum of joint {first.name!r} of {m.name!r} is not conserved: {', '.join(by)} changes it, "

@@ -30,24 +30,24 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.motion import Motion
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, ModelWarning, brief, nearest, notice
 from pfaffian.evaluate.directions import other_places, planned, states
+from pfaffian.evaluate.effects import CONSTRAINTS, NONE, Changes, changes_of, changing, sampled
 from pfaffian.evaluate.reduction_plan import (
-    Changes,
     Plan,
     as_group,
     carrier,
-    changes_of,
-    changing,
     conserved_motions,
+    first_in_words,
     further,
+    in_words,
     other_values,
     place_dependence,
-    somewhere,
 )
-from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
+from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.subgroups import name_of
+from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.caller import call_for_column
 from pfaffian.model.constraint import Closure, Nonholonomic
@@ -62,6 +62,7 @@ from pfaffian.simulate.variables import normalise
 from pfaffian.terms.common_motion import CommonMotion, carried_together
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.directions import Directions, directions, labels, left_by
+from pfaffian.terms.generic_states import ZERO, at_generic_states, speed_units, tell, vanishing
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
 from pfaffian.terms.reduction import (
@@ -79,7 +80,7 @@ from pfaffian.terms.reduction import (
     translation_of_all,
     transport_along,
 )
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared
 
 
 def reduce(
@@ -189,14 +190,14 @@ class _Reduction(NamedTuple):
     def group(self) -> list[int]:
         """Entries of v of the base, which its momenta belong to."""
         if isinstance(self.base, CommonMotion):
-            return self.base.entries(symbols(self.m).kinematics.tree)
+            return self.base.entries(shared(self.m).kinematics.tree)
         return indices(self.m, (self.base.name,)) if self.base else []
 
     @property
     def counted(self) -> list[int]:
         """Entries of v of the base of several roots: those of the common motions, and those of the base alone."""
         assert isinstance(self.base, CommonMotion)
-        tree = symbols(self.m).kinematics.tree
+        tree = shared(self.m).kinematics.tree
         return [*self.base.entries(tree), *self.base.remaining_entries(tree)]
 
     @property
@@ -276,12 +277,14 @@ def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> System:
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     """The System of a reduced state, with the momenta of inner symmetries and the constants under gravity added."""
     r = _reduction(m, by, fields)
+    for words in r.plan.unclear:
+        notice(f"{m.name!r}: {words}; it counts as not conserved", ModelWarning)
     system = _state(r)
     if r.base:
         joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
         system = with_inner_momenta(system, partial(_turns, r), partial(_terms_in_frame, r), joints)
     if isinstance(r.base, Joint):
-        system = with_constants(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
+        system = with_constants(system, symmetries(m), r.base, r.frame(shared(m).kinematics) is not None)
     return made(
         system,
         f"[q; reduced momentum] {r.plan} {r.along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
@@ -327,7 +330,7 @@ def _inside_directions(r: _Reduction, x: ca.SX, t: ca.SX) -> ca.SX:
 
 def _shared(r: _Reduction) -> tuple[int, ...]:
     """The entries `shared` of a `_Reduction`, decided at random states relative to the size of the momenta there."""
-    T = symbols(r.m)
+    T = shared(r.m)
     frame = r.frame(T.kinematics)
     if frame is None or not r.conserved:
         return ()
@@ -335,11 +338,10 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
     X = ca.SX.eye(r.m.nv) if X is None else X
     moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
     inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
-    f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, frame.mass])
-    random = np.random.default_rng(53)
-    at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
-    shared = np.any([np.abs(x) > NOTHING * np.sqrt(mass * inertia) for x, inertia, mass in at], axis=(0, 2))
-    return tuple(i for i, is_shared in zip(r.conserved, shared, strict=True) if is_shared)
+    at = at_generic_states(r.m, {"moved": moved, "size": ca.sqrt(frame.mass * inertia)})
+    question = "whether a translation changes a momentum"
+    apart = tell(r.m, question, vanishing(at["moved"], at["size"])).all(axis=1)
+    return tuple(i for i, alone in zip(r.conserved, apart, strict=True) if not alone)
 
 
 def _relative_motion(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
@@ -474,14 +476,16 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
     names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
     if r.along:
         names = list(r.along.base)
-    for words, at, elsewhere in other_places(m, p, names) if r.along else other_values(m, p, names):
-        cause = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else None
-        if cause:
+    for words, at, elsewhere in other_places(m, p, r.along) if r.along else other_values(m, p, names):
+        differing = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else {}
+        if differing:
             raise ModelError(
-                f"{words}{cause} of {m.name!r} depends on where {reprs.listed(names)} is, but not near the defaults; "
-                "run the mechanism as it is"
+                f"{words}{first_in_words(differing)} of {m.name!r} depends on where {reprs.listed(names)} is, but not near "
+                "the defaults; run the mechanism as it is"
             )
-        lost = [i for i, lose in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if lose] if r.conserved else []
+        lost = (
+            [i for i, x in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if x > NONE] if r.conserved else []
+        )
         if lost:
             raise ModelError(
                 f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, but is near the defaults; "
@@ -492,7 +496,7 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
 @lru_cache(maxsize=64)
 def _watching(r: _Reduction) -> Changes:
     """The forces and constraints that may change the conserved momenta beyond those of the base."""
-    T = symbols(r.m)
+    T = shared(r.m)
     return changes_of(T, _motions(r, T))
 
 
@@ -533,6 +537,8 @@ def _about(r: _Reduction) -> tuple[str, ...]:
             f"the constraints leave {len(plan.y)} of {m.nv} velocities, directions that turn with the shape, named after "
             f"{_listed(names, plan.y)}"
         )
+        if len(r.along.moved) < len(indices(m, r.along.base)):
+            out.append(f"nothing depends on where {reprs.listed(r.along.base)} stands if it moves along its slides alone")
     elif plan.group:
         fixed = reprs.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(plan.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, plan.y)}")
@@ -544,7 +550,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     changing = [i for i in plan.y if i not in plan.conserved]
     out.append(f"changed by the motion itself: {_listed(names, changing)}")
     if not plan.group and (isinstance(first, CommonMotion) or first.distribution is None):
-        of_all = symmetry(m)
+        of_all = symmetries(m)
         for motion, causes in of_all.broken:
             if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
@@ -557,7 +563,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
 def _reference(r: _Reduction, joint: str) -> str:
     """The reference point of the spatial momenta of a joint."""
     is_base = isinstance(r.base, Joint) and joint == r.base.name
-    frame = r.frame(symbols(r.m).kinematics) if is_base else None
+    frame = r.frame(shared(r.m).kinematics) if is_base else None
     return (
         "about the mass centre; those of other joints are relative to a frame that moves with it"
         if frame
@@ -591,7 +597,7 @@ def _lift(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fie
 
 def _fields_digest(m: Mechanism, fields: Fields) -> str:
     """Digest of the user's fields, by what they return."""
-    k = symbols(m).kinematics
+    k = shared(m).kinematics
     return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
 
 
@@ -614,23 +620,23 @@ def _constants(m: Mechanism, plan: Plan, along: Directions | None, fields: Field
                 f"{', '.join(v_names[i] for i in free)}"
             )
     entries = tuple(v_names.index(name) for name, _ in fields)
-    T, fixed, at = symbols(m), along or plan.group, [plan.y.index(i) for i in entries]
-    Y, X, rows = _lift(T, plan, fixed, fields)[:, at], left_by(T, fixed), ca.densify(T.A)
+    T, fixed, at = shared(m), along or plan.group, [plan.y.index(i) for i in entries]
+    Y, X, unit = _lift(T, plan, fixed, fields)[:, at], left_by(T, fixed), speed_units(m, m.p_defaults)[:, None]
     if ca.depends_on(Y, ca.vertcat(T.v, T.t)):
         raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
-    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X, rows @ Y)])
-    at_states = states(m, along, np.random.default_rng(43))
+    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X)])
+    at_states, of_fields = states(m, along), changes_of(T, Y)
+    across = sampled(of_fields, at_states).effects.get(CONSTRAINTS)
     for state in at_states:
-        fields_at, allowed, across = (np.array(x) for x in f(*state))
-        parts = np.linalg.pinv(allowed, rcond=NOTHING) @ fields_at
+        fields_at, allowed = (x / unit for x in values(f, *state))
+        parts = np.linalg.pinv(allowed, rcond=ZERO) @ fields_at
         for i, (name, place) in enumerate(zip(dict(fields), at, strict=True)):
-            if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + np.linalg.norm(fields_at[:, i])):
+            if across and across.largest[i] > NONE:
                 raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
-            if not abs(parts[place, i]) > NOTHING * np.linalg.norm(parts[:, i]):
+            if not abs(parts[place, i]) > ZERO * np.linalg.norm(parts[:, i]):
                 raise ModelError(f"along {name!r}: the field does not move {name!r}; name a velocity that it moves")
-    changes_along = changes_of(T, Y)
-    for name, changed in zip(dict(fields), changing(changes_along, at_states), strict=True):
-        by = [cause for cause, changes_it in zip(changes_along.causes, changed, strict=True) if changes_it]
+    for name, relative in zip(dict(fields), changing(of_fields, at_states), strict=True):
+        by = [in_words(cause) for cause, x in zip(of_fields.causes, relative, strict=True) if x > NONE]
         if by:
             raise ModelError(
                 f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "

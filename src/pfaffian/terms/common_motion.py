@@ -16,17 +16,16 @@ import numpy as np
 
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.span import null_space, reduced
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.maths.values import values_at
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.generic_states import ZERO, generic_states, length_at, speed_units
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
-from pfaffian.terms.rates import moving, some_parameters
+from pfaffian.terms.rates import moving
 from pfaffian.terms.tree import Link, Tree
 
 STATES = 8
 """Number of random states at which the roots must be able to follow a common motion."""
-
-NOTHING = 1e-9
-"""Parts of a unit twist below this count as zero."""
 
 INDEPENDENT = 1e-6
 """Fraction of a twist that must be independent of other twists for it to be added to them."""
@@ -155,7 +154,7 @@ def _names(of: str, twists: tuple[tuple[float, ...], ...]) -> tuple[str, ...]:
     """Unique names `of`.vx ... `of`.wz for twists, after their largest angular entry, or the largest one of a translation."""
     found: list[str] = []
     for twist in twists:
-        turning = any(abs(x) > NOTHING for x in twist[3:])
+        turning = any(abs(x) > ZERO for x in twist[3:])
         among = twist[3:] if turning else twist[:3]
         name = f"{of}.{'w' if turning else 'v'}{'xyz'[int(np.argmax(np.abs(among)))]}"
         found.append(name if name not in found else f"{name}{len(found)}")
@@ -213,7 +212,7 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
     # The base is the smallest root without further motions, or whose remaining motions are constant twists in the world.
     fit = [i for i, n in enumerate(sizes) if twists and (n == len(twists) or alone[i].shape[1] == n)]
     base = min(fit, key=lambda i: sizes[i], default=-1)
-    remaining = _completing(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()
+    remaining = _completing(twists, alone[base], length_at(m, m.p_defaults)) if base >= 0 and sizes[base] > len(twists) else ()
     return CommonMotion(tuple(roots), base, twists, slides, remaining)
 
 
@@ -260,51 +259,61 @@ def _shared(
     m: Mechanism, k: Kinematics, roots: list[Root]
 ) -> tuple[tuple[tuple[tuple[float, ...], ...], int], list[np.ndarray]] | None:
     """A basis of the twists about the origin that all roots can follow, and the number of its translations; and for each root
-    the twists (6, n) that it can follow at any configuration. None where the joints of a root depend on each other everywhere.
+    the twists (6, n) that it can follow at any configuration, in lengths of the machine.
+
+    None where the joints of a root depend on each other everywhere.
     """
     at = [x for root in roots for x in (_columns(k, root), k.link_pose(root.links[-1]).p)]
     f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
-    random, rows = np.random.default_rng(67), [list[np.ndarray]() for _ in roots]
-    for _ in range(STATES):
-        out = [np.array(x) for x in f(random_configuration(m, random), some_parameters(m, random))]
-        for of, J, p in zip(rows, out[::2], out[1::2], strict=True):
-            Q, sizes, _ = np.linalg.svd(J, full_matrices=False)
-            if sizes[-1] < NOTHING * sizes[0]:
+    rows = [list[np.ndarray]() for _ in roots]
+    # In lengths of the machine, so that twists of rotations and of translations compare.
+    long, unit = length_at(m, m.p_defaults), speed_units(m, m.p_defaults)
+    units = [unit[_entries(k.tree, root)] for root in roots]
+    for out in values_at(f, [(x.q, x.p) for x in generic_states(m, count=STATES)]):
+        for of, J, p, one in zip(rows, out[::2], out[1::2], units, strict=True):
+            Q, sizes, _ = np.linalg.svd(np.vstack([J[:3] / long, J[3:]]) * one, full_matrices=False)
+            if sizes[-1] < ZERO * sizes[0]:
                 return None
-            x, y, z = p.ravel()
+            x, y, z = p.ravel() / long
             arm = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # w -> w x p
             carry = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
             of.append((np.eye(6) - Q @ Q.T) @ carry)
     everything = [x for of in rows for x in of]
-    return _basis(null_space(np.vstack(everything), NOTHING).T), [null_space(np.vstack(of), NOTHING).T for of in rows]
+    return _basis(null_space(np.vstack(everything), ZERO).T, long), [null_space(np.vstack(of), ZERO).T for of in rows]
 
 
-def _completing(twists: tuple[tuple[float, ...], ...], root_twists: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    """Twists of a root that complete the common ones to a basis of the span (6, n) of all twists of the root."""
-    chosen, known = [], np.linalg.qr(np.array(twists).T)[0]
-    for x in _basis(root_twists)[0]:
-        left = np.array(x) - known @ (known.T @ x)
-        if np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(x):
+def _completing(twists: tuple[tuple[float, ...], ...], root_twists: np.ndarray, long: float) -> tuple[tuple[float, ...], ...]:
+    """Twists of a root that complete the common ones to a basis of the span (6, n) of all twists of the root.
+
+    root_twists: their linear parts are in lengths `long` [m].
+    """
+    unit = np.array([1 / long] * 3 + [1.0] * 3)
+    chosen, known = [], np.linalg.qr((np.array(twists) * unit).T)[0]
+    for x in _basis(root_twists, long)[0]:
+        one = np.array(x) * unit
+        left = one - known @ (known.T @ one)
+        if np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(one):
             chosen.append(x)
             known = np.column_stack([known, left / np.linalg.norm(left)])
     return tuple(chosen)
 
 
-def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:
-    """A basis of twists W (6, n), and the number of its translations.
+def _basis(W: np.ndarray, long: float) -> tuple[tuple[tuple[float, ...], ...], int]:
+    """A basis of twists W (6, n), whose linear parts are in lengths `long` [m], and the number of its translations.
 
     The translations come first and are orthonormal. Rotations follow, of unit angular velocity and without parts along these
     translations. Both are along the axes of the world where possible.
     """
     if not W.size:
         return (), 0
-    slides = reduced((W[:3] @ null_space(W[3:], NOTHING).T).T).T
+    slides = reduced((W[:3] @ null_space(W[3:], ZERO).T).T).T
     n = slides.shape[1]
-    if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=NOTHING):
+    if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=ZERO):
         slides = np.linalg.qr(slides)[0]
     turns = W.copy()
     turns[:3] -= slides @ (slides.T @ W[:3])
     turns = reduced(turns[::-1].T).T[::-1, ::-1]
     turns = turns / np.linalg.norm(turns[3:], axis=0)
+    turns[:3] *= long
     columns = np.hstack([np.vstack([slides, np.zeros((3, n))]), turns])
     return tuple(tuple(float(x) for x in column) for column in columns.T), n

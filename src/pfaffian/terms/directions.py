@@ -48,12 +48,14 @@ class Directions(NamedTuple):
 
     base: the first joints, which together carry a body by one group of motions.
     axes: entries of that body's twist [v; w] that replace the joints' velocities; none where these are such entries already.
+    moved: entries of v of the base by which the machine moves while nothing in its equations changes.
     y: entries of v after which the columns of X are named, in their order.   parts: the blocks of rows.
     length: length that makes rotations comparable with translations [m].
     """
 
     base: tuple[str, ...]
     axes: tuple[int, ...]
+    moved: tuple[int, ...]
     y: tuple[int, ...]
     parts: tuple[RowBlock, ...]
     length: float

@@ -18,9 +18,9 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelWarning, notice
-from pfaffian.maths.values import values
+from pfaffian.maths.values import values, values_at
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.terms.lengths import machine_length, slides
+from pfaffian.terms.lengths import mean_length, slides
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.terms import always_active, shared, typical, typical_at
@@ -100,12 +100,18 @@ def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | 
 def _anywhere(m: Mechanism, p: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """A random q (nq,) and v (nv,) of the machine's size."""
     long = length_at(m, p)
-    return random_configuration(m, random, long), speed_units(m, p) * random.normal(size=m.nv)
+    return random_configuration(m, random, long), np.where(slides(m), long, 1.0) * random.normal(size=m.nv)
 
 
 def length_at(m: Mechanism, p: np.ndarray) -> float:
-    """The machine's length [m] at parameters p (np,), 1 if no body has one."""
-    return float(np.array(ca.Function("length", [m.p_symbols], [machine_length(m)])(p)).item()) or 1.0
+    """The machine's `mean_length` [m] at parameters p (np,), 1 if no body has one."""
+    return float(values(_length(m), p)[0].item()) or 1.0
+
+
+@remembered(64, quick=True)
+def _length(m: Mechanism) -> ca.Function:
+    """The function p -> `mean_length`."""
+    return ca.Function("length", [m.p_symbols], [ca.densify(mean_length(m))])
 
 
 def speed_units(m: Mechanism, p: np.ndarray) -> np.ndarray:
@@ -144,7 +150,7 @@ def at_generic_states(
     """
     T = shared(m)
     f = ca.Function("at", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in expressions.values()])
-    at = [values(f, *state) for state in generic_states(m, on_constraints, parameters, count)]
+    at = values_at(f, generic_states(m, on_constraints, parameters, count))
     return {name: np.array([x[i] for x in at]) for i, name in enumerate(expressions)}
 
 

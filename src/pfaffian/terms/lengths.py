@@ -56,6 +56,26 @@ def loop_length(m: Mechanism, c: Closure) -> ca.SX:
     return largest([*_spans(m, sorted(loop), ends), ca.fabs(c.number)])
 
 
+@remembered(64, quick=True)
+def mean_length(m: Mechanism) -> ca.SX:
+    """The root mean square, by mass, of the lengths of the bodies [m]; `machine_length` if these have no mass.
+
+    Random slides and speeds have this size: a rotor written with hardly any mass has a radius of gyration of thousands of
+    kilometres, and takes no part in it.
+    """
+    links = tree(m).links
+    marks = _marks(m, range(len(links)), [end for c in m.ideal if isinstance(c, Closure) for end in _ends(m, c)])
+    mass, squares = ca.SX(0), ca.SX(0)
+    for i, link in enumerate(links):
+        if link.mass.is_zero():
+            continue
+        centre = link.h / link.mass
+        squares += ca.fmax(ca.trace(link.I) / 2 - link.mass * ca.sumsqr(centre), 0)
+        squares += link.mass * sum((ca.sumsqr(x - centre) for x in marks.get(i, [])), ca.SX(0)) / max(len(marks.get(i, [])), 1)
+        mass += link.mass
+    return machine_length(m) if squares.is_zero() else ca.sqrt(squares / mass)
+
+
 def default_length(m: Mechanism) -> float:
     """The machine's length [m] with its parameters at their defaults, 0 if no body has a length."""
     return float(m.value(machine_length(m)).item())
@@ -203,14 +223,7 @@ def _ends(m: Mechanism, c: Closure) -> tuple[tuple[int, ca.SX], tuple[int, ca.SX
 
 def _spans(m: Mechanism, links: Collection[int], ends: Iterable[tuple[int, ca.SX]]) -> list[ca.SX]:
     """Lengths of these links: from the mass centre to rotating joints and to the ends of closures, and radii of gyration."""
-    all_links, marks = tree(m).links, dict[int, list[ca.SX]]()
-    for i in links:
-        if _turns(all_links[i]):
-            marks.setdefault(all_links[i].parent, []).append(all_links[i].placement.p)
-            marks.setdefault(i, []).append(ca.SX.zeros(3, 1))
-    for i, x in ends:
-        marks.setdefault(i, []).append(x)
-    found = []
+    all_links, marks, found = tree(m).links, _marks(m, links, ends), []
     for i in dict.fromkeys([*links, *marks]):
         points = marks.get(i, [])
         if i in links and not all_links[i].mass.is_zero():
@@ -220,6 +233,18 @@ def _spans(m: Mechanism, links: Collection[int], ends: Iterable[tuple[int, ca.SX
             centre = points[0]
         found += [ca.norm_2(x - centre) for x in points]
     return found
+
+
+def _marks(m: Mechanism, links: Collection[int], ends: Iterable[tuple[int, ca.SX]]) -> dict[int, list[ca.SX]]:
+    """Points of links, by index: rotating joints of these links, on both of their sides, and ends of closures."""
+    all_links, marks = tree(m).links, dict[int, list[ca.SX]]()
+    for i in links:
+        if _turns(all_links[i]):
+            marks.setdefault(all_links[i].parent, []).append(all_links[i].placement.p)
+            marks.setdefault(i, []).append(ca.SX.zeros(3, 1))
+    for i, x in ends:
+        marks.setdefault(i, []).append(x)
+    return marks
 
 
 def _turns(link: Link) -> bool:
