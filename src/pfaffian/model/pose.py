@@ -51,6 +51,10 @@ class Pose:
     def inverse(self) -> Pose:
         return self if self is IDENTITY else Pose(*_inverse()(self.R, self.p))
 
+    def seen_from(self, other: Pose) -> Pose:
+        """`other.inverse() @ self`: the pose of B in C for those of B and C in A, with the digits of their distance."""
+        return Pose(other.R.T @ self.R, other.R.T @ (self.p - other.p))
+
 
 @repeated
 def _product(R: ca.SX, p: ca.SX, S: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -62,10 +66,6 @@ def _product(R: ca.SX, p: ca.SX, S: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
 def _inverse(R: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
     """R and p of the inverse of a pose."""
     return R.T, -(R.T @ p)
-
-    def seen_from(self, other: Pose) -> Pose:
-        """`other.inverse() @ self`: the pose of B in C for those of B and C in A, with the digits of their distance."""
-        return Pose(other.R.T @ self.R, other.R.T @ (self.p - other.p))
 
 
 IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))
