@@ -486,7 +486,7 @@ WRONG = {
     "unknown type": (mjcf(ONE.replace('"hinge"', '"revolute"')), "<joint> 'h'"),
     "text for a number": (mjcf(ONE.replace("0.6 0 0.8", "a b c")), "<joint> 'h'"),
     "two numbers for three": (mjcf(ONE.replace("0.6 0 0.8", "0 1")), "<joint> 'h'"),
-    "no number": (mjcf(ONE.replace("0.6 0 0.8", "0 -NaN 1")), "<joint> 'h': axis '0 -NaN 1' is not a number"),
+    "no number": (mjcf(ONE.replace("0.6 0 0.8", "0 -NaN 1")), "<joint> 'h': axis '-NaN' is not a finite decimal number"),
     "an axis of zero": (mjcf(ONE.replace("0.6 0 0.8", "0 0 0")), "<joint> 'h': axis too small"),
     "a name twice": (mjcf(ONE + ONE), "repeated name"),
     "no inertia": (

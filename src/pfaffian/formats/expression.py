@@ -2,7 +2,7 @@
 
 sum     = product (("+" | "-") product)*
 product = sign (("*" | "/") sign)*
-sign    = ("+" | "-") sign | power
+sign    = ("+" | "-")? power
 power   = atom (("^" | "**") sign)?
 atom    = number | name | function "(" sum ")" | "(" sum ")"
 """
@@ -111,13 +111,11 @@ class _Reader:
     def sign(self) -> ca.SX:
         self.depth += 1
         if self.depth > _DEEPEST:
-            self.fail(f"it has more than {_DEEPEST} nested brackets or signs")
-        first = self.peek()
-        if first in ("+", "-"):
-            self.take()
-        value = self.sign() if first == "+" else -self.sign() if first == "-" else self.power()
+            self.fail(f"it has more than {_DEEPEST} nested brackets or powers")
+        negative = self.peek() in ("+", "-") and self.take() == "-"
+        value = self.power()
         self.depth -= 1
-        return value
+        return -value if negative else value
 
     def power(self) -> ca.SX:
         value = self.atom()

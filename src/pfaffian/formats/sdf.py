@@ -42,7 +42,7 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file.
-        options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name),
+        options: those of `parse_sdf`: base, actuated, friction, strict, model, name, meshes, source (by default the file's name),
             folder (by default the file's).
     Raises ModelError: an element is wrong, with its line and the reason.
     Warns ModelWarning: one warning with everything that was left out or changed.
@@ -71,6 +71,7 @@ def parse_sdf(
     base: str = "file",
     actuated: Iterable[str] | None = None,
     friction: str = "smooth",
+    strict: bool = False,
     model: str | None = None,
     name: str | None = None,
     source: str = "SDF",
@@ -95,6 +96,7 @@ def parse_sdf(
             joints. A motor has the name of its joint, and the file's effort as its limit, if that is above 0.
         friction: "smooth", the default, turns dry friction into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
             "none" leaves it out.
+        strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
         model: name of the model to read, if the file has several; None, the default, if it has one.
         name: of the mechanism; None, the default, takes the name of the model.
         source: name of the text in errors, "SDF" by default.
@@ -140,7 +142,8 @@ def parse_sdf(
         gravity=_gravity(world),
         lenient=True,
     )
-    return warned(made, sdf.source, lost), _settings(world, made, made_tree.start)
+    refused = {n: link.element.where for n, link in links.items()} if strict else None
+    return warned(made, sdf.source, lost, refused), _settings(world, made, made_tree.start)
 
 
 def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
@@ -175,7 +178,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
 def _place(model: Element, frames: Frames) -> Pose:
     """The pose of the model in the world, given by its <pose>, which places its placement_frame if it has one."""
     at = model.attributes.get("placement_frame", "")
-    here = written_pose(model.first("pose"))
+    here = written_pose(model.only("pose"))
     return here @ frames.at(at, model).inverse() if at else here
 
 
@@ -212,7 +215,7 @@ def _gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...])
 
 def _gravity(world: Element | None) -> tuple[float, ...]:
     """(3,) [m/s^2] of the world; GRAVITY if the file has no world or gives none."""
-    found = None if world is None else world.first("gravity")
+    found = None if world is None else world.only("gravity")
     return GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
@@ -230,7 +233,7 @@ def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[
 
 def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
     """The run settings: the time step of the world, and the start of floating links and of axes that give one."""
-    physics = None if world is None else world.first("physics")
+    physics = next(iter(world.all("physics") if world else ()), None)
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
     if physics is not None and not 0 < step < 1:
         raise physics.error(f"max_step_size {step} is not a time step between 0 and 1 s")

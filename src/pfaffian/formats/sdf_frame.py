@@ -37,7 +37,7 @@ class Frames:
             name = self._base(name)
         while waiting:
             last = waiting.pop()
-            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].first("pose"))
+            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].only("pose"))
             self.known[last] = here @ self.after[last] if last in self.after else here
         return self.known[target]
 
@@ -66,7 +66,7 @@ class Frames:
 
 def relative_to(element: Element) -> str:
     """The name of the frame that the pose of an element is relative to; empty if the element does not give it."""
-    pose = element.first("pose")
+    pose = element.only("pose")
     return "" if pose is None else pose.attributes.get("relative_to", pose.attributes.get("frame", ""))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path
-from pfaffian.formats.left_out import as_they_are
+from pfaffian.formats.left_out import warned
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.usd_body import read_body, rigid_bodies
@@ -25,12 +24,11 @@ from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.model.unphysical import unphysical
 
 Frame = tuple[np.ndarray, np.ndarray]
 
 
-def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
+def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
     """Read the UsdPhysics mechanism of a USD file (.usd, .usda, .usdc), and its start: (Mechanism, RunSettings).
 
     The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
@@ -40,6 +38,7 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file. The layers that it refers to must lie below its folder.
+        strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
     Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
     Warns ModelWarning: joints that close loops, and everything that was changed or left out.
 
@@ -70,11 +69,11 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
     place = as_path(path)
     s = open_stage(place)
     with readable(s.source):
-        return _read(s, place.stem)
+        return _read(s, place.stem, strict)
 
 
-def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the start of a stage.   name: of the mechanism."""
+def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
+    """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
     prims = rigid_bodies(s)
     if not prims:
         raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
@@ -94,10 +93,8 @@ def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
         lenient=True,
     )
     _warn(s, joints, closing)
-    wrong = unphysical(m)
-    if wrong:
-        notice(f"{s.source}: {as_they_are(wrong)}", ModelWarning)
-    return replace(m, lenient=bool(wrong)), RunSettings(guess=_start(s, m, tree, named))
+    refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
+    return warned(m, s.source, {}, refused), RunSettings(guess=_start(s, m, tree, named))
 
 
 def _names(prims: Sequence[Any]) -> list[str]:

@@ -54,8 +54,12 @@ class Stage:
         U, _, Vt = np.linalg.svd(R)
         return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
 
+    def place(self, prim: Any) -> str:
+        """The place of a prim, as errors begin."""
+        return f"{self.source}: {printable(str(prim.GetPath()))}"
+
     def error(self, prim: Any, message: str) -> ModelError:
-        return ModelError(f"{self.source}: {printable(str(prim.GetPath()))}: {message}")
+        return ModelError(f"{self.place(prim)}: {message}")
 
 
 def open_stage(path: Path) -> Stage:

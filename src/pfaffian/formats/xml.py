@@ -43,9 +43,12 @@ class Element:
         """All children with this tag."""
         return [child for child in self.children if child.tag == tag]
 
-    def first(self, tag: str) -> Element | None:
-        """The first child with this tag, None if there is none."""
-        return next((child for child in self.children if child.tag == tag), None)
+    def only(self, tag: str) -> Element | None:
+        """The child with this tag, None if there is none. Raises ModelError: there are several."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(f"another <{tag}> of the same element is on line {found[0].line}; keep one of them")
+        return found[0] if found else None
 
     @property
     def content(self) -> str:

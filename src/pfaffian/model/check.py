@@ -13,6 +13,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
+from pfaffian.model.circle import circle
 from pfaffian.model.constraint import Closure, Constraint, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
@@ -154,25 +155,14 @@ def _check_tree(m: Mechanism) -> None:
 def _check_mimics(m: Mechanism) -> None:
     """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
     joints = {j.name: j for j in m.joints}
-    checked: set[str] = set()
-
-    def follow(j: Joint, before: tuple[str, ...]) -> None:
-        """Check the joints that j follows, directly or not.   before: names of the joints that follow j."""
-        if j.mimic is None or j.name in checked:
-            return
+    for j in (j for j in m.joints if j.mimic):
         for n in j.mimic.joints:
             if n not in joints:
                 raise ModelError(f"joint {j.name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
             if joints[n].kind.nq != 1:
                 raise ModelError(f"joint {j.name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
-            if n in (*before, j.name):
-                circle = ", ".join((*before, j.name))
-                raise ModelError(f"joints follow each other in a circle: {circle}; let one of them move freely")
-            follow(joints[n], (*before, j.name))
-        checked.add(j.name)
-
-    for j in m.joints:
-        follow(j, ())
+    if found := circle({j.name: j.mimic.joints for j in m.joints if j.mimic}):
+        raise ModelError(f"joints follow each other in a circle: {', '.join(found)}; let one of them move freely")
 
 
 def _check_distributions(m: Mechanism) -> None:
