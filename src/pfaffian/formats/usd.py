@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,8 @@ def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     joints = _joints(s, named)
     tree, closing = _spanning(s, joints, prims, named)
     bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
-    made = [_tree_joint(j, flipped, joints) for j, flipped in tree]
+    by_path = {str(j.prim.GetPath()): j for j in joints}
+    made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = {j.name for j in made if j.nv}
     m = mechanism(
         name,
@@ -100,7 +103,8 @@ def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
 def _names(prims: Sequence[Any]) -> list[str]:
     """Names of prims, replaced by their paths if two have the same name."""
     short = [p.GetName() for p in prims]
-    return [n if short.count(n) == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
+    times = Counter(short)
+    return [n if times[n] == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
 
 
 def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
@@ -123,22 +127,30 @@ def _spanning(
     from pxr import UsdPhysics
 
     usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
+    touching: dict[str | None, list[int]] = defaultdict(list)
+    for i, j in enumerate(usable):
+        for body in j.bodies:
+            touching[body].append(i)
     placed: set[str | None] = {None}
     tree, used = list[tuple[UsdJoint, bool]](), set[str]()
 
-    def grow() -> None:
-        found = True
-        while found:
-            found = False
-            for j in usable:
-                if j.name not in used and (j.bodies[0] in placed) != (j.bodies[1] in placed):
-                    flipped = j.bodies[1] in placed
-                    tree.append((j, flipped))
-                    used.add(j.name)
-                    placed.add(j.bodies[0] if flipped else j.bodies[1])
-                    found = True
+    def grow(start: str | None) -> None:
+        """Add the joints that `start` leads to, as by going through the list again and again: in each round, in its order."""
+        ready = [(0, i) for i in touching[start]]
+        while ready:
+            turn, i = heapq.heappop(ready)
+            j = usable[i]
+            flipped = j.bodies[1] in placed
+            if (j.bodies[0] in placed) == flipped:
+                continue
+            tree.append((j, flipped))
+            used.add(j.name)
+            new = j.bodies[0] if flipped else j.bodies[1]
+            placed.add(new)
+            for k in touching[new]:
+                heapq.heappush(ready, (turn + (k <= i), k))
 
-    grow()
+    grow(None)
     roots = [p for p in prims if p.HasAPI(UsdPhysics.ArticulationRootAPI)]
     for prim in [*roots, *prims]:
         name = named[str(prim.GetPath())]
@@ -151,7 +163,7 @@ def _spanning(
         tree.append((UsdJoint(f"{name} base", prim, "fixed" if kinematic else "free", (None, name), frames, (1.0, 0.0, 0.0),
                               False), False))  # fmt: skip
         placed.add(name)
-        grow()
+        grow(name)
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 
@@ -160,9 +172,9 @@ def _pose(frame: Frame) -> Pose:
     return Pose(ca.SX(R), ca.SX(p))
 
 
-def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
+def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
     """A joint of the tree, from the body that comes first. If that is its second body, the axis is reversed, so that the
-    coordinate keeps its sign."""
+    coordinate keeps its sign.   joints: path -> joint."""
     first, second = (1, 0) if flipped else (0, 1)
     at, its = (_pose(j.frames[k]) for k in (first, second))
     one = j.kind in ("revolute", "prismatic")
@@ -177,12 +189,12 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
     )  # fmt: skip
 
 
-def _follows(j: UsdJoint, joints: list[UsdJoint]) -> Any:
-    """The Mimic of a joint, None if it follows no other."""
+def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
+    """The Mimic of a joint, None if it follows no other.   joints: path -> joint."""
     if j.mimic is None:
         return None
     path, ratio, offset = j.mimic
-    other = next((x for x in joints if str(x.prim.GetPath()) == path), None)
+    other = joints.get(path)
     if other is None:
         raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is not a joint; correct the path")
     return mimic({other.name: ratio}, offset)

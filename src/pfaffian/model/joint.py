@@ -582,7 +582,7 @@ def axis_frame(axis: Any, what: str) -> Pose:
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
     """The pose that turns z to the unit vector (x, y, z); cached, since the parts of a machine have few directions."""
-    return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
+    return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), IDENTITY.p)
 
 
 def _constant(x: ca.SX, what: str) -> ca.SX:
