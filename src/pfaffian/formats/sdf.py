@@ -184,8 +184,9 @@ def _place(model: Element, frames: Frames) -> Pose:
 
 def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
     """The links, joints and frames of a flat model. Raises ModelError: one of them is wrong, or there are too many."""
-    if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
-        raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {len(model.all('link'))} links")
+    counts = len(model.all("link")), len(model.all("joint"))
+    if not counts[0] or max(counts) > MAX_PARTS:
+        raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {counts[0]} links")
     frames = read_frames(model, flat.version, flat.after)
     links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
     joints = {x.name: x for x in (read_joint(e, lost) for e in model.all("joint"))}

@@ -27,16 +27,15 @@ class Frames:
 
     def at(self, name: str, namer: Element) -> Pose:
         """The pose of a frame.   namer: element with its name, for errors. Raises ModelError: no such frame, or a circle."""
-        waiting, target = list[str](), name
+        waiting, target = dict[str, None](), name
         while name not in self.known:
             if name not in self.defaults:
                 raise namer.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
             if name in waiting:
                 raise self.defaults[name][0].error("its pose is relative to itself, by way of other frames; break the circle")
-            waiting.append(name)
+            waiting[name] = None
             name = self._base(name)
-        while waiting:
-            last = waiting.pop()
+        for last in reversed(waiting):
             here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].only("pose"))
             self.known[last] = here @ self.after[last] if last in self.after else here
         return self.known[target]

@@ -244,7 +244,7 @@ def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dic
             frames.append((Rb @ R, pb + Rb @ p))
         (Ra, pa), (Rb, pb) = frames
         found |= _coordinates(m, j, Ra.T @ Rb, Ra.T @ (pb - pa), flipped)
-    return {name: x for name, x in found.items() if name in m.q_names and abs(x) > 0}
+    return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
 
 
 def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:

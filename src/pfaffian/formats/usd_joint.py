@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,13 @@ def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
     """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
-    return so3.quat_to_matrix(np.array(q) / np.linalg.norm(q)).full()
+    return _matrix(*(np.array(q) / np.linalg.norm(q)).tolist())
+
+
+@lru_cache(maxsize=4096)
+def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
+    """(3, 3) rotation of a unit quaternion; cached, since a machine has few directions."""
+    return so3.quat_to_matrix([x, y, z, w]).full()
 
 
 def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:

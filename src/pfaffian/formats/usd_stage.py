@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,14 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 @dataclass(frozen=True)
 class Stage:
     """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
-    from its axes to axes with z up.   source: name of the file, for messages."""
+    from its axes to axes with z up.   source: name of the file, for messages.   frames: path of a prim -> its `frame`."""
 
     stage: Any
     length: float
     mass: float
     up: np.ndarray
     source: str
+    frames: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
     def inertia(self) -> float:
@@ -39,7 +40,13 @@ class Stage:
         return self.mass * self.length**2
 
     def frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up."""
+        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up; made once for each prim."""
+        path = str(prim.GetPath()) if prim else ""
+        if path not in self.frames:
+            self.frames[path] = self._frame(prim)
+        return self.frames[path]
+
+    def _frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from pxr import UsdGeom
 
         T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import casadi as ca
@@ -27,22 +29,23 @@ class Written:
         return f"<Written: {', '.join(self.texts)[:60]}>"
 
     def __call__(self, k: Any) -> ca.SX:
-        return self._value(k.mechanism, k.q, k.v, k.t)
+        return self._value(k.mechanism, lambda of, i: (k.q if of == "q" else k.v)[i], k.t)
 
     def check(self, m: Mechanism) -> None:
         """Raise ModelError if an expression uses a name that is unknown, or ambiguous in this mechanism."""
-        self._value(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+        self._value(m, lambda of, i: ca.SX.sym(of), ca.SX.sym("t"))
 
-    def _value(self, m: Mechanism, q: ca.SX, v: ca.SX, t: ca.SX) -> ca.SX:
-        """The column of values. Only names that occur in a text are looked up, since a mechanism may have very many."""
+    def _value(self, m: Mechanism, entry: Callable[[str, int], ca.SX], t: ca.SX) -> ca.SX:
+        """The column of values. Only names that occur in a text are looked up, since a mechanism may have very many.
+
+        entry: gives an entry of "q" or "v".
+        """
         known = dict(zip(self.names, ca.vertsplit(self.values), strict=True)) if self.names else {}
         for name in words(self.texts):
-            where = [{"q": q, "v": v}[of][i] for of, i in m.places.get(name, ())]
-            where += [t] if name == "t" else []
+            where = [entry(of, i) for of, i in m.places.get(name, ())] + ([t] if name == "t" else [])
             if len(where) + (name in known) > 1:
                 raise ModelError(
                     f"the name {name!r} is ambiguous among parameters, coordinates, rates and the time t; rename one of them"
                 )
             known |= {name: x for x in where}
-        listed = (*m.p_names, *m.places, "t")
-        return ca.vertcat(*[expression(text, known, "its expression", listed) for text in self.texts])
+        return ca.vertcat(*[expression(x, known, "its expression", chain(m.p_names, m.places, "t")) for x in self.texts])

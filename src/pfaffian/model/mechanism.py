@@ -219,15 +219,27 @@ class Mechanism:
 
     def owner(self, name: str) -> Joint | Coordinates:
         """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
-        return _find(self.owners, name, "joint or coordinates" if self.coordinates else "joint", self.name)
+        return self._find("owners", name, "joint or coordinates" if self.coordinates else "joint")
 
     def body(self, name: str) -> Body:
         """The body of this name. Raises ModelError: there is none."""
-        return _find(self.bodies, name, "body", self.name)
+        return self._find("bodies", name, "body")
 
     def joint(self, name: str) -> Joint:
         """The joint or edge of this name. Raises ModelError: there is none."""
-        return _find(self.joints, name, "joint", self.name)
+        return self._find("joints", name, "joint")
+
+    def _find(self, kind: str, name: str, what: str) -> Any:
+        """The item of this name in a field. Raises ModelError: there is none.   what: noun."""
+        named = self._named[kind]
+        if not isinstance(name, str) or name not in named:
+            raise ModelError(f"mechanism {self.name!r} has no {what} {brief(name)}; {nearest(name, [*named])}")
+        return named[name]
+
+    @cached_property
+    def _named(self) -> dict[str, dict[str, Any]]:
+        """Field -> name -> item, so that one of many items is found at once."""
+        return {kind: {item.name: item for item in getattr(self, kind)} for kind in ("owners", "bodies", "joints")}
 
     def neutral(self) -> np.ndarray:
         """(nq,) the configuration with joints at zero, quaternions at the identity and other coordinates at their start."""
@@ -483,12 +495,3 @@ def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[s
     """Name of each joint -> its slice of a vector in which the joints have these sizes."""
     ends = np.cumsum(sizes, dtype=int)
     return {j.name: slice(int(e - s), int(e)) for j, s, e in zip(joints, sizes, ends, strict=True)}
-
-
-def _find(items: tuple[Any, ...], name: str, what: str, owner: str) -> Any:
-    """The item of this name. Raises ModelError: there is none.   what: noun.   owner: name of the mechanism."""
-    for item in items:
-        if item.name == name:
-            return item
-    names = [i.name for i in items]
-    raise ModelError(f"mechanism {owner!r} has no {what} {brief(name)}; {nearest(name, names)}")
