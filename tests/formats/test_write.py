@@ -451,8 +451,8 @@ def test_mujoco_gets_inertias_where_a_body_has_none(tmp_path):
     turn = np.array(ca.DM(pf.pose(rpy=(0.3, 0.5, -0.8)).R))
     oblique = turn @ np.diag([0.0, 0.02, 0.02]) @ turn.T
     bodies = [
-        pf.body("thread"), pf.body("bob", 0.3, com=(0, 0, -0.8)), pf.body("hook"), pf.body("rod", 1.2, (0.3, 0, 0), (0, 0.04, 0.04)),
-        pf.body("spoke", 0.7, (0, 0.1, 0.2), (oblique + oblique.T) / 2),
+        pf.body("thread"), pf.body("bob", 0.3, com=(0, 0, -0.8)), pf.body("hook"),
+        pf.body("rod", 1.2, (0.3, 0, 0), (0, 0.04, 0.04)), pf.body("spoke", 0.7, (0, 0.1, 0.2), (oblique + oblique.T) / 2),
     ]  # fmt: skip
     joints = [
         pf.joint("a", "revolute", "world", "thread", axis=(0, 1, 0)), pf.joint("b", "prismatic", "thread", "bob"),

@@ -42,8 +42,8 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file.
-        options: those of `parse_sdf`: base, actuated, friction, strict, model, name, meshes, source (by default the file's name),
-            folder (by default the file's).
+        options: those of `parse_sdf`: base, actuated, friction, strict, model, name, meshes, source (by default the file's
+            name), folder (by default the file's).
     Raises ModelError: an element is wrong, with its line and the reason.
     Warns ModelWarning: one warning with everything that was left out or changed.
 

@@ -47,5 +47,6 @@ class Written:
                 raise ModelError(
                     f"the name {name!r} is ambiguous among parameters, coordinates, rates and the time t; rename one of them"
                 )
-            known |= {name: x for x in where}
+            if where:
+                known[name] = where[0]
         return ca.vertcat(*[expression(x, known, "its expression", chain(m.p_names, m.places, "t")) for x in self.texts])

@@ -82,9 +82,8 @@ class Node:
 
     def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
         """The value of a number, or of an expression that is constant."""
-        value = plain(self.text())
-        if value is not None:
-            return value
+        if (plain_value := plain(self.text())) is not None:
+            return plain_value
         value = self.number(names or {})
         if not value.is_constant():
             raise self.error("a plain number is needed here, not a parameter")
@@ -93,8 +92,8 @@ class Node:
     def numbers(self, count: int, names: Mapping[str, ca.SX]) -> ca.SX:
         """(count, 1) SX of a list of numbers or expressions."""
         nodes = self.items(count)
-        values = [plain(node.text()) for node in nodes]
-        if None not in values:
+        values = [value for node in nodes if (value := plain(node.text())) is not None]
+        if nodes and len(values) == len(nodes):
             return ca.SX(ca.DM(values))
         return ca.vertcat(*[node.number(names) for node in nodes])
 

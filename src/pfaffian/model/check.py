@@ -152,13 +152,13 @@ def _check_tree(m: Mechanism) -> None:
 def _check_mimics(m: Mechanism) -> None:
     """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
     joints = {j.name: j for j in m.joints}
-    for j in (j for j in m.joints if j.mimic):
-        for n in j.mimic.joints:
-            if n not in joints:
-                raise ModelError(f"joint {j.name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
-            if joints[n].kind.nq != 1:
-                raise ModelError(f"joint {j.name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
-    if found := circle({j.name: j.mimic.joints for j in m.joints if j.mimic}):
+    follows = {j.name: j.mimic.joints for j in m.joints if j.mimic}
+    for name, n in ((name, n) for name, others in follows.items() for n in others):
+        if n not in joints:
+            raise ModelError(f"joint {name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
+        if joints[n].kind.nq != 1:
+            raise ModelError(f"joint {name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
+    if found := circle(follows):
         raise ModelError(f"joints follow each other in a circle: {', '.join(found)}; let one of them move freely")
 
 
