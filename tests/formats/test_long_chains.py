@@ -135,4 +135,4 @@ def test_many_numbers_are_evaluated_as_each_alone():
     numbers = [x for b in m.bodies for x in (b.mass, b.com, b.inertia)] + [f.stiffness for f in m.forces]
     for x, value in zip(numbers, m.values(numbers, p), strict=True):
         assert value.shape == x.shape and np.array_equal(value, m.value(x, p))
-    assert [float(x) for x in m.values([f.stiffness for f in m.forces], p)] == [1.0, 4.0, 9.0, 16.0]
+    assert [x.item() for x in m.values([f.stiffness for f in m.forces], p)] == [1.0, 4.0, 9.0, 16.0]

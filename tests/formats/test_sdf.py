@@ -493,6 +493,33 @@ WRONG = {
         "relative to itself",
     ),
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
+    "an infinite mass": (sdf(link("a", "", "<inertial><mass>inf</mass></inertial>")), "line 2: <inertial>: mass: 'inf' is not"),
+    "an empty mass": (
+        sdf(link("a", "", "<inertial><mass/></inertial>")),
+        "line 2: <inertial>: mass: '' is not a decimal number",
+    ),
+    "an infinite inertia": (
+        sdf(link("a", "", "<inertial><inertia><ixx>INF</ixx></inertia></inertial>")),
+        "line 2: <inertia>: ixx: 'INF' is not a decimal number",
+    ),
+    "two masses": (
+        sdf(link("a", "", "<inertial><mass>1</mass><mass>2</mass></inertial>")),
+        "line 2: <mass>: another <mass> of the same element is on line 2",
+    ),
+    "two axes": (sdf(A, joint("j", "revolute", "world", "a", "<axis/><axis/>")), "line 3: <axis>: another <axis>"),
+    "an unused wrong number": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><limit><velocity>0x3</velocity></limit></axis>")),
+        "velocity: '0x3' is not a decimal number",
+    ),
+    "mimics of each other": (
+        sdf(
+            A,
+            link("b"),
+            joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>'),
+            joint("k", "revolute", "a", "b", '<axis><mimic joint="j"/></axis>'),
+        ),
+        "line 4: <joint> 'j': mimic joints follow each other in a circle",
+    ),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
     "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are not allowed"),
@@ -584,3 +611,21 @@ def test_initial_positions_of_axes_are_the_start():
     close(R["R"][0, 2], math.sin(-0.7), PEER, "b turned by 0.7 from a")
     with pytest.raises(ModelError, match="initial_position"):
         read(sdf(link("a"), joint("h", "revolute", "world", "a", f"<axis>{turned('far')}</axis>")))
+
+
+IMPOSSIBLE = {
+    "a side too long": ("<ixx>1</ixx><iyy>1</iyy><izz>3</izz>", "break the triangle inequality: 1, 1, 3 kg m"),
+    "negative": ("<ixx>-1</ixx>", "is negative: -1, 1, 1 kg m"),
+    "large products": ("<ixy>5</ixy>", "is negative: -4, 1, 6 kg m"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_inertias_are_named_with_the_reason_or_refused(name):
+    inertia, reason = IMPOSSIBLE[name]
+    text = sdf(link("a", "", f"<inertial><inertia>{inertia}</inertia></inertial>"), HINGED)
+    m, _, words = read(text)
+    assert m.lenient and "used as they are: 'a': " in words and reason in words
+    with pytest.raises(ModelError, match=r"line 2: <link> 'a': .*; correct it"):
+        pf.formats.parse_sdf(text, strict=True)
+    assert not pf.formats.parse_sdf(sdf(A, HINGED), strict=True)[0].lenient

@@ -244,6 +244,20 @@ def test_wrong_stages(tmp_path, kind, inside, words):
         read_usd(file)
 
 
+@pytest.mark.parametrize(
+    ("word", "value"), [("mass", "nan"), ("centerOfMass", "(0, inf, 0)"), ("diagonalInertia", "(1, 1, 3)")]
+)
+def test_impossible_masses_are_refused(tmp_path, word, value):
+    kind = {"mass": "float", "centerOfMass": "point3f"}.get(word, "float3")
+    file = tmp_path / "s.usda"
+    file.write_text(
+        '#usda 1.0\ndef Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n'
+        f"{{ float physics:density = 1\n {kind} physics:{word} = {value}\n}}\n"
+    )
+    with pytest.raises(ModelError, match=r"s\.usda: '/a(\.physics:\w+)?': .*(is not finite|triangle inequality)"):
+        pf.formats.read_usd(file, strict=True)
+
+
 def test_a_stage_without_bodies_is_refused(tmp_path):
     file = tmp_path / "empty.usda"
     file.write_text('#usda 1.0\ndef PhysicsRevoluteJoint "j"\n{\n}\n')

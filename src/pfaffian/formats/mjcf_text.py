@@ -262,6 +262,8 @@ def _check_numbers(element: Element, key: str, words: list[str]) -> None:
     """Raise ModelError for words of an attribute that the compiler would accept in silence: hexadecimal numbers, nan, inf other
     than as the open end of a range, and a range whose ends are the wrong way round."""
     span = key.endswith("range")
+    if not words and key != "user":
+        raise element.error(f"{key} is empty; give its value, or leave it out")
     for word in words:
         if _NO_NUMBER.fullmatch(word) and not (span and _OPEN.fullmatch(word)):
             raise element.error(f"{key} {printable(word)} is not a finite decimal number; correct it")

@@ -95,8 +95,8 @@ def word(element: Element, tag: str, default: str | None = None) -> str:
 
 def value(element: Element, tag: str, default: float) -> float:
     """The number in a child element; the default if there is none."""
-    text = word(element, tag, "")
-    return number(text, f"{element.where}: {tag}") if text else default
+    child = element.only(tag)
+    return default if child is None else number(child.content, f"{element.where}: {tag}")
 
 
 def bound(element: Element, tag: str, default: float) -> float:
@@ -233,6 +233,8 @@ def _axis(joint: Element, tag: str) -> SdfAxis:
     if low > high:
         raise limit.error(f"joint {printable(name_of(joint))}: lower {low} is above upper {high}; swap them")
     effort = bound(limit, "effort", -1.0)
+    for tag in ("velocity", "stiffness", "dissipation"):
+        bound(limit, tag, 0.0)  # a wrong number is an error, used or not
     numbers_ = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
     return SdfAxis(
         axis,

@@ -72,7 +72,8 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
     place = as_path(path)
     options.setdefault("source", place.name)
     options.setdefault("folder", place.parent)
-    options.setdefault("loops", find_sidecar(place))
+    if "loops" not in options:
+        options["loops"] = find_sidecar(place)
     if place.suffix.lower() == ".xacro" and not expand:
         raise ModelError(f"{printable(place.name)}: {WAY_OUT}")
     return parse_urdf(expanded(place) if expand else read_text(place), **options)

@@ -172,7 +172,7 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     limit = element.only("limit")
     if limit is None:
         return (-math.inf, math.inf), math.inf
-    effort = limit.number("effort", 0.0)
+    effort, _ = limit.number("effort", 0.0), limit.number("velocity", 0.0)  # a wrong number is an error, used or not
     low, high = (limit.number(k, 0.0) for k in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         low, high = -math.inf, math.inf

@@ -18,6 +18,9 @@ from pfaffian.formats.place import allowed_path
 MAX_PRIMS = 200_000
 MAX_LAYERS = 100
 
+OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity")
+"""Ends of the names of attributes that may be infinite, in lower case: limits."""
+
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
 
@@ -111,7 +114,8 @@ def readable(source: str) -> Iterator[None]:
 
 
 def _check_types(stage: Any, source: str, Sdf: Any) -> None:
-    """Raise ModelError if the value of an attribute has an unknown type, or is a text instead of a number, or the reverse."""
+    """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
+    number that is not finite."""
     words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
     for prim in stage.Traverse():
         for attribute in prim.GetAuthoredAttributes():
@@ -122,6 +126,21 @@ def _check_types(stage: Any, source: str, Sdf: Any) -> None:
                 raise ModelError(
                     f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
                 )
+            if _is_wrong(attribute, kind, value):
+                raise ModelError(f"{source}: {printable(str(attribute.GetPath()))}: {value} is not finite; correct it")
+
+
+def _is_wrong(attribute: Any, kind: Any, value: Any) -> bool:
+    """Whether one of a few numbers is nan or infinite, other than an open end or what the schema has by default."""
+    if kind.isArray:
+        return False
+    numbers = np.ravel((*value.imaginary, value.real) if hasattr(value, "imaginary") else value)
+    if numbers.dtype.kind != "f" or np.isfinite(numbers).all():
+        return False
+    name = attribute.GetName()
+    if not np.isnan(numbers).any() and name.lower().endswith(OPEN):
+        return False
+    return bool(value != attribute.GetPrim().GetPrimDefinition().GetAttributeFallbackValue(name))
 
 
 def _check_size(path: Path, source: str) -> None:
