@@ -3,6 +3,7 @@
 import importlib.util
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -118,6 +119,8 @@ def test_circles():
     assert circle({"a": "bc", "b": "d", "c": "d", "d": ""}) == [] and circle({}) == []
     assert circle({"a": "b", "b": "c", "c": "b"}) == ["b", "c"] and circle({"x": "x"}) == ["x"]
     assert circle({"a": "bc", "b": "", "c": "bd", "d": "ba"}) == ["a", "c", "d"]
+    ladder = {f"{side}{i}": (f"a{i + 1}", f"b{i + 1}") for i in range(16) for side in "ab"}  # 2^16 ways from its top
+    assert lines(lambda: circle(ladder)) < 100 * len(ladder)
 
 
 def test_ten_thousand_links_are_allowed():
@@ -135,4 +138,6 @@ def test_many_numbers_are_evaluated_as_each_alone():
     numbers = [x for b in m.bodies for x in (b.mass, b.com, b.inertia)] + [f.stiffness for f in m.forces]
     for x, value in zip(numbers, m.values(numbers, p), strict=True):
         assert value.shape == x.shape and np.array_equal(value, m.value(x, p))
+    oblong = ca.horzcat(m.p_symbols, 2 * m.p_symbols)
+    assert np.array_equal(m.value(oblong, p), np.c_[p, 2 * p])
     assert [x.item() for x in m.values([f.stiffness for f in m.forces], p)] == [1.0, 4.0, 9.0, 16.0]
