@@ -380,7 +380,14 @@ def test_a_run_keeps_given_coordinates_and_moves_guessed_ones(cli, here: Path) -
 
 
 class Full(io.RawIOBase):
-    """A file on a disk without space."""
+    """A file on a disk without space.   file: what its number refers to."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__()
+        self.file = file
+
+    def fileno(self) -> int:
+        return self.file.fileno()
 
     def writable(self) -> bool:
         return True
@@ -393,12 +400,15 @@ class Full(io.RawIOBase):
 @pytest.mark.parametrize(
     "arguments", ["--help", "--version", "zoo --help", "info pendulum.yaml", "run pendulum.yaml --no-figure"]
 )
-def test_a_full_disk_gives_one_line(cli, monkeypatch: pytest.MonkeyPatch, arguments: str, buffered: bool) -> None:
-    raw = Full()
+def test_a_full_disk_gives_one_line(cli, here: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, buffered: bool) -> None:
+    file = io.FileIO(here / "full", "w")
+    raw = Full(file)
     full = io.TextIOWrapper(io.BufferedWriter(raw) if buffered else raw, write_through=not buffered)
     monkeypatch.setattr(sys, "stdout", full)
     done = cli(*arguments.split())
     assert done.status == 2 and done.err.count("\n") == 1 and "standard output cannot be written" in done.err
+    file.write(b"what is left to print at exit")  # it goes to the null device
+    assert (here / "full").stat().st_size == 0
 
 
 def test_closed_streams_are_no_error(cli, monkeypatch: pytest.MonkeyPatch) -> None:

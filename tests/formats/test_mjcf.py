@@ -648,3 +648,12 @@ def test_names_may_look_like_numbers_and_ranges_may_be_open():
     )
     m, _, _ = quiet(text)
     assert m.q_names == ("0x10",) and m.u_names == ("nan",) and m.joint("0x10").limits[0][0] == -np.inf
+
+
+def test_rotors_and_dampers_of_several_actuators_add_up():
+    motor = '<general name="{}" joint="h" gear="{}" armature="0.1" damping="0.2"/>'
+    m, _, _ = quiet(mjcf(ONE, f"<actuator>{motor.format('u', 2)}{motor.format('v', 3)}</actuator>"))
+    alone, _, _ = quiet(mjcf(ONE))
+    for word, each in (("armature", 0.1), ("damping", 0.2)):
+        added = m.value(getattr(m.joint("h"), word)) - alone.value(getattr(alone.joint("h"), word))
+        assert added.item() == pytest.approx(each * (2**2 + 3**2), rel=1e-12)

@@ -629,3 +629,10 @@ def test_impossible_inertias_are_named_with_the_reason_or_refused(name):
     with pytest.raises(ModelError, match=r"line 2: <link> 'a': .*; correct it"):
         pf.formats.parse_sdf(text, strict=True)
     assert not pf.formats.parse_sdf(sdf(A, HINGED), strict=True)[0].lenient
+
+
+def test_a_joint_between_links_that_are_already_connected_closes_a_loop():
+    """The link "p" hangs on "u" by its child; so "r", which carries "u", cannot hang on "v", which "p" carries."""
+    ends = (("1", "r", "u"), ("2", "p", "v"), ("3", "p", "u"), ("4", "r", "v"))
+    m, _, _ = read(sdf(*(link(n) for n in "rupv"), *(joint(n, "revolute", a, b) for n, a, b in ends)))
+    assert [c.name for c in m.constraints] == ["4"] and [j.name for j in m.joints] == ["root_joint", "1", "3", "2"]

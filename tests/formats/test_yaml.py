@@ -533,3 +533,15 @@ def test_settings_of_a_run_do_not_change_the_mechanism():
     assert plain.arrays(other)[3][1] == 0.4
     with pytest.raises(ValueError, match="read-only"):
         m.p_defaults[1] = 1.0
+
+
+def test_only_the_robot_of_a_yaml_file_may_have_impossible_inertias(tmp_path):
+    inertia = '<inertia ixx="1" iyy="1" izz="3" ixy="0" ixz="0" iyz="0"/>'
+    link = f'<link name="a"><inertial><mass value="1"/>{inertia}</inertial></link>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r">{link}</robot>')
+    text = "urdf: {{file: r.urdf, base: free}}\nbodies: {{b: {{mass: 1, inertia: [1, 1, {}]}}}}\n"
+    text += "joints: {{j: {{kind: revolute, parent: a, child: b}}}}"
+    with pytest.warns(pf.ModelWarning, match="inertias that no body can have"):
+        assert parse_yaml(text.format(1), folder=tmp_path)[0].lenient
+    with pytest.warns(pf.ModelWarning), pytest.raises(ModelError, match=r"line 2: bodies\.b: body 'b': .*; correct it"):
+        parse_yaml(text.format(3), folder=tmp_path)
