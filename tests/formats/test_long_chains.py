@@ -124,10 +124,12 @@ def test_circles():
 
 
 def test_ten_thousand_links_are_allowed():
-    """Beyond them the SDF file is refused; a YAML file of their size is read."""
+    """In SDF and URDF another error comes first; YAML files have two million characters."""
     links = "".join(f'<link name="{i}"/>' for i in range(10_001))
-    with pytest.raises(ModelError, match="1 to 10000 links and joints; this one has 10001"):
-        parse_sdf(f'<sdf version="1.9"><model name="m">{links}</model></sdf>')
+    with pytest.raises(ModelError, match="a <link> of this name is on line 1"):
+        parse_sdf(f'<sdf version="1.9"><model name="m">{links}<link name="7"/></model></sdf>')
+    with pytest.raises(ModelError, match="10001 links have no parent"):
+        parse_urdf(f'<robot name="m">{links}</robot>')
     space = "\n".join("#" * 1000 for _ in range(2000))
     assert parse_yaml(f"{space}\n{yaml(2)}")[0].nv == 2
 

@@ -421,7 +421,7 @@ WRONG = {
     ),
     "static": (sdf("<static>true</static>", A), "the model is static"),
     "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="f"'), "no link, joint or frame 'f'"),
-    "no link": (sdf(), "a model must have 1 to 10000 links and joints"),
+    "no link": (sdf(), "a model must have 1 to 20000 links and joints"),
     "an unknown canonical link": (
         sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
         "there is no link",

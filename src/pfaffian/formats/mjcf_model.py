@@ -20,7 +20,7 @@ from pfaffian.formats.mesh_file import Places
 from pfaffian.formats.mjcf_text import MjcfText
 from pfaffian.formats.number import printable
 
-MAX_BODIES = 10_000
+MAX_BODIES = 20_000
 
 
 @dataclass(frozen=True)

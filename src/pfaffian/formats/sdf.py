@@ -28,7 +28,7 @@ from pfaffian.model.force import Actuator, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
 
-MAX_PARTS = 10_000
+MAX_PARTS = 20_000
 GRAVITY = (0.0, 0.0, -9.81)
 
 BASES = ("file", "fixed", "free")

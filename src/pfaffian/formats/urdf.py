@@ -32,7 +32,7 @@ from pfaffian.model.pose import IDENTITY
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
-MAX_LINKS = 10_000
+MAX_LINKS = 20_000
 WAYS_OUT = {
     "mujoco": "this is MJCF; pf.read opens it",
     "sdf": "this is SDF; pf.read opens it",

@@ -15,7 +15,7 @@ from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import number, numbers, printable
 
 MAX_DEPTH = 256
-MAX_ELEMENTS = 200_000
+MAX_ELEMENTS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Builder:
 def parse_xml(text: str, source: str, words: bool = False) -> Element:
     """The root element of an XML text.   source: name of the text, for errors.   words: whether to keep text between tags.
 
-    Raises ModelError: the XML is not well-formed, has a document type, or more than 64 MB, 200,000 elements or 256 levels.
+    Raises ModelError: the XML is not well-formed, has a document type, or more than 64 MB, 500,000 elements or 256 levels.
     """
     source = printable(source)[1:-1]
     if not isinstance(text, str):
