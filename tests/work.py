@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from os.path import sep
 from types import FrameType
 from typing import Any
 
@@ -45,4 +46,25 @@ def calls_to_refuse(read: Callable[[str], Any], text: str, error: type[Exception
 
     count = calls(attempt)
     assert ended, f"{read.__name__} accepted what it should refuse"
+    return count
+
+
+def lines(f: Callable[[], Any], package: str = "pfaffian") -> int:
+    """Number of lines of a package executed while f() runs, each turn of a loop or comprehension counted."""
+    count, part = 0, f"{sep}{package}{sep}"
+
+    def counted(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return counted
+
+    def entered(frame: FrameType, event: str, arg: Any) -> Any:
+        return counted if part in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        f()
+    finally:
+        sys.settrace(before)
     return count

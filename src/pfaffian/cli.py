@@ -1,11 +1,12 @@
 """The command `pfaffian`: run a file, sweep it, describe it, check a study, export a law, examine this machine.
 
-Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong; 130 interrupted.
+Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong, or a disk full; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pfaffian.errors import ModelError, PfaffianError, nearest, optional, plural
+from pfaffian.errors import ModelError, PfaffianError, RunError, nearest, optional, plural
 from pfaffian.output.plain import lines, stem, table, text
 
 # Everything else is imported where it is used, so that --help answers at once.
@@ -36,6 +37,40 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_INPUT, f"{self.prog}: {text(message)}; see {self.prog} --help\n")
 
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)  # argparse would hide that it cannot be written
+
+
+class _Output:
+    """Standard output, which raises RunError where it cannot be written, as on a full disk."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, words: str) -> int:
+        return self._tried(self.stream.write, words)
+
+    def flush(self) -> None:
+        self._tried(self.stream.flush)
+
+    def _tried(self, write: Callable[..., Any], *words: str) -> Any:
+        try:
+            return write(*words)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _discard(self.stream)
+            raise RunError(f"standard output cannot be written: {error.strerror or error}") from None
+
+
+def _discard(stream: Any) -> None:
+    """Discard what a stream still holds, so that nothing fails when the interpreter flushes it at exit."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
@@ -43,25 +78,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        chosen = _parser().parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else WRONG_INPUT
-    try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _notice
-            status = chosen.command(chosen)
-        sys.stdout.flush()
+        if sys.stdout is None:  # it is closed
+            return _called(argv)
+        with contextlib.redirect_stdout(_Output(sys.stdout)) as output:
+            status = _called(argv)
+            output.flush()
         return status
     except PfaffianError as error:
-        print(f"pfaffian: {lines(error)}", file=sys.stderr)
+        _say(lines(error))
         return WRONG_INPUT
     except KeyboardInterrupt:
-        print("pfaffian: interrupted", file=sys.stderr)
+        _say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has closed the pipe, as `head` does; nothing may be written to it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
+        _discard(sys.stdout)
         return STOPPED
+
+
+def _called(argv: Sequence[str] | None) -> int:
+    """The exit status of the command that the arguments call."""
+    try:
+        chosen = _parser().parse_args(argv)
+    except SystemExit as end:  # --help, --version, or wrong arguments
+        return end.code if isinstance(end.code, int) else WRONG_INPUT
+    with warnings.catch_warnings():
+        warnings.showwarning = _notice
+        return chosen.command(chosen)
+
+
+def _say(message: str) -> None:
+    """Print a message as one line of standard error, if that can be written."""
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:  # None if it is closed
+            print(f"pfaffian: {message}", file=sys.stderr)
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -69,7 +118,7 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
     from pfaffian.errors import ModelWarning
 
     kind = "note" if issubclass(category, ModelWarning) else "warning"
-    print(f"pfaffian: {kind}: {text(message)}", file=sys.stderr)
+    _say(f"{kind}: {text(message)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -330,10 +379,8 @@ def _keywords_of_run(settings: RunSettings) -> dict[str, Any]:
 
 def _cluster(address: str | None) -> Any:
     """A context with a client of the Dask scheduler at this address; with None if there is no address."""
-    from contextlib import nullcontext
-
     if address is None:
-        return nullcontext()
+        return contextlib.nullcontext()
     distributed = optional("distributed", "distributed", "--scheduler needs")
     try:
         return distributed.Client(address, timeout=20)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -374,3 +377,43 @@ def test_a_run_keeps_given_coordinates_and_moves_guessed_ones(cli, here: Path) -
     assert done.status == 2 and "cannot all be kept" in done.err and "instead of 0.1" in done.err
     done = cli("info", path, "--set", "a=0.45")
     assert "no state near it closes" not in done.out.split("random")[0]
+
+
+class Full(io.RawIOBase):
+    """A file on a disk without space.   file: what its number refers to."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__()
+        self.file = file
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "arguments", ["--help", "--version", "zoo --help", "info pendulum.yaml", "run pendulum.yaml --no-figure"]
+)
+def test_a_full_disk_gives_one_line(cli, here: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, buffered: bool) -> None:
+    file = io.FileIO(here / "full", "w")
+    raw = Full(file)
+    full = io.TextIOWrapper(io.BufferedWriter(raw) if buffered else raw, write_through=not buffered)
+    monkeypatch.setattr(sys, "stdout", full)
+    done = cli(*arguments.split())
+    assert done.status == 2 and done.err.count("\n") == 1 and "standard output cannot be written" in done.err
+    file.write(b"what is left to print at exit")  # it goes to the null device
+    assert (here / "full").stat().st_size == 0
+
+
+def test_closed_streams_are_no_error(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert cli("info", "pendulum.yaml").status == 0
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli("info", "no-such-file.yaml") == (2, "", "")

@@ -486,7 +486,19 @@ WRONG = {
     "unknown type": (mjcf(ONE.replace('"hinge"', '"revolute"')), "<joint> 'h'"),
     "text for a number": (mjcf(ONE.replace("0.6 0 0.8", "a b c")), "<joint> 'h'"),
     "two numbers for three": (mjcf(ONE.replace("0.6 0 0.8", "0 1")), "<joint> 'h'"),
-    "no number": (mjcf(ONE.replace("0.6 0 0.8", "0 -NaN 1")), "<joint> 'h': axis '0 -NaN 1' is not a number"),
+    "no number": (mjcf(ONE.replace("0.6 0 0.8", "0 -NaN 1")), "<joint> 'h': axis '-NaN' is not a finite decimal number"),
+    "a hexadecimal number": (
+        mjcf(ONE, '<actuator><motor joint="h" gear="0 0X1p3"/></actuator>'),
+        "<motor>: gear '0X1p3' is not",
+    ),
+    "an infinite damping": (mjcf(ONE.replace('ref="0.3"', 'damping="inf"')), "<joint> 'h': damping 'inf' is not a finite"),
+    "an empty number": (mjcf(ONE.replace('ref="0.3"', 'armature=" "')), "<joint> 'h': armature is empty"),
+    "a negative armature": (mjcf(ONE.replace('ref="0.3"', 'armature="-0.01"')), "joint 'h': armature -0.01 is below zero"),
+    "a range swapped": (
+        mjcf(ONE, '<actuator><motor name="u" joint="h" ctrlrange="3 -inf"/></actuator>'),
+        "<motor> 'u': ctrlrange: 3 is above -inf; swap them",
+    ),
+    "a negative step": (mjcf(ONE, '<option timestep="-0.01"/>'), "the timestep -0.01 of <option> is not above zero"),
     "an axis of zero": (mjcf(ONE.replace("0.6 0 0.8", "0 0 0")), "<joint> 'h': axis too small"),
     "a name twice": (mjcf(ONE + ONE), "repeated name"),
     "no inertia": (
@@ -627,3 +639,21 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     assert loop.outcome == "equal" and (loop.nv, loop.rows, loop.rank) == (3, 3, 2) and loop.tied < PEER and not loop.text
     assert late.outcome == "differs" and "delays of actuators are left out" in late.why
     assert still.outcome == "does not open" and "no joint moves" in still.why
+
+
+def test_names_may_look_like_numbers_and_ranges_may_be_open():
+    text = mjcf(
+        ONE.replace('"h"', '"0x10"').replace('ref="0.3"', 'range="-Inf 2"'),
+        '<actuator><motor name="nan" joint="0x10"/></actuator>',
+    )
+    m, _, _ = quiet(text)
+    assert m.q_names == ("0x10",) and m.u_names == ("nan",) and m.joint("0x10").limits[0][0] == -np.inf
+
+
+def test_rotors_and_dampers_of_several_actuators_add_up():
+    motor = '<general name="{}" joint="h" gear="{}" armature="0.1" damping="0.2"/>'
+    m, _, _ = quiet(mjcf(ONE, f"<actuator>{motor.format('u', 2)}{motor.format('v', 3)}</actuator>"))
+    alone, _, _ = quiet(mjcf(ONE))
+    for word, each in (("armature", 0.1), ("damping", 0.2)):
+        added = m.value(getattr(m.joint("h"), word)) - alone.value(getattr(alone.joint("h"), word))
+        assert added.item() == pytest.approx(each * (2**2 + 3**2), rel=1e-12)

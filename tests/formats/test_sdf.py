@@ -421,7 +421,7 @@ WRONG = {
     ),
     "static": (sdf("<static>true</static>", A), "the model is static"),
     "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="f"'), "no link, joint or frame 'f'"),
-    "no link": (sdf(), "a model must have 1 to 10000 links and joints"),
+    "no link": (sdf(), "a model must have 1 to 20000 links and joints"),
     "an unknown canonical link": (
         sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
         "there is no link",
@@ -493,6 +493,33 @@ WRONG = {
         "relative to itself",
     ),
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
+    "an infinite mass": (sdf(link("a", "", "<inertial><mass>inf</mass></inertial>")), "line 2: <inertial>: mass: 'inf' is not"),
+    "an empty mass": (
+        sdf(link("a", "", "<inertial><mass/></inertial>")),
+        "line 2: <inertial>: mass: '' is not a decimal number",
+    ),
+    "an infinite inertia": (
+        sdf(link("a", "", "<inertial><inertia><ixx>INF</ixx></inertia></inertial>")),
+        "line 2: <inertia>: ixx: 'INF' is not a decimal number",
+    ),
+    "two masses": (
+        sdf(link("a", "", "<inertial><mass>1</mass><mass>2</mass></inertial>")),
+        "line 2: <mass>: another <mass> of the same element is on line 2",
+    ),
+    "two axes": (sdf(A, joint("j", "revolute", "world", "a", "<axis/><axis/>")), "line 3: <axis>: another <axis>"),
+    "an unused wrong number": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><limit><velocity>0x3</velocity></limit></axis>")),
+        "velocity: '0x3' is not a decimal number",
+    ),
+    "mimics of each other": (
+        sdf(
+            A,
+            link("b"),
+            joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>'),
+            joint("k", "revolute", "a", "b", '<axis><mimic joint="j"/></axis>'),
+        ),
+        "line 4: <joint> 'j': mimic joints follow each other in a circle",
+    ),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
     "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are not allowed"),
@@ -584,3 +611,28 @@ def test_initial_positions_of_axes_are_the_start():
     close(R["R"][0, 2], math.sin(-0.7), PEER, "b turned by 0.7 from a")
     with pytest.raises(ModelError, match="initial_position"):
         read(sdf(link("a"), joint("h", "revolute", "world", "a", f"<axis>{turned('far')}</axis>")))
+
+
+IMPOSSIBLE = {
+    "a side too long": ("<ixx>1</ixx><iyy>1</iyy><izz>3</izz>", "break the triangle inequality: 1, 1, 3 kg m"),
+    "negative": ("<ixx>-1</ixx>", "is negative: -1, 1, 1 kg m"),
+    "large products": ("<ixy>5</ixy>", "is negative: -4, 1, 6 kg m"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_inertias_are_named_with_the_reason_or_refused(name):
+    inertia, reason = IMPOSSIBLE[name]
+    text = sdf(link("a", "", f"<inertial><inertia>{inertia}</inertia></inertial>"), HINGED)
+    m, _, words = read(text)
+    assert m.lenient and "used as they are: 'a': " in words and reason in words
+    with pytest.raises(ModelError, match=r"line 2: <link> 'a': .*; correct it"):
+        pf.formats.parse_sdf(text, strict=True)
+    assert not pf.formats.parse_sdf(sdf(A, HINGED), strict=True)[0].lenient
+
+
+def test_a_joint_between_links_that_are_already_connected_closes_a_loop():
+    """The link "p" hangs on "u" by its child; so "r", which carries "u", cannot hang on "v", which "p" carries."""
+    ends = (("1", "r", "u"), ("2", "p", "v"), ("3", "p", "u"), ("4", "r", "v"))
+    m, _, _ = read(sdf(*(link(n) for n in "rupv"), *(joint(n, "revolute", a, b) for n, a, b in ends)))
+    assert [c.name for c in m.constraints] == ["4"] and [j.name for j in m.joints] == ["root_joint", "1", "3", "2"]

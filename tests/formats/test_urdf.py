@@ -114,7 +114,7 @@ def test_a_mimic_joint_of_a_locked_joint_is_locked():
     assert m.q_names == ("j",)
     with pytest.warns(ModelWarning):
         free = parse_urdf(file)
-    where = {"d": lambda T: T.kinematics.position("d")}
+    where = {"d": lambda T: T.kinematics.position("d", (0.1, 0.2, 0.3))}
     here = pf.compile_terms(free, where, backend="numpy", lanes=1)([0.3, 0.7, 1.9])["d"]
     assert pf.compile_terms(m, where, backend="numpy", lanes=1)([0.3])["d"] == pytest.approx(here, abs=1e-14)
 
@@ -172,6 +172,24 @@ BAD = {
         robot(*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="x"/>')),
         r"mimics 'x', which is not a joint",
     ),
+    "two limits": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside='<limit lower="0" upper="1"/>\n<limit lower="0" upper="2"/>')),
+        r"line 5: <limit>: another <limit> of the same element is on line 4; keep one of them",
+    ),
+    "two inertials": (robot(link("a", MASS + MASS)), r"another <inertial> of the same element"),
+    "two origins": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside='<origin xyz="1 0 0"/><origin xyz="2 0 0"/>')),
+        r"another <origin>",
+    ),
+    "two rotors": (
+        f'<robot xmlns:drake="d">{link("a")}<transmission><joint name="j"/><joint name="k"/>'
+        '<actuator><drake:rotor_inertia value="1"/></actuator></transmission></robot>',
+        r"another <joint>",
+    ),
+    "a wrong velocity": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside='<limit effort="1" velocity="--1"/>')),
+        r"velocity: '--1' is not a decimal number",
+    ),
     "mimics itself": (
         robot(link("a"), link("b"), joint("j", "a", "b", inside='<mimic joint="j"/>')),
         r"follow each other in a circle",
@@ -189,7 +207,7 @@ BAD = {
     "entity": ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot>&x;</robot>', r"line 1: document types"),
     "undefined entity": ("<robot>&x;</robot>", r"undefined entity"),
     "too deep": ("<a>" * 5000, r"more than 256 levels"),
-    "too many links": (robot('<link name="a"/>' * 10_001), r"10001 links are more than 10000"),
+    "too many links": (robot('<link name="a"/>' * 20_001), r"20001 links are more than 20000"),
 }
 
 
@@ -198,6 +216,21 @@ def test_bad_files_are_refused_with_the_reason(text, words):
     with pytest.raises(ModelError, match=words) as caught:
         parse_urdf(text, mimic="follow")
     assert len(str(caught.value)) < 1000
+
+
+CIRCLES = {
+    "itself": (("j", "a", "b", "j"),),
+    "each other": (("j", "a", "b", "k"), ("k", "b", "c", "j")),
+    "a circle of others": (("j", "a", "b", "k"), ("k", "b", "c", "l"), ("l", "c", "d", "k")),
+}
+
+
+@pytest.mark.parametrize("mimic", ["free", "follow"])
+@pytest.mark.parametrize("circle", CIRCLES)
+def test_mimics_in_a_circle_are_refused_however_they_are_read(circle, mimic):
+    joints = [joint(n, a, b, inside=f'<mimic joint="{other}"/>') for n, a, b, other in CIRCLES[circle]]
+    with pytest.raises(ModelError, match=r"line \d+: <joint> '[jk]': mimic joints follow each other in a circle"):
+        parse_urdf(robot(*map(link, "abcd"[: len(joints) + 1]), *joints), mimic=mimic)
 
 
 NO_NUMBERS = [

@@ -153,6 +153,31 @@ def test_a_sidecar_lets_frames_coincide(tmp_path, word, kind):
     assert not read_urdf(tmp_path / "robot.urdf").constraints
 
 
+@pytest.mark.parametrize("name", ["robot.yaml", "loop_closures.yaml"])
+def test_a_sidecar_must_lie_in_the_folder_of_its_robot(tmp_path, name):
+    """A link within the folder is followed, as is one of the robot itself; one that leads out of the folder is refused."""
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "loops.txt").write_text("closed_loop: []")
+    (inside / "r.urdf").write_text(robot())
+    link_to(inside / name, outside / "loops.txt")
+    with pytest.raises(ModelError, match=f"r.urdf: '{name}' leads out of the file's own folder; pass loops=path"):
+        read_urdf(inside / "r.urdf")
+    assert read_urdf(inside / "r.urdf", loops=False).nv == read_urdf(inside / "r.urdf", loops=inside / name).nv == 3
+    (inside / name).unlink()
+    link_to(inside / name, inside / "loops.txt")
+    assert read_urdf(inside / "r.urdf").nv == 3
+
+
+def link_to(place, target):
+    """Make a symbolic link, where the system has them."""
+    try:
+        place.symlink_to(target)
+    except OSError:
+        pytest.skip("this system makes no symbolic links")
+
+
 def test_a_sidecar_changes_the_kind_of_joints(tmp_path):
     side = "closed_loop: []\ntype: []\njoint_name: [a, b, c, x]\njoint_type: [SPHERICAL, FIXED, UJOINT_ZY, FIXED]\nmore: 1\n"
     (tmp_path / "robot.yaml").write_text(side)

@@ -244,6 +244,47 @@ def test_wrong_stages(tmp_path, kind, inside, words):
         read_usd(file)
 
 
+@pytest.mark.parametrize(
+    ("word", "value"), [("mass", "nan"), ("centerOfMass", "(0, inf, 0)"), ("diagonalInertia", "(1, 1, 3)")]
+)
+def test_impossible_masses_are_refused(tmp_path, word, value):
+    kind = {"mass": "float", "centerOfMass": "point3f"}.get(word, "float3")
+    file = tmp_path / "s.usda"
+    file.write_text(
+        '#usda 1.0\ndef Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n'
+        f"{{ float physics:density = 1\n {kind} physics:{word} = {value}\n}}\n"
+    )
+    with pytest.raises(ModelError, match=r"s\.usda: '/a(\.physics:\w+)?': .*(is not finite|triangle inequality)"):
+        pf.formats.read_usd(file, strict=True)
+
+
+BODY = 'def Xform "{}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n{{ float physics:mass = 1\n'
+BODY += "float3 physics:diagonalInertia = (1, 1, 1)\n}}\n"
+HINGE = 'def PhysicsRevoluteJoint "{}"\n{{ {}\n rel physics:body1 = </{}>\n {}\n}}\n'
+
+
+def test_joints_keep_the_order_of_the_file_in_each_round(tmp_path):
+    """The first joint of the file can be placed only after the second, and so follows the third."""
+    joints = (
+        HINGE.format("j", "rel physics:body0 = </a>", "c", "") + HINGE.format("k", "", "a", "") + HINGE.format("l", "", "b", "")
+    )
+    file = tmp_path / "s.usda"
+    file.write_text("#usda 1.0\n" + "".join(map(BODY.format, "abc")) + joints)
+    assert pf.formats.read_usd(file)[0].q_names == ("k", "l", "j")
+
+
+def test_limits_may_be_infinite_but_are_numbers(tmp_path):
+    file = tmp_path / "s.usda"
+    for value, limits in (("-inf", (-np.inf, np.inf)), ("nan", None)):
+        hinge = HINGE.format("j", "", "a", f"float physics:lowerLimit = {value}")
+        file.write_text("#usda 1.0\n" + BODY.format("a") + hinge)
+        if limits:
+            assert pf.formats.read_usd(file)[0].joint("j").limits == (limits,)
+        else:
+            with pytest.raises(ModelError, match=r"'/j.physics:lowerLimit': nan is not finite; correct it"):
+                pf.formats.read_usd(file)
+
+
 def test_a_stage_without_bodies_is_refused(tmp_path):
     file = tmp_path / "empty.usda"
     file.write_text('#usda 1.0\ndef PhysicsRevoluteJoint "j"\n{\n}\n')

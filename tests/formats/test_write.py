@@ -424,7 +424,8 @@ def test_loops_and_gears_are_soft_in_mjcf(tmp_path):
 @pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, 2.0), (-1.0, 2.0)])
 def test_one_sided_limits_are_left_out_of_mjcf_with_a_warning(tmp_path, limits):
     """MJCF's range needs both limits."""
-    m = pf.mechanism("m", [pf.body("rod", 1.0)], [pf.joint("hinge", "revolute", "world", "rod", limits=limits)])
+    rod, hinge = pf.body("rod", 1.0, inertia=0.1), pf.joint("hinge", "revolute", "world", "rod", limits=limits)
+    m = pf.mechanism("m", [rod], [hinge])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         text = write(m, tmp_path / "m.xml")[0].read_text()
@@ -433,6 +434,73 @@ def test_one_sided_limits_are_left_out_of_mjcf_with_a_warning(tmp_path, limits):
     assert [str(w.message) for w in caught] == (
         [] if whole else ["MJCF cannot represent: the one-sided limit of joint 'hinge'"]
     )
+
+
+def written_for_mujoco(m, tmp_path):
+    """The MJCF file of a mechanism, as MuJoCo's model, and the warning about what it lacks."""
+    mujoco = pytest.importorskip("mujoco")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        path = write(m, tmp_path / "m.xml")[0]
+    return mujoco.MjModel.from_xml_path(str(path)), path, " ".join(str(w.message) for w in caught)
+
+
+def test_mujoco_gets_inertias_where_a_body_has_none(tmp_path):
+    """A thread with a bob, thin rods along and across the axes, and massless bodies: the raised values change no motion."""
+    mujoco = pytest.importorskip("mujoco")
+    turn = np.array(ca.DM(pf.pose(rpy=(0.3, 0.5, -0.8)).R))
+    oblique = turn @ np.diag([0.0, 0.02, 0.02]) @ turn.T
+    bodies = [
+        pf.body("thread"), pf.body("bob", 0.3, com=(0, 0, -0.8)), pf.body("hook"),
+        pf.body("rod", 1.2, (0.3, 0, 0), (0, 0.04, 0.04)), pf.body("spoke", 0.7, (0, 0.1, 0.2), (oblique + oblique.T) / 2),
+    ]  # fmt: skip
+    joints = [
+        pf.joint("a", "revolute", "world", "thread", axis=(0, 1, 0)), pf.joint("b", "prismatic", "thread", "bob"),
+        pf.joint("c", "revolute", "world", "hook", axis=(1, 0, 0)), pf.joint("d", "revolute", "hook", "rod", axis=(0, 1, 1)),
+        pf.joint("e", "revolute", "rod", "spoke", axis=(0, 1, 0), placement=(0.6, 0, 0)),
+    ]  # fmt: skip
+    m = pf.mechanism("threads", bodies, joints)
+    model, path, words = written_for_mujoco(m, tmp_path)
+    assert "zero masses and moments of inertia" in words and all(f"of {b.name!r}" in words for b in bodies)
+    q, data = [0.3, -0.1, 0.2, 0.4, 0.5], mujoco.MjData(model)
+    data.qpos[:] = q
+    mujoco.mj_forward(model, data)
+    expected = pf.forward_dynamics(m, q).v_dot
+    close(data.qacc, expected, PEER, "accelerations")
+    close(pf.forward_dynamics(pf.read(path)[0], q).v_dot, expected, PEER, "accelerations of the file")
+    whole = pf.mechanism("ball", [pf.body("ball", 2.0, inertia=0.1)], [pf.joint("j", "spherical", "world", "ball")])
+    assert not written_for_mujoco(whole, tmp_path)[2]
+
+
+KINDS_OF_MJCF = ("revolute", "universal", "spherical", "cylindrical", "translation", "planar", "schoenflies", "free")
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_MJCF)
+@pytest.mark.parametrize("parent", ["world", "rod"])
+def test_names_that_mjcf_changes_are_told(tmp_path, kind, parent):
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("rod", "ball")]
+    joints = [pf.joint("hinge", "revolute", "world", "rod"), pf.joint("base", kind, parent, "ball")]
+    m = pf.mechanism("m", bodies, joints)
+    _, path, words = written_for_mujoco(m, tmp_path)
+    read = pf.read(path)[0]
+    lost = {*m.q_names, *m.v_names} - {*read.q_names, *read.v_names}
+    assert all(n in words for n in lost) and bool(lost) == bool(words)
+
+
+def test_an_order_that_mjcf_changes_is_told(tmp_path):
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in "abcd"]
+    ends = (("1", "world", "a"), ("2", "world", "b"), ("3", "a", "c"), ("4", "b", "d"))
+    m = pf.mechanism("m", bodies, [pf.joint(n, "revolute", *pair) for n, *pair in ends])
+    _, path, words = written_for_mujoco(m, tmp_path)
+    assert pf.read(path)[0].q_names == ("1", "3", "2", "4") and "the order of the joints, but has 1, 3, 2, 4" in words
+
+
+def test_a_free_joint_away_from_the_origin_keeps_its_coordinates(tmp_path):
+    base = pf.joint("base", "free", "world", "ball", child_placement=(0.3, -0.2, 0.1))
+    m = pf.mechanism("m", [pf.body("ball", 1.0, inertia=0.1)], [base])
+    q = np.array([0.1, 0.2, 0.3, 0.0, 0.6, 0.0, 0.8])
+    places = [pf.forward_kinematics(x, q)["ball"] for x in (m, pf.read(written_for_mujoco(m, tmp_path)[1])[0])]
+    close(places[1].position, places[0].position, PEER, "positions")
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------------

@@ -198,7 +198,8 @@ def test_a_thruster():
 
 EXPRESSIONS = {
     "1": 1, "-2.5e-1": -0.25, "l": 3, "-l": -3, "l/2": 1.5, "2*m*l^2/12": 3, "2*m*l**2/12": 3, "-l^2": -9, "2^-1": 0.5,
-    "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "+l - -m": 5, "2*pi": 2 * math.pi, "sin(pi/6)": 0.5,
+    "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "4--2": 6, "-(-l)": 3, "2*+l": 6,
+    "8/-2": -4, "0.5e1": 5, "+l - -m": 5, "2*pi": 2 * math.pi, "sin(pi/6)": 0.5,
     "-abs(-l)^2": -9, "2*sqrt(m+2)": 4, "atan(tan(0.5))": 0.5, "exp(log(l))": 3, " ( l ) ": 3, "l-l": 0,
 }  # fmt: skip
 NO_EXPRESSIONS = [
@@ -206,7 +207,8 @@ NO_EXPRESSIONS = [
     "__import__('os')", "l(1)", "[l]", "2 l", "2l", "(l", "l)", "l*", "*l", "", "~", "1/0", "0^-1", "(-8)^(1/3)",
     "sin", "sin 1", "sin()", "sin(1", "sin(1)2", "sqrt(-1)", "log(0)", "l'", "sin'(1)", "pow(2)", "b.x", "t",
     "l if l else m", "1;2", "l//2",
-    "(" * 40 + "l" + ")" * 40, "-" * 40 + "l", "2^" * 40 + "2", "9" * 2000, "l\\0", "k",
+    "--1", "+-1", "-+l", "2*--m", "1 - --l", "2^+-1", "--(l)", "sin(--1)",
+    "(" * 40 + "l" + ")" * 40, "-(" * 40 + "l" + ")" * 40, "2^" * 40 + "2", "9" * 2000, "l\\0", "k",
 ]  # fmt: skip
 
 
@@ -531,3 +533,15 @@ def test_settings_of_a_run_do_not_change_the_mechanism():
     assert plain.arrays(other)[3][1] == 0.4
     with pytest.raises(ValueError, match="read-only"):
         m.p_defaults[1] = 1.0
+
+
+def test_only_the_robot_of_a_yaml_file_may_have_impossible_inertias(tmp_path):
+    inertia = '<inertia ixx="1" iyy="1" izz="3" ixy="0" ixz="0" iyz="0"/>'
+    link = f'<link name="a"><inertial><mass value="1"/>{inertia}</inertial></link>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r">{link}</robot>')
+    text = "urdf: {{file: r.urdf, base: free}}\nbodies: {{b: {{mass: 1, inertia: [1, 1, {}]}}}}\n"
+    text += "joints: {{j: {{kind: revolute, parent: a, child: b}}}}"
+    with pytest.warns(pf.ModelWarning, match="inertias that no body can have"):
+        assert parse_yaml(text.format(1), folder=tmp_path)[0].lenient
+    with pytest.warns(pf.ModelWarning), pytest.raises(ModelError, match=r"line 2: bodies\.b: body 'b': .*; correct it"):
+        parse_yaml(text.format(3), folder=tmp_path)

@@ -53,6 +53,7 @@ def test_pseudo_inertia_is_the_second_moment_of_homogeneous_points(masses):
     X = np.c_[x, np.ones(len(m))]
     P = inertia.pseudo(*inertia.moments(*body))
     near(P, (m * X.T) @ X, ALGEBRA, 4 * m.sum())
+    near(inertia.pseudos(*(np.array([x]) for x in body))[0], P, ALGEBRA, 4 * m.sum())
     assert inertia.is_physical(P) is None
     M = inertia.spatial(*body)
     near(se3.Wed(M), P, ALGEBRA, 4 * m.sum())

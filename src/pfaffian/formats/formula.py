@@ -102,7 +102,7 @@ _WORDS: dict[Any, Callable[..., Piece]] = {
     ca.OP_SUB: _two(" - ", _SUM, _PRODUCT),
     ca.OP_MUL: _two("*", _PRODUCT, _SIGN),
     ca.OP_DIV: _two("/", _PRODUCT, _SIGN),
-    ca.OP_NEG: lambda a: (f"-{_in(a, _SIGN)}", _SIGN),
+    ca.OP_NEG: lambda a: (f"-{_in(a, _POWER)}", _SIGN),
     ca.OP_SQ: lambda a: (f"{_in(a, _ATOM)}^2", _POWER),
     ca.OP_TWICE: lambda a: (f"2*{_in(a, _SIGN)}", _PRODUCT),
     ca.OP_INV: lambda a: (f"1/{_in(a, _SIGN)}", _PRODUCT),

@@ -6,7 +6,7 @@ class tell which values its fields accept. A file can choose among these and not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
@@ -20,9 +20,7 @@ from pfaffian.formats.formula import formula, formulas, rows
 from pfaffian.formats.number import printable
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model import contact, drives
-from pfaffian.model.body import WORLD
 from pfaffian.model.friction import Sliding
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.multicopter import LinearDrag
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.rolling import Disk, Plane
@@ -112,18 +110,17 @@ _JOINTS, _BODIES = ("joint", "joints", "driven", "by"), ("body", "bodies", "body
 """Fields of laws with names of joints, and those with names of bodies."""
 
 
-def check_law(law: Any, m: Mechanism) -> None:
-    """Raise ModelError if a law names a body or joint that the mechanism does not have."""
+def check_law(law: Any, bodies: Set[str], joints: Set[str]) -> None:
+    """Raise ModelError if a law names a body or joint that is not among these."""
     if type(law) not in _CALLED:
         return
-    bodies, joints = [WORLD, *(b.name for b in m.bodies)], [j.name for j in m.joints]
     for f in fields(law):
         value = getattr(law, f.name)
         for what, named, known in (("joint", _JOINTS, joints), ("body", _BODIES, bodies)):
             for name in (value if isinstance(value, tuple) else (value,)) if f.name in named else ():
                 if name not in known:
-                    raise ModelError(f"there is no {what} {printable(name)}; {nearest(name, known)}")
-        check_law(value, m)
+                    raise ModelError(f"there is no {what} {printable(name)}; {nearest(name, [*known])}")
+        check_law(value, bodies, joints)
 
 
 @cache

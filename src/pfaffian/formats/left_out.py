@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from pfaffian.errors import ModelWarning, notice
+from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.number import printable
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.unphysical import unphysical
@@ -16,7 +16,7 @@ LeftOut = dict[str, list[str]]
 MOST_LISTED = 8
 """Number of elements that the warning lists for each message."""
 
-AS_THEY_ARE = "inertias that no body can have are used as they are"
+_AS_THEY_ARE = "inertias that no body can have are used as they are"
 
 
 def leave(lost: LeftOut, what: str, *elements: str) -> None:
@@ -24,11 +24,18 @@ def leave(lost: LeftOut, what: str, *elements: str) -> None:
     lost.setdefault(what, []).extend(elements)
 
 
-def warned(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
-    """The mechanism, lenient only if it has unphysical inertias. Warns ModelWarning: all that was left out, in one message."""
+def warned(m: Mechanism, source: str, lost: LeftOut, strict: Mapping[str, str] | None = None) -> Mechanism:
+    """The mechanism, lenient only if it has unphysical inertias. Warns ModelWarning: all that was left out, in one message.
+
+    strict: body -> its place in the file, to refuse unphysical inertias; None to warn of them.
+    Raises ModelError: the first such inertia.
+    """
     wrong = unphysical(m)
+    if wrong and strict is not None:
+        name, reason = next(iter(wrong.items()))
+        raise ModelError(f"{strict[name]}: {reason}; correct it")
     if wrong:
-        leave(lost, AS_THEY_ARE, *wrong)
+        leave(lost, as_they_are(wrong))
     if lost:
         parts = [what + (f": {_listed(elements)}" if elements else "") for what, elements in lost.items()]
         notice(f"{source}: {'; '.join(parts)}", ModelWarning)
@@ -38,7 +45,7 @@ def warned(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
 def as_they_are(wrong: Mapping[str, str]) -> str:
     """The warning about unphysical inertias.   wrong: body -> reason, as `unphysical` returns it."""
     reasons = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
-    return f"{AS_THEY_ARE}: {reasons}" + (f"; and {len(wrong) - 10} more" if len(wrong) > 10 else "")
+    return f"{_AS_THEY_ARE}: {reasons}" + (f"; and {len(wrong) - 10} more" if len(wrong) > 10 else "")
 
 
 def _listed(elements: Iterable[str]) -> str:

@@ -118,6 +118,8 @@ def parse_mjcf(
         gravity=(0, 0, 0) if disabled(c, "GRAVITY") else c.model.opt.gravity.tolist(),
         lenient=True,
     )
+    if not c.model.opt.timestep > 0:
+        raise found.root.error(f"the timestep {c.model.opt.timestep} of <option> is not above zero; correct it")
     settings = _settings(c, made, start)
     return warned(made, found.root.source, lost), settings
 

@@ -21,7 +21,7 @@ from pfaffian.formats.coupling import (
 )
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import CompiledModel, among
-from pfaffian.formats.mjcf_part import disabled, equality_name, joint_type
+from pfaffian.formats.mjcf_part import disabled, equality_name, joint_type, of_actuators
 from pfaffian.formats.mjcf_text import CONTACT
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
@@ -128,11 +128,9 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
 def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[Force]:
     """Spring, damper and inertia of a tendon; damping and armature include those of its actuators."""
     m, name, found = c.model, c.tendons[i], list[Force]()
-    damping, armature = float(m.tendon_damping[i]), float(m.tendon_armature[i])
-    for a in range(m.nactuator):
-        if m.actuator_trntype[a] == c.mujoco.mjtTrn.mjTRN_TENDON and m.actuator_trnid[a, 0] == i:
-            square = float(m.actuator_gear[m.actuator_outadr[a], 0]) ** 2
-            damping, armature = damping + square * m.actuator_damping[a], armature + square * m.actuator_armature[a]
+    kind = c.mujoco.mjtTrn.mjTRN_TENDON
+    damping = float(m.tendon_damping[i]) + of_actuators(c, kind, i, m.actuator_damping)
+    armature = float(m.tendon_armature[i]) + of_actuators(c, kind, i, m.actuator_armature)
     if m.tendon_stiffness[i] and not disabled(c, "SPRING"):
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
         found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _number(m.tendon_stiffness[i]), low, high)))

@@ -7,6 +7,7 @@ folders, and passed to the compiler. All other meshes, and missing ones, are rep
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pfaffian.formats.mesh_file import Places
 from pfaffian.formats.mjcf_text import MjcfText
 from pfaffian.formats.number import printable
 
-MAX_BODIES = 10_000
+MAX_BODIES = 20_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,19 @@ class CompiledModel:
     actuators: tuple[str, ...]
     meshes: dict[int, MeshGeom]
     touch: bool
+
+    @cached_property
+    def driven_by(self) -> dict[tuple[int, int], list[int]]:
+        """(kind of transmission, number of the joint or tendon) -> numbers of its actuators."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for i, (kind, (n, _)) in enumerate(zip(self.model.actuator_trntype, self.model.actuator_trnid, strict=True)):
+            found.setdefault((int(kind), int(n)), []).append(i)
+        return found
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """The names of all bodies and joints."""
+        return frozenset((*self.bodies, *self.joints))
 
 
 def among(value: Any, *kinds: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import casadi as ca
@@ -45,20 +46,20 @@ def read_tree(c: CompiledModel, lost: LeftOut) -> tuple[list[Body], list[Joint]]
         if m.body_mocapid[i] >= 0:
             leave(lost, "mocap bodies are fixed", c.bodies[i])
         for n in range(first, first + count):
-            child = c.bodies[i] if n == first + count - 1 else _unused(f"{c.bodies[i]} after {c.joints[n]}", c.bodies)
+            child = c.bodies[i] if n == first + count - 1 else _unused(f"{c.bodies[i]} after {c.joints[n]}", c.used)
             if child != c.bodies[i]:
                 bodies.append(body(child))
             joints.append(_joint(c, n, last, child, at, lost))
             last, at = child, IDENTITY
         if not count:
-            joints.append(joint(_unused(f"{c.bodies[i]} fixed", c.joints), "fixed", last, c.bodies[i], placement=at))
+            joints.append(joint(_unused(f"{c.bodies[i]} fixed", c.used), "fixed", last, c.bodies[i], placement=at))
         bodies.append(_body(c, i, lost))
     if m.body_geomnum[0]:
         leave(lost, "shapes of the world are left out, since they belong to no body")
     return bodies, joints
 
 
-def _unused(name: str, used: tuple[str, ...]) -> str:
+def _unused(name: str, used: Set[str]) -> str:
     """The name, with underscores at its end until it is not in use."""
     name = name[:120]
     while name in used:
@@ -77,7 +78,7 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
         anchor, ref = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n]))), float(m.qpos0[q])
         back = _turn(axis, -ref) if kind == "revolute" else Pose(IDENTITY.R, ca.SX(ca.DM(-ref * axis)))
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
-        given["armature"] = float(m.dof_armature[v]) + _actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature)
+        given["armature"] = float(m.dof_armature[v]) + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature)
         given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
@@ -106,14 +107,13 @@ def joint_damping(c: CompiledModel, n: int) -> float:
         return 0.0
     m = c.model
     damping = float(m.dof_damping[m.jnt_dofadr[n]])
-    return damping + _actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
+    return damping + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
 
 
-def _actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float:
+def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float:
     """Sum of the values of the actuators on a joint or tendon, times the squares of their gears."""
     m = c.model
-    on = [i for i in range(m.nactuator) if m.actuator_trntype[i] == kind and m.actuator_trnid[i, 0] == n]
-    return float(sum(values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in on))
+    return float(sum(values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in c.driven_by.get((int(kind), n), ())))
 
 
 def _turn(axis: np.ndarray, angle: float) -> Pose:

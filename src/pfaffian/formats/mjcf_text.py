@@ -17,7 +17,7 @@ from xml.sax.saxutils import quoteattr
 from pfaffian.errors import ModelError
 from pfaffian.formats.file import read_text
 from pfaffian.formats.left_out import LeftOut, leave
-from pfaffian.formats.number import printable
+from pfaffian.formats.number import number, printable
 from pfaffian.formats.place import allowed_path
 from pfaffian.formats.xml import MAX_ELEMENTS, Element, parse_xml
 from pfaffian.output.plain import text as plain
@@ -58,7 +58,21 @@ FLEX = "soft bodies (flex) are left out"
 _SOFT = ("flexcomp", "flex", "flexvert", "flexstrain")
 """Elements of soft bodies, which are left out."""
 
-_NAN = re.compile(r"(?:^|\s)[+-]?nan(?:\(\S*\))?(?:\s|$)", re.IGNORECASE)
+_NAMES = frozenset(
+    (
+        *("name", "class", "childclass", "model", "file", "prefix", "mesh", "material", "hfield", "texture", "key", "value"),
+        *("body", "body1", "body2", "joint", "joint1", "joint2", "jointinparent", "geom", "geom1", "geom2", "tendon"),
+        *("tendon1", "tendon2", "site", "site1", "site2", "sidesite", "cranksite", "slidersite", "refsite", "actuator"),
+        *("target", "node", "plugin", "instance"),
+    )
+)
+"""Attributes whose value is a name, so that any word is allowed."""
+
+_OPEN = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+"""The open end of a range."""
+
+_NO_NUMBER = re.compile(rf"[+-]?(0x.*|nan(\(.*\))?)|{_OPEN.pattern}", re.IGNORECASE)
+"""Words that the compiler takes for numbers although they are none, or not finite."""
 
 _LINE = re.compile(r"\s*Element (?:name )?'.*', (?:id -?[0-9]+, )?line ([0-9]+)\s*$|,? line ([0-9]+)\s*$", re.DOTALL)
 
@@ -225,8 +239,8 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
         return None
     given = dict(element.attributes)
     for key, value in given.items():
-        if _NAN.search(value):  # the compiler would accept it and write a log file into the working folder
-            raise element.error(f"{key} {printable(value)} is not a number; correct it")
+        if key not in _NAMES:
+            _check_numbers(element, key, value.split())
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
             leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
@@ -242,6 +256,21 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
         return None
     children = [] if element.tag == "material" else [_readable(c, found, folder) for c in element.children]
     return Element(element.tag, given, element.source, element.line, [c for c in children if c is not None])
+
+
+def _check_numbers(element: Element, key: str, words: list[str]) -> None:
+    """Raise ModelError for words of an attribute that the compiler would accept in silence: hexadecimal numbers, nan, inf other
+    than as the open end of a range, and a range whose ends are the wrong way round."""
+    span = key.endswith("range")
+    if not words and key != "user":
+        raise element.error(f"{key} is empty; give its value, or leave it out")
+    for word in words:
+        if _NO_NUMBER.fullmatch(word) and not (span and _OPEN.fullmatch(word)):
+            raise element.error(f"{key} {printable(word)} is not a finite decimal number; correct it")
+    if span and len(words) == 2:
+        low, high = (float(w) if _OPEN.fullmatch(w) else number(w, f"{element.where}: {key}") for w in words)
+        if low > high:
+            raise element.error(f"{key}: {words[0]} is above {words[1]}; swap them")
 
 
 def _rename(mesh: Element, given: dict[str, str], found: MjcfText, folder: str) -> None:

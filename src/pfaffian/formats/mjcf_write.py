@@ -24,6 +24,10 @@ Frame = tuple[np.ndarray, np.ndarray]
 _GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "capsule"}
 _MESHES = (".stl", ".obj")
 
+SMALL, LEAST = 1e-12, 1e-14
+"""What is written for a mass or a moment of inertia that is zero, which MuJoCo refuses in a body that moves: this fraction of
+the largest one, and at least this value [kg, kg m^2], ten times MuJoCo's limit."""
+
 
 def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
     """The text of the MJCF file: {path: text}. Raises ModelError: an element that MJCF cannot represent, by name."""
@@ -40,9 +44,13 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     root.add("option", gravity=numbers(m.gravity, "gravity"))
     assets, world = root.add("asset"), root.add("worldbody")
     places = {WORLD: world}
+    inertials, raised = _inertials(m)
     bodies = {b.name: b for b in m.bodies}
     for j in m.joints:
-        places[j.child] = _body(places[j.parent], j, bodies[j.child], m, assets, lost)
+        places[j.child] = _body(places[j.parent], j, bodies[j.child], inertials[j.child], assets, lost)
+    if raised:
+        lost.append(f"zero masses and moments of inertia of bodies that move, so these are above zero: {', '.join(raised)}")
+    lost += _renamed(m)
     sections = {word: Tag(word) for word in ("equality", "tendon", "actuator")}
     for j in m.joints:
         add_mimic(sections["equality"], j, lost)
@@ -65,8 +73,8 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     return {path: document(root)}
 
 
-def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[str]) -> Tag:
-    """The element of a joint's child, inside that of its parent.
+def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, lost: list[str]) -> Tag:
+    """The element of a joint's child, inside that of its parent.   inertial: its mass and inertia, None without both.
 
     Where the joint's frame is turned in the child and has an orientation as coordinate, a massless body is put between them.
     """
@@ -78,12 +86,12 @@ def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[
     straight = same_frames(j.kind.name, its)
     made = parent.add("body", name=b.name if straight else f"{j.name} frame"[:128])
     place(made, composed(at, inverted(its)) if straight else at)
-    _joints(made, j, its if straight else (np.eye(3), np.zeros(3)), what, at, lost)
+    _joints(made, j, its if straight else (np.eye(3), np.zeros(3)), what, lost)
     if not straight:
         made = made.add("body", name=b.name)
         place(made, inverted(its))
         lost.append(f"the turned frame of {what} in {b.name!r}, so a massless body is put between them")
-    _inertial(made, b)
+    made.inside += [inertial] if inertial else []
     for i, s in enumerate(b.shapes):
         _geom(made, s, f"{b.name} {i}", assets, lost)
     return made
@@ -99,19 +107,75 @@ def place(tag: Tag, X: Frame) -> None:
         tag.given["quat"] = (w, x, y, z)
 
 
-def _inertial(made: Tag, b: Body) -> None:
-    what = f"body {b.name!r}"
-    mass, com, I = numbers(b.mass, what)[0], numbers(b.com, what), numbers(b.inertia, what).reshape(3, 3)
-    if mass or I.any():
-        six = [I[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        made.add("inertial", pos=com, mass=mass, fullinertia=six)
+def _inertials(m: Mechanism) -> tuple[dict[str, Tag | None], list[str]]:
+    """Body -> its <inertial>, None without mass and inertia; and the masses and moments that were zero, in words."""
+    given = {b.name: (numbers(b.mass, _what(b))[0], numbers(b.inertia, _what(b)).reshape(3, 3)) for b in m.bodies}
+    heaviest, largest = max(mass for mass, _ in given.values()), max(I.max() for _, I in given.values())
+    least_mass, least_moment = max(SMALL * heaviest, LEAST), max(SMALL * (largest or heaviest), LEAST)
+    moved, made, raised = {j.child for j in m.joints if j.moves}, dict[str, Tag | None](), list[str]()
+    for b in m.bodies:
+        mass, I = given[b.name]
+        if not (mass or I.any() or b.name in moved):
+            made[b.name] = None
+            continue
+        made[b.name] = tag = Tag("inertial", {"pos": numbers(b.com, _what(b)), "mass": max(mass, least_mass)})
+        moments, R = _principal(I)
+        if mass < least_mass:
+            raised.append(f"mass of {b.name!r} {least_mass:.1g} kg")
+        if moments.min() < least_moment:
+            raised.append(f"moments of {b.name!r} {least_moment:.1g} kg m^2")
+            place(tag, (R, np.zeros(3)))
+            tag.given["diaginertia"] = np.maximum(moments, least_moment)
+        else:
+            tag.given["fullinertia"] = [I[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    return made, raised
 
 
-def _joints(made: Tag, j: Joint, its: Frame, what: str, at: Frame, lost: list[str]) -> None:
+def _what(b: Body) -> str:
+    return f"body {b.name!r}"
+
+
+def _principal(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) principal moments of an inertia and (3, 3) rotation to their axes, those of the body if I is diagonal."""
+    if not (I - np.diag(np.diag(I))).any():
+        return np.diag(I), np.eye(3)
+    moments, R = np.linalg.eigh(I)
+    return moments, R * np.linalg.det(R)  # a rotation, not a reflection
+
+
+def _renamed(m: Mechanism) -> list[str]:
+    """The names of coordinates and velocities, and their order, that differ in the file, in words."""
+    words, inside = list[str](), dict[str, list[Joint]]()
+    for j in m.joints:
+        inside.setdefault(j.parent, []).append(j)
+        labels = [label for _, _, label in COORDINATES[j.kind.name] if label]
+        names = [n for n in dict.fromkeys((*j.kind.q_names, *j.kind.v_names)) if n not in labels]
+        if labels and names and not _is_freejoint(j):
+            parts, lost = (", ".join(f"{j.name}.{n}" for n in listed) for listed in (labels, names))
+            words.append(f"joint {j.name!r} as one joint, but as {parts}, which replace the names {lost}")
+    order, waiting = list[Joint](), inside[WORLD][::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += inside.get(order[-1].child, [])[::-1]
+    listed = [[j.name for j in joints if j.moves] for joints in (m.joints, order)]
+    if listed[0] != listed[1]:
+        words.append(f"the order of the joints, but has {', '.join(listed[1])}")
+    return words
+
+
+def _is_freejoint(j: Joint) -> bool:
+    """Whether a joint is written as a <freejoint>, with its names: one from the world's frame to that of the child, or to a
+    massless body between them."""
+    at, its = (plain(X, f"joint {j.name!r}") for X in (j.placement, j.child_placement))
+    direct = same_frames(j.kind.name, its)
+    return j.kind.name == "free" and j.parent == WORLD and is_one(at[0]) and not at[1].any() and not (direct and its[1].any())
+
+
+def _joints(made: Tag, j: Joint, its: Frame, what: str, lost: list[str]) -> None:
     """Add the MuJoCo joints of a joint, one for each coordinate or orientation.   its: the joint's frame in the child."""
     R, p = its
     parts = COORDINATES[j.kind.name]
-    if j.kind.name == "free" and j.parent == WORLD and is_one(at[0]) and not at[1].any():
+    if _is_freejoint(j):
         if not (j.damping.is_zero() and j.armature.is_zero() and j.stiffness.is_zero()):
             raise ModelError(f"{what}: MJCF has no spring, damper or armature on a free joint; write YAML")
         made.add("freejoint", name=j.name)

@@ -13,12 +13,13 @@ from pfaffian.formats.number import printable
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def allowed_path(folder: Path, name: str, allow: Iterable[str | Path] | None, where: str) -> Path:
-    """The path of the file `name`, relative to the folder.   allow: further folders, None if the reader has no such option.
+def allowed_path(folder: Path, name: str, allow: Iterable[str | Path] | None, where: str, way: str = "") -> Path:
+    """The path of the file `name`, relative to the folder.
 
+    allow: further folders, None if the reader has no such option.   way: out of an error, if it is none of the usual two.
     Raises ModelError: with symbolic links resolved, the path is neither below the folder nor below one of `allow`.
     """
-    allowed, way = [Path(a) for a in allow or ()], "move the file there" if allow is None else WAY_OUT
+    allowed, way = [Path(a) for a in allow or ()], way or ("move the file there" if allow is None else WAY_OUT)
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
         raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {way}")
     try:

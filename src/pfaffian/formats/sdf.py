@@ -28,7 +28,7 @@ from pfaffian.model.force import Actuator, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
 
-MAX_PARTS = 10_000
+MAX_PARTS = 20_000
 GRAVITY = (0.0, 0.0, -9.81)
 
 BASES = ("file", "fixed", "free")
@@ -42,8 +42,8 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file.
-        options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name),
-            folder (by default the file's).
+        options: those of `parse_sdf`: base, actuated, friction, strict, model, name, meshes, source (by default the file's
+            name), folder (by default the file's).
     Raises ModelError: an element is wrong, with its line and the reason.
     Warns ModelWarning: one warning with everything that was left out or changed.
 
@@ -71,6 +71,7 @@ def parse_sdf(
     base: str = "file",
     actuated: Iterable[str] | None = None,
     friction: str = "smooth",
+    strict: bool = False,
     model: str | None = None,
     name: str | None = None,
     source: str = "SDF",
@@ -95,6 +96,7 @@ def parse_sdf(
             joints. A motor has the name of its joint, and the file's effort as its limit, if that is above 0.
         friction: "smooth", the default, turns dry friction into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
             "none" leaves it out.
+        strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
         model: name of the model to read, if the file has several; None, the default, if it has one.
         name: of the mechanism; None, the default, takes the name of the model.
         source: name of the text in errors, "SDF" by default.
@@ -140,7 +142,8 @@ def parse_sdf(
         gravity=_gravity(world),
         lenient=True,
     )
-    return warned(made, sdf.source, lost), _settings(world, made, made_tree.start)
+    refused = {n: link.element.where for n, link in links.items()} if strict else None
+    return warned(made, sdf.source, lost, refused), _settings(world, made, made_tree.start)
 
 
 def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
@@ -175,14 +178,15 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
 def _place(model: Element, frames: Frames) -> Pose:
     """The pose of the model in the world, given by its <pose>, which places its placement_frame if it has one."""
     at = model.attributes.get("placement_frame", "")
-    here = written_pose(model.first("pose"))
+    here = written_pose(model.only("pose"))
     return here @ frames.at(at, model).inverse() if at else here
 
 
 def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
     """The links, joints and frames of a flat model. Raises ModelError: one of them is wrong, or there are too many."""
-    if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
-        raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {len(model.all('link'))} links")
+    counts = len(model.all("link")), len(model.all("joint"))
+    if not counts[0] or max(counts) > MAX_PARTS:
+        raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {counts[0]} links")
     frames = read_frames(model, flat.version, flat.after)
     links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
     joints = {x.name: x for x in (read_joint(e, lost) for e in model.all("joint"))}
@@ -212,7 +216,7 @@ def _gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...])
 
 def _gravity(world: Element | None) -> tuple[float, ...]:
     """(3,) [m/s^2] of the world; GRAVITY if the file has no world or gives none."""
-    found = None if world is None else world.first("gravity")
+    found = None if world is None else world.only("gravity")
     return GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
@@ -230,7 +234,7 @@ def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[
 
 def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
     """The run settings: the time step of the world, and the start of floating links and of axes that give one."""
-    physics = None if world is None else world.first("physics")
+    physics = next(iter(world.all("physics") if world else ()), None)
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
     if physics is not None and not 0 < step < 1:
         raise physics.error(f"max_step_size {step} is not a time step between 0 and 1 s")

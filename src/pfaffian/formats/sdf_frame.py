@@ -27,17 +27,16 @@ class Frames:
 
     def at(self, name: str, namer: Element) -> Pose:
         """The pose of a frame.   namer: element with its name, for errors. Raises ModelError: no such frame, or a circle."""
-        waiting, target = list[str](), name
+        waiting, target = dict[str, None](), name
         while name not in self.known:
             if name not in self.defaults:
                 raise namer.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
             if name in waiting:
                 raise self.defaults[name][0].error("its pose is relative to itself, by way of other frames; break the circle")
-            waiting.append(name)
+            waiting[name] = None
             name = self._base(name)
-        while waiting:
-            last = waiting.pop()
-            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].first("pose"))
+        for last in reversed(waiting):
+            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].only("pose"))
             self.known[last] = here @ self.after[last] if last in self.after else here
         return self.known[target]
 
@@ -66,7 +65,7 @@ class Frames:
 
 def relative_to(element: Element) -> str:
     """The name of the frame that the pose of an element is relative to; empty if the element does not give it."""
-    pose = element.first("pose")
+    pose = element.only("pose")
     return "" if pose is None else pose.attributes.get("relative_to", pose.attributes.get("frame", ""))
 
 

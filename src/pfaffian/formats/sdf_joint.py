@@ -16,6 +16,7 @@ from pfaffian.formats.sdf_part import KINDS, SdfAxis, SdfJoint
 from pfaffian.formats.sdf_tree import Ends
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD, Body, body
+from pfaffian.model.circle import circle
 from pfaffian.model.constraint import Closure, Holonomic, closure, holonomic
 from pfaffian.model.force import GeneralisedForce
 from pfaffian.model.friction import joint_friction
@@ -138,21 +139,13 @@ def _numbers(joined: Joined, j: SdfJoint, axis: SdfAxis, back: bool, single: set
 
 def check_mimics(joints: dict[str, SdfJoint]) -> None:
     """Raise ModelError if an axis follows an unknown joint, or itself by way of others."""
-    checked = set[str]()
-    for j in joints.values():
-        seen, waiting = set[str](), [j.name]
-        while waiting and (name := waiting.pop()) not in checked:
-            if name in seen:
-                raise j.element.error("mimic joints follow each other in a circle; let one of them move freely")
-            seen.add(name)
-            for axis in joints[name].axes:
-                if axis.follows is not None:
-                    if axis.follows[0] not in joints:
-                        raise joints[name].element.error(
-                            f"it mimics {printable(axis.follows[0])}, which is not a joint; correct the name"
-                        )
-                    waiting.append(axis.follows[0])
-        checked |= seen
+    follows = {j.name: [axis.follows[0] for axis in j.axes if axis.follows] for j in joints.values()}
+    for name, others in follows.items():
+        for other in others:
+            if other not in joints:
+                raise joints[name].element.error(f"it mimics {printable(other)}, which is not a joint; correct the name")
+    if found := circle(follows):
+        raise joints[found[0]].element.error("mimic joints follow each other in a circle; let one of them move freely")
 
 
 def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str | None:

@@ -130,7 +130,7 @@ def _part(element: Element, scope: Scope, flat: Flat) -> Element:
 
 def _pose(element: Element, scope: Scope) -> Element:
     """The <pose> of a link or model, with the frame that it is relative to."""
-    found = element.first("pose") or Element("pose", {}, element.source, element.line)
+    found = element.only("pose") or Element("pose", {}, element.source, element.line)
     made = _renamed(found, scope)
     if not any(made.attributes.get(k) for k in _NAMES["pose"]):
         made.attributes["relative_to"] = scope.frame
@@ -163,7 +163,7 @@ def _size(element: Element) -> int:
 
 def include_name(include: Element) -> str:
     """The name of an included model as far as <include> gives it: <name>, or the last part of <uri>."""
-    name, uri = include.first("name"), include.first("uri")
+    name, uri = include.only("name"), include.only("uri")
     return name.content if name is not None else uri.content.rstrip("/").split("/")[-1].removesuffix(".sdf") if uri else "?"
 
 
@@ -181,7 +181,7 @@ def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
     if len(models) != 1:
         raise include.error(f"{printable(path.name)} must have one <model> in its <sdf>, but has {len(models)}")
     model, given = models[0], dict(models[0].attributes)
-    name, placed = include.first("name"), include.first("placement_frame")
+    name, placed = include.only("name"), include.only("placement_frame")
     if name is not None:
         given["name"] = name.content
     if placed is not None:
@@ -195,7 +195,7 @@ def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
 
 def _file(include: Element, where: Places) -> Path:
     """The file of an included model, below the file's own folder or a folder that the caller allows."""
-    uri = include.first("uri")
+    uri = include.only("uri")
     name = "" if uri is None else uri.content
     rest = name.split("://", 1)[-1].lstrip("/") if name.startswith(("model://", "package://", "file://")) else name
     parts = rest.split("/")

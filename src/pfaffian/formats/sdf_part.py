@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import casadi as ca
@@ -29,6 +30,8 @@ KINDS = {
 
 UNLIMITED_FROM = 1e16
 """Limits of at least this size mean no limit in SDF."""
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class SdfJoint:
 
 def word(element: Element, tag: str, default: str | None = None) -> str:
     """The text of a child element, which is required if there is no default."""
-    child = element.first(tag)
+    child = element.only(tag)
     if child is None or not child.content:
         if default is None:
             raise element.error(f"<{tag}> is missing; add it")
@@ -91,14 +94,15 @@ def word(element: Element, tag: str, default: str | None = None) -> str:
 
 
 def value(element: Element, tag: str, default: float) -> float:
-    """The number in a child element, which may be inf; the default if there is none."""
+    """The number in a child element; the default if there is none."""
+    child = element.only(tag)
+    return default if child is None else number(child.content, f"{element.where}: {tag}")
+
+
+def bound(element: Element, tag: str, default: float) -> float:
+    """The number in a child element, which may be inf or -inf; the default if there is none."""
     text = word(element, tag, "")
-    if not text:
-        return default
-    plain = text.lower().lstrip("+-")
-    if plain in ("inf", "infinity"):
-        return -math.inf if text.startswith("-") else math.inf
-    return number(text, f"{element.where}: {tag}")
+    return float(text) if _INFINITE.fullmatch(text) else value(element, tag, default)
 
 
 def truth(element: Element, tag: str, default: bool = False) -> bool:
@@ -145,7 +149,7 @@ def name_of(element: Element) -> str:
 
 def read_link(element: Element, lost: LeftOut) -> SdfLink:
     """Read a <link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as the SDF specification defines."""
-    name, inertial = name_of(element), element.first("inertial")
+    name, inertial = name_of(element), element.only("inertial")
     weightless = not truth(element, "gravity", True)
     if truth(element, "kinematic"):
         leave(lost, "kinematic links move like other links", name)
@@ -154,13 +158,13 @@ def read_link(element: Element, lost: LeftOut) -> SdfLink:
         return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), weightless)
     if inertial.attributes.get("auto", "false") in ("true", "1"):
         raise inertial.error("computing the inertia from collision shapes (auto) is not supported; write <mass> and <inertia>")
-    if inertial.first("fluid_added_mass") is not None:
+    if inertial.only("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
     mass = value(inertial, "mass", 1.0)
-    if not 0 <= mass < math.inf:
+    if mass < 0:
         raise inertial.error(f"the mass {mass} of {printable(name)} must be zero or positive")
     I = _tensor(inertial)
-    at = written_pose(inertial.first("pose"))
+    at = written_pose(inertial.only("pose"))
     R = np.array(ca.DM(at.R))
     I = R @ I @ R.T
     if not np.isfinite(I).all():
@@ -170,7 +174,7 @@ def read_link(element: Element, lost: LeftOut) -> SdfLink:
 
 def _tensor(inertial: Element) -> np.ndarray:
     """(3, 3) inertia in the frame of <inertial>; the identity by default."""
-    given = inertial.first("inertia")
+    given = inertial.only("inertia")
     if given is None:
         return np.eye(3)
     xx, yy, zz = (value(given, k, 1.0) for k in ("ixx", "iyy", "izz"))
@@ -191,7 +195,7 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
         raise element.error(f"parent and child are both {printable(parent)}; name two different links")
     count = KINDS[kind][1]
     axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
-    if kind == "ball" and (axis := element.first("axis")) and (dynamics := axis.first("dynamics")) and dynamics.children:
+    if kind == "ball" and (axis := element.only("axis")) and (dynamics := axis.only("dynamics")) and dynamics.children:
         leave(lost, "axes of ball joints, with their dampers, are left out", name)
     ratio = value(element, "gearbox_ratio", 1.0)
     reference = word(element, "gearbox_reference_body") if kind == "gearbox" else ""
@@ -201,7 +205,7 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
 
 def _pitch(joint: Element) -> float:
     """Pitch [m/rad], from screw_thread_pitch [m per turn] or the older thread_pitch [rad/m], which has the opposite sign."""
-    if joint.first("screw_thread_pitch") is not None:
+    if joint.only("screw_thread_pitch") is not None:
         found = value(joint, "screw_thread_pitch", 1.0) / (2 * math.pi)
     else:
         old = value(joint, "thread_pitch", -2 * math.pi)
@@ -213,22 +217,24 @@ def _pitch(joint: Element) -> float:
 
 def _axis(joint: Element, tag: str) -> SdfAxis:
     """An axis of a joint; z if the joint has no <axis>."""
-    axis = joint.first(tag)
+    axis = joint.only(tag)
     if axis is None:
         if tag == "axis2":
             raise joint.error("<axis2> is missing")
         return SdfAxis(joint)
-    direction = axis.first("xyz")
+    direction = axis.only("xyz")
     xyz = numbers(direction.content, 3, direction.where) if direction is not None and direction.content else (0.0, 0.0, 1.0)
     length = math.hypot(*xyz)
     if not 1e-9 < length < math.inf:
         raise axis.error(f"joint {printable(name_of(joint))}: the axis {xyz} has no direction; give a unit vector")
     frame = direction.attributes.get("expressed_in", "") if direction is not None else ""
-    limit, dynamics = (axis.first(t) or Element(t, {}, axis.source, axis.line) for t in ("limit", "dynamics"))
-    low, high = value(limit, "lower", -math.inf), value(limit, "upper", math.inf)
+    limit, dynamics = (axis.only(t) or Element(t, {}, axis.source, axis.line) for t in ("limit", "dynamics"))
+    low, high = bound(limit, "lower", -math.inf), bound(limit, "upper", math.inf)
     if low > high:
         raise limit.error(f"joint {printable(name_of(joint))}: lower {low} is above upper {high}; swap them")
-    effort = value(limit, "effort", -1.0)
+    effort = bound(limit, "effort", -1.0)
+    for tag in ("velocity", "stiffness", "dissipation"):
+        bound(limit, tag, 0.0)  # a wrong number is an error, used or not
     numbers_ = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
     return SdfAxis(
         axis,
@@ -244,7 +250,7 @@ def _axis(joint: Element, tag: str) -> SdfAxis:
 
 def _mimic(axis: Element) -> tuple[str, str, float, float, float] | None:
     """(joint, axis, ratio, offset, reference) of <mimic>, None if there is none."""
-    found = axis.first("mimic")
+    found = axis.only("mimic")
     if found is None:
         return None
     ratio, offset, reference = (value(found, k, d) for k, d in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0)))

@@ -35,11 +35,11 @@ def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...
 
 def _shape(element: Element, role: str, where: Places) -> Shape | None:
     """A <visual> or <collision> as a shape; None if it is of an unknown kind, or placed relative to another frame."""
-    geometry = element.first("geometry")
+    geometry = element.only("geometry")
     solid = geometry.children[0] if geometry and len(geometry.children) == 1 else None
-    if solid is None or (element.first("pose") or element).attributes.get("relative_to"):
+    if solid is None or (element.only("pose") or element).attributes.get("relative_to"):
         return None
-    at, colour = written_pose(element.first("pose")), _colour(element)
+    at, colour = written_pose(element.only("pose")), _colour(element)
     if solid.tag == "mesh":
         name = word(solid, "uri")
         scale = numbers(word(solid, "scale", "1 1 1"), 3, solid.where)
@@ -55,8 +55,8 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
 
 def _colour(element: Element) -> tuple[float, ...] | None:
     """The diffuse or ambient colour of a material, with components limited to 0 to 1; None if there is none."""
-    material = element.first("material")
-    colour = None if material is None else material.first("diffuse") or material.first("ambient")
+    material = element.only("material")
+    colour = None if material is None else material.only("diffuse") or material.only("ambient")
     if colour is None:
         return None
     count = len(colour.content.split()[:5])

@@ -56,12 +56,14 @@ def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) ->
         reached.add(j.child)
         group[root(j.child)] = root(j.parent)
         tree.append(j)
-    for j in list(closed):
-        if j.parent not in reached and root(j.child) != root(j.parent) and j.joint.name not in loops:
-            closed.remove(j)
-            reached.add(j.parent)
-            group[root(j.parent)] = root(j.child)
-            tree.append(Ends(j.joint, j.parent, j.child, True))
+    remaining, closed = closed, []
+    for j in remaining:
+        if j.parent in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
+            closed.append(j)
+            continue
+        reached.add(j.parent)
+        group[root(j.parent)] = root(j.child)
+        tree.append(Ends(j.joint, j.parent, j.child, True))
     floating = [n for n in links if n not in reached]
     return _parents_first(tree, [WORLD, *floating]), closed, floating
 

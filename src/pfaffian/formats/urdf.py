@@ -32,7 +32,7 @@ from pfaffian.model.pose import IDENTITY
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
-MAX_LINKS = 10_000
+MAX_LINKS = 20_000
 WAYS_OUT = {
     "mujoco": "this is MJCF; pf.read opens it",
     "sdf": "this is SDF; pf.read opens it",
@@ -72,7 +72,8 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
     place = as_path(path)
     options.setdefault("source", place.name)
     options.setdefault("folder", place.parent)
-    options.setdefault("loops", find_sidecar(place))
+    if "loops" not in options:
+        options["loops"] = find_sidecar(place)
     if place.suffix.lower() == ".xacro" and not expand:
         raise ModelError(f"{printable(place.name)}: {WAY_OUT}")
     return parse_urdf(expanded(place) if expand else read_text(place), **options)
@@ -137,8 +138,7 @@ def parse_urdf(
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, extras = _parts(robot, side)
-    if mimic == "follow":
-        check_mimics(joints)
+    check_mimics(joints, mimic == "follow")
     root = root_link(links, [*joints.values(), *cut])
     whole = parents_first(root, list(joints.values()))
     lost = massless_joints(links, whole)
@@ -311,15 +311,16 @@ _WITH_AXIS = ("revolute", "prismatic", "planar", "helical")
 
 def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
     """Joint -> its coordinate, for joints that never move: fixed joints (zero), and mimic joints that follow such a joint."""
-    joints = {j.name: j for j in order}
-
-    def place(j: UrdfJoint) -> float | None:
-        if j.mimic is None:
-            return 0.0 if j.kind == "fixed" else None
-        other = place(joints[j.mimic.joint])
-        return None if other is None else j.mimic.multiplier * other + j.mimic.offset
-
-    return {j.name: q for j in order if (q := place(j)) is not None}
+    joints, places = {j.name: j for j in order}, dict[str, float | None]()
+    for j in order:
+        followers = list[UrdfJoint]()
+        while j.mimic is not None and j.name not in places:
+            followers.append(j)
+            j = joints[j.mimic.joint]
+        q = places.setdefault(j.name, 0.0 if j.kind == "fixed" else None)
+        for f in reversed(followers):
+            q = places[f.name] = None if q is None or f.mimic is None else f.mimic.multiplier * q + f.mimic.offset
+    return {name: q for name, q in places.items() if q is not None}
 
 
 def _actuators(

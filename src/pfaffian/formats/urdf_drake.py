@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from pfaffian.formats.number import printable
-from pfaffian.formats.urdf_part import UrdfJoint, read_joint_of
+from pfaffian.formats.urdf_part import UrdfJoint, needed, read_joint_of
 from pfaffian.formats.xml import Element
 
 _KINDS = {"ball": "spherical", "universal": "universal", "planar": "planar", "screw": "helical", "weld": "fixed"}
@@ -21,7 +21,7 @@ def read_drake_joint(element: Element) -> UrdfJoint:
     j = read_joint_of(element, _KINDS[word])
     if word != "screw":
         return j
-    thread = element.first("drake:screw_thread_pitch")
+    thread = element.only("drake:screw_thread_pitch")
     if thread is None:
         raise element.error("<drake:screw_thread_pitch value=.../> is missing; add it")
     return replace(j, pitch=thread.number("value") / (2 * math.pi))
@@ -31,11 +31,10 @@ def rotors(robot: Element) -> dict[str, float]:
     """Joint -> its armature, gear^2 times rotor inertia [kg m^2 or kg], from <transmission><actuator><drake:rotor_inertia>."""
     found: dict[str, float] = {}
     for t in robot.all("transmission"):
-        joint, motor = t.first("joint"), t.first("actuator")
-        rotor = motor.first("drake:rotor_inertia") if motor else None
-        if joint is None or motor is None or rotor is None or "name" not in joint.attributes:
+        if not any(motor.all("drake:rotor_inertia") for motor in t.all("actuator")):
             continue
-        gear = motor.first("drake:gear_ratio")
+        joint, motor = (needed(t, tag, t.tag) for tag in ("joint", "actuator"))
+        rotor, gear = needed(motor, "drake:rotor_inertia", motor.tag), motor.only("drake:gear_ratio")
         ratio = gear.number("value") if gear else 1.0
-        found[joint.attributes["name"]] = ratio**2 * rotor.number("value")
+        found[joint.text("name")] = ratio**2 * rotor.number("value")
     return found

@@ -68,11 +68,11 @@ def _place(e: Element) -> Pose:
 
 
 def _origin(e: Element) -> Pose:
-    return pose(*origin_of(e)) if e.first("origin") else IDENTITY
+    return pose(*origin_of(e)) if e.only("origin") else IDENTITY
 
 
 def _axis(e: Element, tag: str = "axis", default: Vector = X) -> Vector:
-    found = e.first(tag)
+    found = e.only(tag)
     return default if found is None else unit(found.numbers("xyz", default), found.where)
 
 
@@ -110,7 +110,7 @@ def _loop_joint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) ->
 def _constraint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     name, kind = part_name(e), _kind(e)
     links = tuple(needed(e, tag, name).text("link") for tag in ("parent", "child"))
-    origins = [e.first(f"{tag}_origin") for tag in ("parent", "child")]
+    origins = [e.only(f"{tag}_origin") for tag in ("parent", "child")]
     places = tuple(IDENTITY if o is None else _place(o) for o in origins)
     axes = tuple(_axis(e, f"{tag}_axis", d) for tag, d in (("parent", X), ("child", Y if kind == "universal" else X)))
     found.loops.append(Loop(name, kind, (links[0], links[1]), e.where, (places[0], places[1]), (axes[0], axes[1])))
@@ -121,7 +121,7 @@ def _gazebo(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> Non
     for j in e.all("joint"):
         name, kind = part_name(j), _kind(j)
         links = tuple(needed(j, tag, name).content for tag in ("parent", "child"))
-        at = j.first("pose")
+        at = j.only("pose")
         if at is not None and at.attributes.get("relative_to", links[1]) != links[1]:
             raise at.error(
                 f"a pose relative to {printable(at.attributes['relative_to'])} is not supported; give it in the child link"
@@ -130,7 +130,7 @@ def _gazebo(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> Non
         axes = [_sdf_axis(j, tag) for tag in ("axis", "axis2")]
         n = axes[0] or X
         k = (axes[1] or Y) if kind == "universal" else n
-        thread = j.first("thread_pitch")
+        thread = j.only("thread_pitch")
         pitch = number(thread.content, thread.where) / (2 * np.pi) if thread is not None and kind == "helical" else None
         child = pose(x[:3], rpy=x[3:])
         found.loops.append(Loop(name, kind, (links[0], links[1]), j.where, (_FROM_ZERO, child), (n, k), pitch))
@@ -150,11 +150,11 @@ def on_parent(loop: Loop, zero: Mapping[str, Pose]) -> Loop:
 
 
 def _sdf_axis(j: Element, tag: str) -> Vector | None:
-    axis = j.first(tag)
-    xyz = axis.first("xyz") if axis else None
+    axis = j.only(tag)
+    xyz = axis.only("xyz") if axis else None
     if xyz is None:
         return None
-    if xyz.attributes.get("expressed_in", "") or (axis and axis.first("use_parent_model_frame")):
+    if xyz.attributes.get("expressed_in", "") or (axis and axis.only("use_parent_model_frame")):
         raise xyz.error("an axis expressed in another frame is not supported; express it in the joint's frame")
     return unit(numbers(xyz.content, 3, xyz.where), xyz.where)
 

@@ -78,7 +78,7 @@ class UrdfJoint:
 def read_link(element: Element) -> UrdfLink:
     """Read a <link>. Without <inertial> it has no mass. Raises ModelError: a value is missing or wrong."""
     name = part_name(element)
-    inertial = element.first("inertial")
+    inertial = element.only("inertial")
     if inertial is None:
         return UrdfLink(name, element)
     mass_element, tensor = needed(inertial, "mass", name), needed(inertial, "inertia", name)
@@ -109,13 +109,13 @@ def read_joint(element: Element) -> UrdfJoint:
 def read_joint_of(element: Element, kind: str) -> UrdfJoint:
     """Read a joint of a given kind, whatever its type is called in the file."""
     name = part_name(element)
-    parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
     if len(element.all("parent")) > 1 or len(element.all("child")) > 1:
         raise element.error("a joint has one parent and one child; write two joints, and the second one closes the loop")
+    parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
     xyz, rpy = origin_of(element)
     placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
     limits, effort = _limit(element, element.text("type"))
-    dynamics = element.first("dynamics")
+    dynamics = element.only("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
     mimic = None if kind == "fixed" else _mimic(element)  # exporters leave <mimic> on joints that they made fixed
     return UrdfJoint(name, element, kind, parent, child, placement, _axis(element, kind), limits, effort, damping, friction,
@@ -142,7 +142,7 @@ def part_name(element: Element) -> str:
 
 def needed(element: Element, tag: str, name: str) -> Element:
     """The required child element.   name: of the part, for errors."""
-    found = element.first(tag)
+    found = element.only(tag)
     if found is None:
         raise element.error(f"<{tag}> is missing in {printable(name)}; add it")
     return found
@@ -150,14 +150,14 @@ def needed(element: Element, tag: str, name: str) -> Element:
 
 def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """(xyz, rpy) of <origin>, zero by default."""
-    origin = element.first("origin")
+    origin = element.only("origin")
     zero = (0.0, 0.0, 0.0)
     return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
 
 
 def _axis(element: Element, kind: str) -> tuple[float, ...]:
     """The axis as a (3,) unit vector; x by default, as in the URDF specification."""
-    axis = element.first("axis")
+    axis = element.only("axis")
     if axis is None or kind in ("fixed", "free", "spherical", "universal"):
         return (1.0, 0.0, 0.0)
     n = axis.numbers("xyz", (1.0, 0.0, 0.0))
@@ -169,10 +169,10 @@ def _axis(element: Element, kind: str) -> tuple[float, ...]:
 
 def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     """((lower, upper), effort) of <limit>, infinite if the file does not give them.   kind: URDF type of the joint."""
-    limit = element.first("limit")
+    limit = element.only("limit")
     if limit is None:
         return (-math.inf, math.inf), math.inf
-    effort = limit.number("effort", 0.0)
+    effort, _ = limit.number("effort", 0.0), limit.number("velocity", 0.0)  # a wrong number is an error, used or not
     low, high = (limit.number(k, 0.0) for k in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         low, high = -math.inf, math.inf
@@ -182,7 +182,7 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
 
 
 def _mimic(element: Element) -> UrdfMimic | None:
-    mimic = element.first("mimic")
+    mimic = element.only("mimic")
     if mimic is None:
         return None
     return UrdfMimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))

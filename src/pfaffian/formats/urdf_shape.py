@@ -43,11 +43,11 @@ def read_shapes(link: Element, colours: Mapping[str, Colour], where: Places) -> 
 
 
 def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Places) -> Shape:
-    geometry = element.first("geometry")
+    geometry = element.only("geometry")
     solids = geometry.children if geometry else []
     if len(solids) != 1:
         raise element.error("exactly one shape in <geometry> is needed")
-    origin, material = element.first("origin"), element.first("material")
+    origin, material = element.only("origin"), element.only("material")
     zero = (0.0, 0.0, 0.0)
     xyz, rpy = (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
     at = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
@@ -83,7 +83,7 @@ def _placed(element: Element, make: Any, *args: Any, **given: Any) -> Shape:
 
 def _colour(material: Element, colours: Mapping[str, Colour]) -> Colour | None:
     """The colour of a material, or of the global one with its name; components are limited to 0 to 1."""
-    color = material.first("color")
+    color = material.only("color")
     if color is None:
         return colours.get(material.attributes.get("name", ""))
     return tuple(min(max(x, 0.0), 1.0) for x in color.numbers("rgba", (0.5, 0.5, 0.5, 1.0)))

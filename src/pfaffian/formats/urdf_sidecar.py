@@ -17,12 +17,16 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.file import read_text
 from pfaffian.formats.loop import Loop, hinge_at, loop_kind, zero_places
 from pfaffian.formats.number import printable
+from pfaffian.formats.place import allowed_path
 from pfaffian.formats.urdf_part import UrdfJoint
 from pfaffian.formats.yaml_tree import Node, parse_tree
 from pfaffian.model.pose import Pose
 
 NAMES = ("robot.yaml", "loop_closures.yaml")
 """Usual names of the two kinds of files."""
+
+WAY_OUT = "pass loops=path if it describes the loops of this robot, or loops=False"
+"""End of the message about a file of loops in another folder."""
 
 _PARALLEL = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _HINGES = ("closures", "independent", "dependent")
@@ -44,10 +48,13 @@ class Sidecar:
 
 
 def find_sidecar(path: Path) -> Path | None:
-    """The file of loops in the folder of a URDF file; None if there is none that has the right keys."""
+    """The file of loops in the folder of a URDF file; None if there is none that has the right keys.
+
+    Raises ModelError: a symbolic link of its name leads out of the folder.
+    """
     for name in NAMES:
-        place = path.with_name(name)
-        if place.is_file():
+        if path.with_name(name).is_file():
+            place = allowed_path(path.parent, name, None, printable(path.name)[1:-1], WAY_OUT)
             text = read_text(place)
             if any(line.split(":")[0].strip() in ("closed_loop", "closures") for line in text.splitlines()):
                 return place

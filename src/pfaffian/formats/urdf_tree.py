@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
+from pfaffian.model.circle import circle
 
 
 def open_loops(joints: Sequence[UrdfJoint]) -> tuple[list[UrdfJoint], list[UrdfJoint]]:
@@ -70,19 +71,16 @@ def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -
     return found
 
 
-def check_mimics(joints: Mapping[str, UrdfJoint]) -> None:
-    """Raise ModelError if a mimic joint follows an unknown joint, a joint of the wrong kind, or itself by way of others."""
-    checked: set[str] = set()
-    for j in joints.values():
-        seen, at = [j.name], j
-        while at.mimic is not None and at.name not in checked:
-            target = joints.get(at.mimic.joint)
-            if target is None:
-                raise at.element.error(f"it mimics {printable(at.mimic.joint)}, which is not a joint; correct the name")
-            if any(x.kind not in ("revolute", "prismatic") for x in (at, target)):
-                raise at.element.error("only revolute, continuous and prismatic joints can mimic and be mimicked")
-            if target.name in seen:
-                raise at.element.error("mimic joints follow each other in a circle; let one of them move freely")
-            seen.append(target.name)
-            at = target
-        checked.update(seen)
+def check_mimics(joints: Mapping[str, UrdfJoint], follow: bool) -> None:
+    """Raise ModelError if a mimic joint follows itself, directly or by way of others.
+
+    follow: whether mimic joints follow; if so, also if one follows an unknown joint, or a joint of the wrong kind.
+    """
+    followers = {j.name: j.mimic.joint for j in joints.values() if j.mimic}
+    for j, target in ((joints[name], joints.get(other)) for name, other in followers.items() if follow):
+        if target is None:
+            raise j.element.error(f"it mimics {printable(followers[j.name])}, which is not a joint; correct the name")
+        if any(x.kind not in ("revolute", "prismatic") for x in (j, target)):
+            raise j.element.error("only revolute, continuous and prismatic joints can mimic and be mimicked")
+    if found := circle({name: (other,) for name, other in followers.items()}):
+        raise joints[found[0]].element.error("mimic joints follow each other in a circle; let one of them move freely")

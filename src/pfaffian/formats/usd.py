@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path
-from pfaffian.formats.left_out import as_they_are
+from pfaffian.formats.left_out import warned
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.usd_body import read_body, rigid_bodies
@@ -25,12 +26,11 @@ from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.model.unphysical import unphysical
 
 Frame = tuple[np.ndarray, np.ndarray]
 
 
-def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
+def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
     """Read the UsdPhysics mechanism of a USD file (.usd, .usda, .usdc), and its start: (Mechanism, RunSettings).
 
     The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
@@ -40,6 +40,7 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file. The layers that it refers to must lie below its folder.
+        strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
     Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
     Warns ModelWarning: joints that close loops, and everything that was changed or left out.
 
@@ -70,11 +71,11 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
     place = as_path(path)
     s = open_stage(place)
     with readable(s.source):
-        return _read(s, place.stem)
+        return _read(s, place.stem, strict)
 
 
-def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the start of a stage.   name: of the mechanism."""
+def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
+    """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
     prims = rigid_bodies(s)
     if not prims:
         raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
@@ -82,7 +83,8 @@ def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
     joints = _joints(s, named)
     tree, closing = _spanning(s, joints, prims, named)
     bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
-    made = [_tree_joint(j, flipped, joints) for j, flipped in tree]
+    by_path = {str(j.prim.GetPath()): j for j in joints}
+    made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = {j.name for j in made if j.nv}
     m = mechanism(
         name,
@@ -94,16 +96,15 @@ def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
         lenient=True,
     )
     _warn(s, joints, closing)
-    wrong = unphysical(m)
-    if wrong:
-        notice(f"{s.source}: {as_they_are(wrong)}", ModelWarning)
-    return replace(m, lenient=bool(wrong)), RunSettings(guess=_start(s, m, tree, named))
+    refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
+    return warned(m, s.source, {}, refused), RunSettings(guess=_start(s, m, tree, named))
 
 
 def _names(prims: Sequence[Any]) -> list[str]:
     """Names of prims, replaced by their paths if two have the same name."""
     short = [p.GetName() for p in prims]
-    return [n if short.count(n) == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
+    times = Counter(short)
+    return [n if times[n] == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
 
 
 def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
@@ -126,22 +127,30 @@ def _spanning(
     from pxr import UsdPhysics
 
     usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
+    touching: dict[str | None, list[int]] = defaultdict(list)
+    for i, j in enumerate(usable):
+        for body in j.bodies:
+            touching[body].append(i)
     placed: set[str | None] = {None}
     tree, used = list[tuple[UsdJoint, bool]](), set[str]()
 
-    def grow() -> None:
-        found = True
-        while found:
-            found = False
-            for j in usable:
-                if j.name not in used and (j.bodies[0] in placed) != (j.bodies[1] in placed):
-                    flipped = j.bodies[1] in placed
-                    tree.append((j, flipped))
-                    used.add(j.name)
-                    placed.add(j.bodies[0] if flipped else j.bodies[1])
-                    found = True
+    def grow(start: str | None) -> None:
+        """Add the joints that `start` leads to, as by going through the list again and again: in each round, in its order."""
+        ready = [(0, i) for i in touching[start]]
+        while ready:
+            turn, i = heapq.heappop(ready)
+            j = usable[i]
+            flipped = j.bodies[1] in placed
+            if (j.bodies[0] in placed) == flipped:
+                continue
+            tree.append((j, flipped))
+            used.add(j.name)
+            new = j.bodies[0] if flipped else j.bodies[1]
+            placed.add(new)
+            for k in touching[new]:
+                heapq.heappush(ready, (turn + (k <= i), k))
 
-    grow()
+    grow(None)
     roots = [p for p in prims if p.HasAPI(UsdPhysics.ArticulationRootAPI)]
     for prim in [*roots, *prims]:
         name = named[str(prim.GetPath())]
@@ -154,7 +163,7 @@ def _spanning(
         tree.append((UsdJoint(f"{name} base", prim, "fixed" if kinematic else "free", (None, name), frames, (1.0, 0.0, 0.0),
                               False), False))  # fmt: skip
         placed.add(name)
-        grow()
+        grow(name)
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 
@@ -163,9 +172,9 @@ def _pose(frame: Frame) -> Pose:
     return Pose(ca.SX(R), ca.SX(p))
 
 
-def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
+def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
     """A joint of the tree, from the body that comes first. If that is its second body, the axis is reversed, so that the
-    coordinate keeps its sign."""
+    coordinate keeps its sign.   joints: path -> joint."""
     first, second = (1, 0) if flipped else (0, 1)
     at, its = (_pose(j.frames[k]) for k in (first, second))
     one = j.kind in ("revolute", "prismatic")
@@ -180,12 +189,12 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
     )  # fmt: skip
 
 
-def _follows(j: UsdJoint, joints: list[UsdJoint]) -> Any:
-    """The Mimic of a joint, None if it follows no other."""
+def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
+    """The Mimic of a joint, None if it follows no other.   joints: path -> joint."""
     if j.mimic is None:
         return None
     path, ratio, offset = j.mimic
-    other = next((x for x in joints if str(x.prim.GetPath()) == path), None)
+    other = joints.get(path)
     if other is None:
         raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is not a joint; correct the path")
     return mimic({other.name: ratio}, offset)
@@ -235,7 +244,7 @@ def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dic
             frames.append((Rb @ R, pb + Rb @ p))
         (Ra, pa), (Rb, pb) = frames
         found |= _coordinates(m, j, Ra.T @ Rb, Ra.T @ (pb - pa), flipped)
-    return {name: x for name, x in found.items() if name in m.q_names and abs(x) > 0}
+    return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
 
 
 def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError
 from pfaffian.formats.number import printable
 from pfaffian.formats.usd_stage import Stage
 from pfaffian.maths import so3
@@ -75,7 +75,7 @@ def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoi
     unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(kind, 1.0)
     return UsdJoint(
         name, prim, kind, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]), axis,
-        bool(j.GetExcludeFromArticulationAttr().Get()), _limits(prim, kind, unit, lost), _drive(s, prim, kind, unit, lost),
+        bool(j.GetExcludeFromArticulationAttr().Get()), _limits(s, prim, kind, unit, lost), _drive(s, prim, kind, unit, lost),
         _mimic(prim, kind, unit), _armature(s, prim, kind), _length(s, prim) if kind == "distance" else 0.0, lost,
     )  # fmt: skip
 
@@ -143,10 +143,16 @@ def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
     """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
-    return so3.quat_to_matrix(np.array(q) / np.linalg.norm(q)).full()
+    return _matrix(*(np.array(q) / np.linalg.norm(q)).tolist())
 
 
-def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
+@lru_cache(maxsize=4096)
+def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
+    """(3, 3) rotation of a unit quaternion; cached, since a machine has few directions."""
+    return so3.quat_to_matrix([x, y, z, w]).full()
+
+
+def _limits(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
     """(low, high) of a revolute or prismatic joint, SI.   unit: SI value of the unit of its coordinate in the stage."""
     if kind == "spherical" and any(
         (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
@@ -157,7 +163,7 @@ def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, 
     low, high = (prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
     pair = -np.inf if low is None else float(low) * unit, np.inf if high is None else float(high) * unit
     if pair[0] > pair[1]:
-        raise ModelError(f"{printable(str(prim.GetPath()))}: its lower limit {low} is above the upper one {high}; swap them")
+        raise s.error(prim, f"its lower limit {low} is above the upper one {high}; swap them")
     return pair
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from pfaffian.formats.place import allowed_path
 MAX_PRIMS = 200_000
 MAX_LAYERS = 100
 
+OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity")
+"""Ends of the names of attributes that may be infinite, in lower case: limits."""
+
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
 
@@ -25,13 +28,14 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 @dataclass(frozen=True)
 class Stage:
     """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
-    from its axes to axes with z up.   source: name of the file, for messages."""
+    from its axes to axes with z up.   source: name of the file, for messages.   frames: path of a prim -> its `frame`."""
 
     stage: Any
     length: float
     mass: float
     up: np.ndarray
     source: str
+    frames: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
     def inertia(self) -> float:
@@ -39,7 +43,13 @@ class Stage:
         return self.mass * self.length**2
 
     def frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up."""
+        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up; made once for each prim."""
+        path = str(prim.GetPath()) if prim else ""
+        if path not in self.frames:
+            self.frames[path] = self._frame(prim)
+        return self.frames[path]
+
+    def _frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from pxr import UsdGeom
 
         T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)
@@ -54,8 +64,12 @@ class Stage:
         U, _, Vt = np.linalg.svd(R)
         return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
 
+    def place(self, prim: Any) -> str:
+        """The place of a prim, as errors begin."""
+        return f"{self.source}: {printable(str(prim.GetPath()))}"
+
     def error(self, prim: Any, message: str) -> ModelError:
-        return ModelError(f"{self.source}: {printable(str(prim.GetPath()))}: {message}")
+        return ModelError(f"{self.place(prim)}: {message}")
 
 
 def open_stage(path: Path) -> Stage:
@@ -100,7 +114,8 @@ def readable(source: str) -> Iterator[None]:
 
 
 def _check_types(stage: Any, source: str, Sdf: Any) -> None:
-    """Raise ModelError if the value of an attribute has an unknown type, or is a text instead of a number, or the reverse."""
+    """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
+    number that is not finite."""
     words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
     for prim in stage.Traverse():
         for attribute in prim.GetAuthoredAttributes():
@@ -111,6 +126,21 @@ def _check_types(stage: Any, source: str, Sdf: Any) -> None:
                 raise ModelError(
                     f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
                 )
+            if _is_wrong(attribute, kind, value):
+                raise ModelError(f"{source}: {printable(str(attribute.GetPath()))}: {value} is not finite; correct it")
+
+
+def _is_wrong(attribute: Any, kind: Any, value: Any) -> bool:
+    """Whether one of a few numbers is nan or infinite, other than an open end or what the schema has by default."""
+    if kind.isArray:
+        return False
+    numbers = np.ravel((*value.imaginary, value.real) if hasattr(value, "imaginary") else value)
+    if numbers.dtype.kind != "f" or np.isfinite(numbers).all():
+        return False
+    name = attribute.GetName()
+    if not np.isnan(numbers).any() and name.lower().endswith(OPEN):
+        return False
+    return bool(value != attribute.GetPrim().GetPrimDefinition().GetAttributeFallbackValue(name))
 
 
 def _check_size(path: Path, source: str) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.expression import expression
+from pfaffian.formats.expression import expression, words
 from pfaffian.model.data import data
 from pfaffian.model.mechanism import Mechanism
 
@@ -18,7 +18,7 @@ from pfaffian.model.mechanism import Mechanism
 class Written:
     """A function f(k) given by a column of expressions: "m*g*l*cos(hinge)", "base.vz", "sin(2*t)", "hinge'" for a rate.
 
-    texts: one expression per row.   names, values: names of the parameters, and (n, 1) their symbols.
+    texts: one expression per row.   names, values: names of the parameters in them, and (n, 1) their symbols.
     """
 
     texts: tuple[str, ...]
@@ -29,25 +29,24 @@ class Written:
         return f"<Written: {', '.join(self.texts)[:60]}>"
 
     def __call__(self, k: Any) -> ca.SX:
-        known = self._known(k.mechanism, k.q, k.v, k.t)
-        return ca.vertcat(*[expression(text, known, "its expression") for text in self.texts])
+        return self._value(k.mechanism, lambda of, i: (k.q if of == "q" else k.v)[i], k.t)
 
     def check(self, m: Mechanism) -> None:
-        """Raise ModelError if an expression uses an unknown name, or if a name is ambiguous in this mechanism."""
-        twice = [n for n, count in Counter(self._names(m)).items() if count > 1]
-        if twice:
-            raise ModelError(
-                f"the name {twice[0]!r} is ambiguous among parameters, coordinates, rates and the time t; rename one of them"
-            )
-        known = self._known(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
-        for text in self.texts:
-            expression(text, known, "its expression")
+        """Raise ModelError if an expression uses a name that is unknown, or ambiguous in this mechanism."""
+        self._value(m, lambda of, i: ca.SX.sym(of), ca.SX.sym("t"))
 
-    def _names(self, m: Mechanism) -> tuple[str, ...]:
-        """All names that expressions can use, in the order parameters, coordinates, rates, time."""
-        rates = [f"{n}'" if n in m.q_names else n for n in m.v_names]
-        return (*self.names, *m.q_names, *rates, "t")
+    def _value(self, m: Mechanism, entry: Callable[[str, int], ca.SX], t: ca.SX) -> ca.SX:
+        """The column of values. Only names that occur in a text are looked up, since a mechanism may have very many.
 
-    def _known(self, m: Mechanism, q: ca.SX, v: ca.SX, t: ca.SX) -> Mapping[str, ca.SX]:
-        """Name -> symbol, for all names that expressions can use."""
-        return dict(zip(self._names(m), ca.vertsplit(ca.vertcat(self.values, q, v, t)), strict=True))
+        entry: gives an entry of "q" or "v".
+        """
+        known = dict(zip(self.names, ca.vertsplit(self.values), strict=True)) if self.names else {}
+        for name in words(self.texts):
+            where = [entry(of, i) for of, i in m.places.get(name, ())] + ([t] if name == "t" else [])
+            if len(where) + (name in known) > 1:
+                raise ModelError(
+                    f"the name {name!r} is ambiguous among parameters, coordinates, rates and the time t; rename one of them"
+                )
+            if where:
+                known[name] = where[0]
+        return ca.vertcat(*[expression(x, known, "its expression", chain(m.p_names, m.places, "t")) for x in self.texts])

@@ -15,7 +15,7 @@ from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import number, numbers, printable
 
 MAX_DEPTH = 256
-MAX_ELEMENTS = 200_000
+MAX_ELEMENTS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,12 @@ class Element:
         """All children with this tag."""
         return [child for child in self.children if child.tag == tag]
 
-    def first(self, tag: str) -> Element | None:
-        """The first child with this tag, None if there is none."""
-        return next((child for child in self.children if child.tag == tag), None)
+    def only(self, tag: str) -> Element | None:
+        """The child with this tag, None if there is none. Raises ModelError: there are several."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(f"another <{tag}> of the same element is on line {found[0].line}; keep one of them")
+        return found[0] if found else None
 
     @property
     def content(self) -> str:
@@ -115,7 +118,7 @@ class _Builder:
 def parse_xml(text: str, source: str, words: bool = False) -> Element:
     """The root element of an XML text.   source: name of the text, for errors.   words: whether to keep text between tags.
 
-    Raises ModelError: the XML is not well-formed, has a document type, or more than 64 MB, 200,000 elements or 256 levels.
+    Raises ModelError: the XML is not well-formed, has a document type, or more than 64 MB, 500,000 elements or 256 levels.
     """
     source = printable(source)[1:-1]
     if not isinstance(text, str):

@@ -29,6 +29,7 @@ from pfaffian.formats.yaml_part import (
     read_parameter,
 )
 from pfaffian.formats.yaml_tree import Node, parse_tree
+from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.unphysical import unphysical
@@ -120,7 +121,7 @@ def parse_yaml(
     try:
         lenient = "lenient" in f and f["lenient"].truth()
         made = mechanism(name, **parts, parameters=parameters, lenient=lenient or (robot is not None and robot.lenient))
-        if not lenient:
+        if made.lenient and not lenient:
             _check_file_bodies(made, f)
         _check_written(made)
     except ModelError as error:
@@ -175,6 +176,7 @@ def _check_file_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
 def _check_written(m: Mechanism) -> None:
     """Check the names in expressions of forces and constraints, which is possible only with the whole mechanism."""
     targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
+    bodies, joints = dict.fromkeys((WORLD, *(b.name for b in m.bodies))).keys(), dict.fromkeys(j.name for j in m.joints).keys()
     for what, parts in (("force", m.forces), ("constraint", targets)):
         for part in parts:
             for function in vars(part).values():
@@ -182,7 +184,7 @@ def _check_written(m: Mechanism) -> None:
                     if isinstance(function, Written):
                         function.check(m)
                     else:
-                        check_law(function, m)
+                        check_law(function, bodies, joints)
                 except ModelError as error:
                     raise ModelError(f"{what} {part.name!r}: {error}") from None
 

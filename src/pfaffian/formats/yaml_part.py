@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.expression import CONSTANTS, NAME
+from pfaffian.formats.expression import CONSTANTS, NAME, words
 from pfaffian.formats.law import read_law, whole
 from pfaffian.formats.mesh_file import MESHES, NOWHERE, Places
 from pfaffian.formats.number import printable
@@ -108,10 +108,11 @@ def _colour(node: Node) -> Any:
 def _inertia(node: Node, names: Names) -> Any:
     if isinstance(node.value, str):
         return node.number(names)
-    entries = [x.number(names) for x in node.items()]
-    if len(entries) not in (3, 6):
+    count = len(node.items())
+    if count not in (3, 6):
         raise node.error("give one number, 3 principal moments, or 6 numbers xx yy zz xy xz yz")
-    return entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
+    entries = node.numbers(count, names)
+    return entries if count == 6 else ca.vertcat(entries, ca.SX.zeros(3, 1))
 
 
 def read_joint(name: str, node: Node, names: Names) -> Joint:
@@ -296,7 +297,8 @@ def _moments(node: Node, names: Names) -> Any:
 
 
 def _written(texts: list[str], names: Names) -> Written:
-    return Written(tuple(texts), tuple(names), ca.vertcat(ca.SX(0, 1), *names.values()))
+    used = [word for word in words(texts) if word in names]
+    return Written(tuple(texts), tuple(used), ca.vertcat(ca.SX(0, 1), *[names[word] for word in used]))
 
 
 def _wrench(node: Node, names: Names) -> Any:

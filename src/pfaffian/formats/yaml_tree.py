@@ -14,10 +14,10 @@ import casadi as ca
 import yaml
 
 from pfaffian.errors import ModelError, meant_kind, nearest
-from pfaffian.formats.expression import expression
+from pfaffian.formats.expression import expression, plain
 from pfaffian.formats.number import printable
 
-MAX_CHARACTERS = 400_000
+MAX_CHARACTERS = 4_000_000
 MAX_DEPTH = 16
 
 
@@ -41,10 +41,10 @@ class Node:
 
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
         """The value as a map with known keys only. Raises ModelError: a key is unknown or missing."""
-        found, known = self.map(), list(allowed)
+        found, known = self.map(), dict.fromkeys(allowed)
         for key, node in found.items():
             if key not in known:
-                raise node.error(f"the key {printable(key)} is unknown; {nearest(key, known)}")
+                raise node.error(f"the key {printable(key)} is unknown; {nearest(key, [*known])}")
         for key in required:
             if key not in found:
                 raise self.error(f"the key {key!r} is missing; add it")
@@ -76,10 +76,14 @@ class Node:
 
     def number(self, names: Mapping[str, ca.SX]) -> ca.SX:
         """(1, 1) SX of a number or an expression.   names: name -> its symbol or value."""
-        return expression(self.text(), names, self.where)
+        text = self.text()
+        value = plain(text)
+        return expression(text, names, self.where) if value is None else ca.SX(value)
 
     def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
         """The value of a number, or of an expression that is constant."""
+        if (plain_value := plain(self.text())) is not None:
+            return plain_value
         value = self.number(names or {})
         if not value.is_constant():
             raise self.error("a plain number is needed here, not a parameter")
@@ -87,7 +91,11 @@ class Node:
 
     def numbers(self, count: int, names: Mapping[str, ca.SX]) -> ca.SX:
         """(count, 1) SX of a list of numbers or expressions."""
-        return ca.vertcat(*[node.number(names) for node in self.items(count)])
+        nodes = self.items(count)
+        values = [value for node in nodes if (value := plain(node.text())) is not None]
+        if nodes and len(values) == len(nodes):
+            return ca.SX(ca.DM(values))
+        return ca.vertcat(*[node.number(names) for node in nodes])
 
     def array(self, names: Mapping[str, ca.SX]) -> ca.SX | list[Any]:
         """A number or expression, or nested lists of them."""
@@ -102,7 +110,7 @@ def parse_tree(text: str, source: str) -> Node:
     """Parse a YAML text with one document.   source: name of the text, for errors.
 
     Raises ModelError: the YAML is not well-formed, or has tags, anchors, aliases, duplicate keys, a second document, more than
-    400,000 characters or 16 levels.
+    4,000,000 characters or 16 levels.
     """
     source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:

@@ -38,6 +38,16 @@ def pseudo(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
     return ca.vertcat(ca.horzcat(Wed(I), h), ca.horzcat(h.T, matrix(m, 1)))
 
 
+def pseudos(mass: np.ndarray, com: np.ndarray, rotational: np.ndarray) -> np.ndarray:
+    """(n, 4, 4) numeric pseudo-inertias of masses (n,), mass centres (n, 3) and inertias (n, 3, 3) about these."""
+    P, trace = np.empty((len(mass), 4, 4)), np.trace(rotational, axis1=1, axis2=2)
+    # About the mass centre, S = trace(I)/2 1 - I; the part of the mass centre adds m c c^T.
+    P[:, :3, :3] = trace[:, None, None] / 2 * np.eye(3) - rotational + mass[:, None, None] * com[:, :, None] * com[:, None, :]
+    P[:, :3, 3] = P[:, 3, :3] = mass[:, None] * com
+    P[:, 3, 3] = mass
+    return P
+
+
 def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """(m, h, I) of a pseudo-inertia: I = trace(S) 1 - S. P (4, 4)."""
     P = matrix(P, 4, 4)

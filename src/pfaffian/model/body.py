@@ -126,8 +126,7 @@ def tensor(value: Any, what: str) -> ca.SX:
     if I.shape == (3, 1):
         return ca.densify(ca.diag(I))
     if I.shape == (6, 1):
-        xx, yy, zz, xy, xz, yz = ca.vertsplit(I)
-        return ca.blockcat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return ca.reshape(I[[0, 3, 4, 3, 1, 5, 4, 5, 2]], 3, 3)
     if I.shape != (3, 3):
         got = " x ".join(str(n) for n in I.shape if n > 1)
         raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {got}")

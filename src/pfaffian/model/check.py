@@ -11,8 +11,9 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.maths.inertia import is_physical, moments, pseudo
+from pfaffian.maths.inertia import are_physical, is_physical, pseudos
 from pfaffian.model.body import WORLD, Body
+from pfaffian.model.circle import circle
 from pfaffian.model.constraint import Closure, Constraint, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
@@ -74,12 +75,9 @@ def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:
 
     p: (np,) values of the parameters; their defaults if None.
     """
-    reasons = {}
-    for b in m.bodies:
-        reason = is_physical(pseudo(*moments(m.value(b.mass, p).item(), m.value(b.com, p), m.value(b.inertia, p))))
-        if reason:
-            reasons[b.name] = reason
-    return reasons
+    flat = m.values([x for b in m.bodies for x in (b.mass, b.com, b.inertia)], p)
+    P = pseudos(*(np.array(flat[k::3]).reshape(len(m.bodies), *shape) for k, shape in enumerate(((), (3,), (3, 3)))))
+    return {m.bodies[i].name: is_physical(P[i]) or "" for i in np.flatnonzero(~are_physical(P))}
 
 
 def _check_kinds(m: Mechanism) -> None:
@@ -154,25 +152,14 @@ def _check_tree(m: Mechanism) -> None:
 def _check_mimics(m: Mechanism) -> None:
     """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
     joints = {j.name: j for j in m.joints}
-    checked: set[str] = set()
-
-    def follow(j: Joint, before: tuple[str, ...]) -> None:
-        """Check the joints that j follows, directly or not.   before: names of the joints that follow j."""
-        if j.mimic is None or j.name in checked:
-            return
-        for n in j.mimic.joints:
-            if n not in joints:
-                raise ModelError(f"joint {j.name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
-            if joints[n].kind.nq != 1:
-                raise ModelError(f"joint {j.name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
-            if n in (*before, j.name):
-                circle = ", ".join((*before, j.name))
-                raise ModelError(f"joints follow each other in a circle: {circle}; let one of them move freely")
-            follow(joints[n], (*before, j.name))
-        checked.add(j.name)
-
-    for j in m.joints:
-        follow(j, ())
+    follows = {j.name: j.mimic.joints for j in m.joints if j.mimic}
+    for name, n in ((name, n) for name, others in follows.items() for n in others):
+        if n not in joints:
+            raise ModelError(f"joint {name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
+        if joints[n].kind.nq != 1:
+            raise ModelError(f"joint {name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
+    if found := circle(follows):
+        raise ModelError(f"joints follow each other in a circle: {', '.join(found)}; let one of them move freely")
 
 
 def _check_distributions(m: Mechanism) -> None:
@@ -258,14 +245,16 @@ def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
 def _check_parameters(m: Mechanism) -> None:
     """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values."""
     known = {p.symbol.element_hash() for p in m.parameters}
+    varying = list[tuple[str, ca.SX]]()
     for what, x in numbers(m):
-        if x.is_constant():
-            finite = x.is_regular()
-        else:
+        if not x.is_constant():
             if any(s.element_hash() not in known for s in ca.symvar(x)):
                 raise ModelError(f"{what} uses a Parameter that is not among the mechanism's parameters=(...)")
-            finite = bool(np.isfinite(m.value(x)).all())
-        if not finite:
+            varying.append((what, x))
+        elif not x.is_regular():
+            raise ModelError(f"{what} is not finite at the parameters' default values")
+    for (what, _), value in zip(varying, m.values([x for _, x in varying]), strict=True):
+        if not np.isfinite(value).all():
             raise ModelError(f"{what} is not finite at the parameters' default values")
 
 
@@ -287,7 +276,8 @@ def _check_physics(m: Mechanism) -> None:
             raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if m.kinetic_energies:
         return  # They may supply all the inertia. A motion without inertia is reported when the equations are made.
-    moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
+    inertias = m.values([ca.vertcat(b.mass, ca.vec(b.inertia)) for b in m.bodies])
+    moved = Counter({b.name: int(x.any()) for b, x in zip(m.bodies, inertias, strict=True)})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]
         if j.nv and not moved[j.child] and not (m.value(j.armature) > 0).all():

@@ -19,7 +19,7 @@ from pfaffian.maths.repeated import repeated
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_float, scalar, several, vector
+from pfaffian.model.number import Scalar, at_defaults, interval, is_symmetric, matrix, named_float, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 from pfaffian.tables import Table
 
@@ -558,6 +558,8 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
 def _check_numbers(j: Joint, what: str) -> None:
     """Raise ModelError for arguments of a joint that do not fit each other.   what: the label of the joint."""
     k = j.kind.nv
+    if not j.armature.is_zero() and (a := at_defaults(j.armature)) is not None and (a < 0).any():
+        raise ModelError(f"{what}: armature {a.min():g} is below zero, but it is an inertia")
     if j.kind.quaternion and k > 3 and not j.stiffness[: k - 3, k - 3 :].is_zero():
         raise ModelError(
             f"{what}: stiffness: a joint's spring cannot couple translations to an orientation; use pf.forces.pose_spring"
@@ -593,7 +595,7 @@ def _kinematic(kind: JointKind, q: ca.SX) -> tuple[ca.SX]:
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
     """The pose that turns z to the unit vector (x, y, z); cached, since the parts of a machine have few directions."""
-    return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
+    return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), IDENTITY.p)
 
 
 def _constant(x: ca.SX, what: str) -> ca.SX:

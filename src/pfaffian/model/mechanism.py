@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
@@ -126,6 +126,20 @@ class Mechanism:
         return tuple(_coordinate(j.name, n) for j in self.owners for n in j.v_names)
 
     @cached_property
+    def places(self) -> dict[str, list[tuple[str, int]]]:
+        """Name -> where it stands: ("q", its index) for a coordinate, ("v", its index) for a velocity.
+
+        A velocity with the name of a coordinate is called by that name and "'". An ambiguous name stands in several places.
+        """
+        found: dict[str, list[tuple[str, int]]] = {}
+        for i, name in enumerate(self.q_names):
+            found.setdefault(name, []).append(("q", i))
+        rates = [f"{name}'" if name in found else name for name in self.v_names]
+        for i, name in enumerate(rates):
+            found.setdefault(name, []).append(("v", i))
+        return found
+
+    @cached_property
     def q_units(self) -> tuple[str, ...]:
         return tuple(u for j in self.owners for u in j.q_units)
 
@@ -205,15 +219,27 @@ class Mechanism:
 
     def owner(self, name: str) -> Joint | Coordinates:
         """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
-        return _find(self.owners, name, "joint or coordinates" if self.coordinates else "joint", self.name)
+        return self._find("owners", name, "joint or coordinates" if self.coordinates else "joint")
 
     def body(self, name: str) -> Body:
         """The body of this name. Raises ModelError: there is none."""
-        return _find(self.bodies, name, "body", self.name)
+        return self._find("bodies", name, "body")
 
     def joint(self, name: str) -> Joint:
         """The joint or edge of this name. Raises ModelError: there is none."""
-        return _find(self.joints, name, "joint", self.name)
+        return self._find("joints", name, "joint")
+
+    def _find(self, kind: str, name: str, what: str) -> Any:
+        """The item of this name in a field. Raises ModelError: there is none.   what: noun."""
+        named = self._named[kind]
+        if not isinstance(name, str) or name not in named:
+            raise ModelError(f"mechanism {self.name!r} has no {what} {brief(name)}; {nearest(name, [*named])}")
+        return named[name]
+
+    @cached_property
+    def _named(self) -> dict[str, dict[str, Any]]:
+        """Field -> name -> item, so that one of many items is found at once."""
+        return {kind: {item.name: item for item in getattr(self, kind)} for kind in ("owners", "bodies", "joints")}
 
     def neutral(self) -> np.ndarray:
         """(nq,) the configuration with joints at zero, quaternions at the identity and other coordinates at their start."""
@@ -235,8 +261,21 @@ class Mechanism:
 
     def value(self, x: ca.SX, p: Any = None) -> np.ndarray:
         """The value of a number x of the model for parameter values p (np,), their defaults if None."""
-        p = self.p_defaults if p is None else p
-        return np.array(ca.DM(ca.substitute(x, self.p_symbols, ca.DM(p)))) if self.parameters else np.array(ca.DM(x))
+        return self.values([x], p)[0]
+
+    def values(self, numbers: Sequence[ca.SX], p: Any = None) -> list[np.ndarray]:
+        """The values of numbers of the model at once, in time linear in their number.   p: as in `value`."""
+        found, at = [np.empty(0)] * len(numbers), self.p_defaults if p is None else p
+        varying = [i for i, x in enumerate(numbers) if not x.is_constant()]
+        if varying:
+            columns = [ca.vec(ca.densify(numbers[i])) for i in varying]
+            flat = np.array(ca.Function("values", [self.p_symbols], [ca.vertcat(*columns)])(at)).ravel()
+            pieces = np.split(flat, np.cumsum([x.numel() for x in columns])[:-1])
+            for i, piece in zip(varying, pieces, strict=True):
+                found[i] = piece.reshape(numbers[i].shape, order="F")
+        for i in {*range(len(numbers))}.difference(varying):
+            found[i] = np.array(ca.DM(numbers[i]))
+        return found
 
 
 def mechanism(
@@ -456,12 +495,3 @@ def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[s
     """Name of each joint -> its slice of a vector in which the joints have these sizes."""
     ends = np.cumsum(sizes, dtype=int)
     return {j.name: slice(int(e - s), int(e)) for j, s, e in zip(joints, sizes, ends, strict=True)}
-
-
-def _find(items: tuple[Any, ...], name: str, what: str, owner: str) -> Any:
-    """The item of this name. Raises ModelError: there is none.   what: noun.   owner: name of the mechanism."""
-    for item in items:
-        if item.name == name:
-            return item
-    names = [i.name for i in items]
-    raise ModelError(f"mechanism {owner!r} has no {what} {brief(name)}; {nearest(name, names)}")

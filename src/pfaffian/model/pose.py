@@ -103,7 +103,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
         x = floats(quaternion, "quaternion")
         if x.shape != (4,) or not np.isfinite(x).all() or not np.linalg.norm(x) > 0:
             raise ModelError(f"quaternion: four numbers (x, y, z, w), not all zero, are needed, got {brief(quaternion)}")
-        return Pose(clean(so3.quat_to_matrix(ca.DM(x / np.linalg.norm(x)))), p)
+        return Pose(_quaternion_rotation(*(x / np.linalg.norm(x)).tolist()), p)
     if rotation is not None:
         R = floats(rotation, "rotation")
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
@@ -119,6 +119,12 @@ def _rpy_rotation(roll: float, pitch: float, yaw: float) -> ca.SX:
     It is cached, since a machine has few directions.
     """
     return ca.densify(ca.SX(so3.rpy_to_matrix((roll, pitch, yaw))))
+
+
+@lru_cache(maxsize=4096)
+def _quaternion_rotation(x: float, y: float, z: float, w: float) -> ca.SX:
+    """The rotation of a unit quaternion; cached for the same reason."""
+    return clean(so3.quat_to_matrix(ca.DM([x, y, z, w])))
 
 
 def as_pose(value: Any, what: str) -> Pose:

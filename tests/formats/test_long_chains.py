@@ -1,0 +1,145 @@
+"""Long chains are read in a time that is proportional to their length, whatever their elements and their order."""
+
+import importlib.util
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError
+from pfaffian.formats import parse_mjcf, parse_sdf, parse_urdf, parse_yaml, read_usd
+from pfaffian.model.circle import circle
+from tests.work import lines
+
+LINKS = 40
+
+
+def names(n):
+    """(parent, child) of each joint of a chain."""
+    return list(zip(["world", *(f"l{i}" for i in range(n - 1))], (f"l{i}" for i in range(n)), strict=True))
+
+
+def urdf(n, mimics=False, reverse=False):
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    parts = ['<link name="world"/>']
+    for i, (parent, child) in enumerate(names(n)):
+        follows = f'<mimic joint="j{i + 1}"/>' if mimics and i < n - 1 else ""
+        ends = f'<origin xyz="0 0 1" rpy="0 .1 0"/><parent link="{parent}"/><child link="{child}"/>{follows}'
+        parts += [f'<link name="{child}">{mass}</link>', f'<joint name="j{i}" type="continuous">{ends}</joint>']
+    return f"<robot name='chain'>{''.join(parts[::-1] if reverse else parts)}</robot>"
+
+
+def sdf(n, back=False):
+    parts = []
+    for i, (parent, child) in enumerate(names(n)):
+        ends = (child, parent) if back and i else (parent, child)
+        parts.append(f'<link name="{child}"><pose relative_to="{parent if i else "__model__"}">0 0 1 0 .1 0</pose></link>')
+        parts.append(f'<joint name="j{i}" type="revolute"><parent>{ends[0]}</parent><child>{ends[1]}</child></joint>')
+    return f'<sdf version="1.9"><model name="chain">{"".join(parts[::-1])}</model></sdf>'
+
+
+def yaml(n, more="", run=False):
+    """A chain with a parameter for each link, and an entry of `more` for each joint."""
+    numbers = ["parameters:", *(f"  m{i}: 1" for i in range(n))]
+    bodies = ["bodies:", *(f"  l{i}: {{mass: m{i}, inertia: [1, 1, 1]}}" for i in range(n))]
+    joints = ["joints:"]
+    joints += [f"  j{i}: {{kind: revolute, parent: {p}, child: {c}, axis: [0, 1, 0]}}" for i, (p, c) in enumerate(names(n))]
+    head, _, entry = more.partition("|")
+    rest = [head, *(f"  f{i}: {entry.replace('#', str(i))}" for i in range(n))] if more else []
+    start = ["run:", "  q: {" + ", ".join(f"j{i}: 0.1" for i in range(n)) + "}"] if run else []
+    return "\n".join([*numbers, *bodies, *joints, *rest, *start])
+
+
+def mjcf(n):
+    """Short chains side by side, since MuJoCo's compiler and XML itself bound the depth, with a motor on each joint."""
+    bodies = "".join(f'<body name="l{i}" pos="0 0 1"><joint name="j{i}"/><geom size=".1"/></body>' for i in range(n))
+    motors = "".join(f'<position name="u{i}" joint="j{i}" kp="1"/>' for i in range(n))
+    return f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+
+def usd(n):
+    """Joints from the tip to the root, so that each is reached only after all that follow it in the file."""
+    parts = ["#usda 1.0"]
+    for i, (parent, child) in reversed([*enumerate(names(n))]):
+        near = f"rel physics:body0 = </{parent}>\n" if i else ""
+        parts.append(f'def Xform "{child}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n{{')
+        parts.append("float physics:mass = 1\nfloat3 physics:diagonalInertia = (1, 1, 1)\n}")
+        parts.append(f'def PhysicsRevoluteJoint "j{i}"\n{{ {near}rel physics:body1 = </{child}>\n}}')
+    return "\n".join(parts)
+
+
+CHAINS = {
+    "urdf": (urdf, parse_urdf),
+    "urdf, last first": (lambda n: urdf(n, reverse=True), parse_urdf),
+    "urdf, mimics": (lambda n: urdf(n, mimics=True), lambda text: parse_urdf(text, mimic="follow")),
+    "sdf": (sdf, parse_sdf),
+    "sdf, children first": (lambda n: sdf(n, back=True), parse_sdf),
+    "yaml": (lambda n: yaml(n, run=True), parse_yaml),
+    "yaml, expressions": (lambda n: yaml(n, "forces:|{kind: potential, V: m#*cos(j#)}"), parse_yaml),
+    "yaml, laws": (lambda n: yaml(n, "forces:|{kind: joint-friction, joint: j#, sliding: m#}"), parse_yaml),
+    "yaml, closures": (lambda n: yaml(n, "constraints:|{kind: spherical, body_a: world, body_b: l#}"), parse_yaml),
+    "mjcf": (mjcf, parse_mjcf),
+    "usd": (usd, read_usd),
+}
+NEEDS = {"mjcf": "mujoco", "usd": "pxr"}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_work_is_proportional_to_the_length(name, tmp_path):
+    make, read = CHAINS[name]
+    if importlib.util.find_spec(NEEDS.get(name, "numpy")) is None:
+        pytest.skip(f"needs {NEEDS[name]}")
+
+    def work(n):
+        text = make(n)
+        if read is read_usd:
+            (tmp_path / f"{n}.usda").write_text(text)
+            text = tmp_path / f"{n}.usda"
+        return lines(lambda: read(text))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work(2)  # what is made once
+        assert work(2 * LINKS) <= 2 * work(LINKS)  # any part that grows with the square would add to twice the work
+
+
+def test_chains_of_joints_that_follow_one_another_may_be_long():
+    """Longer than Python's recursion may be deep; the last joint moves all."""
+    n = 1500
+    m = parse_urdf(urdf(n, mimics=True), mimic="follow")
+    assert m.q_names == (f"j{n - 1}",)
+    *rest, j, last = m.joints
+    with pytest.raises(ModelError, match="joints follow each other in a circle: j0, j1"):
+        m.with_(joints=[*rest, pf.joint(j.name, "revolute", j.parent, j.child, mimic=pf.mimic({"j0": 1})), last])
+
+
+def test_circles():
+    assert circle({"a": "bc", "b": "d", "c": "d", "d": ""}) == [] and circle({}) == []
+    assert circle({"a": "b", "b": "c", "c": "b"}) == ["b", "c"] and circle({"x": "x"}) == ["x"]
+    assert circle({"a": "bc", "b": "", "c": "bd", "d": "ba"}) == ["a", "c", "d"]
+    ladder = {f"{side}{i}": (f"a{i + 1}", f"b{i + 1}") for i in range(16) for side in "ab"}  # 2^16 ways from its top
+    assert lines(lambda: circle(ladder)) < 100 * len(ladder)
+
+
+def test_ten_thousand_links_are_allowed():
+    """In SDF and URDF another error comes first; YAML files have two million characters."""
+    links = "".join(f'<link name="{i}"/>' for i in range(10_001))
+    with pytest.raises(ModelError, match="a <link> of this name is on line 1"):
+        parse_sdf(f'<sdf version="1.9"><model name="m">{links}<link name="7"/></model></sdf>')
+    with pytest.raises(ModelError, match="10001 links have no parent"):
+        parse_urdf(f'<robot name="m">{links}</robot>')
+    space = "\n".join("#" * 1000 for _ in range(2000))
+    assert parse_yaml(f"{space}\n{yaml(2)}")[0].nv == 2
+
+
+def test_many_numbers_are_evaluated_as_each_alone():
+    m = parse_yaml(yaml(4, "forces:|{kind: spring, body_a: world, body_b: l#, stiffness: m#^2}"))[0]
+    p = np.arange(1.0, 5.0)
+    numbers = [x for b in m.bodies for x in (b.mass, b.com, b.inertia)] + [f.stiffness for f in m.forces]
+    for x, value in zip(numbers, m.values(numbers, p), strict=True):
+        assert value.shape == x.shape and np.array_equal(value, m.value(x, p))
+    oblong = ca.horzcat(m.p_symbols, 2 * m.p_symbols)
+    assert np.array_equal(m.value(oblong, p), np.c_[p, 2 * p])
+    assert [x.item() for x in m.values([f.stiffness for f in m.forces], p)] == [1.0, 4.0, 9.0, 16.0]
