@@ -265,6 +265,7 @@ class Mechanism:
 
     def values(self, numbers: Sequence[ca.SX], p: Any = None) -> list[np.ndarray]:
         """The values of numbers of the model at once, in time linear in their number.   p: as in `value`."""
+        numbers = [x if isinstance(x, ca.SX) else ca.SX(x) for x in numbers]
         found, at = [np.empty(0)] * len(numbers), self.p_defaults if p is None else p
         varying = [i for i, x in enumerate(numbers) if not x.is_constant()]
         if varying:
