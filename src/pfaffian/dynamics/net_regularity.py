@@ -36,7 +36,7 @@ def compensation(at: Loops, joints: Sequence[int], blocks: Blocks) -> list[ca.SX
     N, of = ca.diagcat(*[at.N[l] for l in members]), [l for l in members for _ in range(at.N[l].shape[1])]
     T, S = at.T[rows, [c for j in joints for c in equations(j)]], at.S[rows, :]
     used = {c for c in range(S.shape[1]) if S[:, c].nnz()}
-    C, R = S[:, sorted(used & {*at.own})], S[:, sorted(used - {*at.own})]
+    C, R = S[:, sorted(used & {*at.closing})], S[:, sorted(used - {*at.closing})]
     off = ca.diag(ca.vertcat(*[1 - at.on[l] for l in of]))
     w = _idle(ca.sparsify(N.T @ R), R, of, _redundant(at, members, blocks))
     V = ca.sparsify(T.T @ N)
@@ -66,8 +66,8 @@ def null_space(rows: ca.SX, count: int, lengths: ca.SX | None = None) -> ca.SX:
     lengths: (k, 1) squared lengths beside which the remainders of rows are rounding; their own if None.
     """
     size = None if lengths is None else ca.sum2(rows * rows) / ca.fmax(lengths, NOTHING)
-    kept = _best(rows, size, rows.shape[1] - count)
-    rest = ca.SX.eye(rows.shape[1]) - kept.T @ kept
+    best = _best(rows, size, rows.shape[1] - count)
+    rest = ca.SX.eye(rows.shape[1]) - best.T @ best
     return _best(rest, ca.sum2(rest * rest), count, passes=1).T
 
 

@@ -391,9 +391,9 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
         pool[:, list(places)] = converted[port.name]
     table: np.ndarray = np.zeros((calls, c.result.n_out), kind)
     faults: np.ndarray = np.zeros((calls, len(c.faults.entries)), kind)
-    kept = [place for place, _, _ in c.state]
+    memory = [place for place, _, _ in c.state]
     # Calls that keep nothing for the next one are evaluated together.
-    for rows in [slice(k, k + 1) for k in range(calls)] if kept or c.counts else [slice(0, calls)]:
+    for rows in [slice(k, k + 1) for k in range(calls)] if memory or c.counts else [slice(0, calls)]:
         first = 0
         for rate in c.rates:
             n = len(rate.program.outputs[1])
@@ -401,7 +401,7 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
                 pool[rows, list(rate.changed)], faults[rows, first : first + n] = evaluate(rate.program, [pool[rows]], kind)
             first += n
         (table[rows],) = evaluate(c.result, [pool[rows]], kind)
-        pool[rows.stop : rows.stop + 1, kept] = pool[rows.stop - 1, kept]
+        pool[rows.stop : rows.stop + 1, memory] = pool[rows.stop - 1, memory]
     ends = np.cumsum([0, *[len(port.entries) for port in c.outputs]])
     outputs = {port.name: table[:, a:b] for port, a, b in zip(c.outputs, ends, ends[1:], strict=False)}
-    return Calls(converted, outputs, faults, pool[-1, kept])
+    return Calls(converted, outputs, faults, pool[-1, memory])

@@ -61,7 +61,7 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
         ...     file = Path(folder, "ball.yaml")
         ...     n = file.write_text(text)
         ...     m, settings = pf.formats.read_yaml(file)
-        >>> m.name, settings.start
+        >>> m.name, settings.q
         ('ball', {'z': 1.0})
     """
     place = as_path(path)

@@ -93,7 +93,7 @@ SLIGHT = 1e-3
 the terms of a row through the origin may be no more than rounding errors of the other rows.
 """
 
-MET, WAY = 1e-5, 2e-6
+WITHIN, WAY = 1e-5, 2e-6
 """Fractions of the terms of a limit by which an answer in floats may exceed it: of those at u, and of those of the way from u0,
 whose rounding is all that remains of u where limits meet in the origin.
 """
@@ -238,7 +238,7 @@ def nearest_by_root(R: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, small: float = 0.0)
     good = second.status == SOLVED
     found = Nearest(*[ca.if_else(good, b, a) for a, b in zip(first, second, strict=True)])
     u, way = u0 + step + _where(good, T @ second.u), ca.fabs(u0) + ca.fabs(T) @ ca.fabs(first.u)
-    over = S @ (directions @ u) - l - MET * terms_of(u) - WAY * terms_of(way)
+    over = S @ (directions @ u) - l - WITHIN * terms_of(u) - WAY * terms_of(way)
     within = _most(_where(finite, over)) <= 0
     status = ca.if_else(ca.logic_and(found.status == SOLVED, ca.logic_not(within)), INACCURATE, found.status)
     iterations = first.iterations + second.iterations

@@ -77,19 +77,19 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
     columns = [list[int]() for _ in links]
     F = [SpatialForce(ca.SX(3, 0), ca.SX(3, 0))] * len(links)
     for i, c in reversed(list(enumerate(composite_moments(k)))):
-        link, own = links[i], list(range(links[i].v.start, links[i].v.stop))
+        link, mine = links[i], list(range(links[i].v.start, links[i].v.stop))
         S = ca.densify(link.basis)
         s, w = S[:3, :], S[3:, :]
         f, n = c.mass * s + _cross(w, c.h), c.I @ w + _cross(c.h, s)
         along = ca.triu(project_force(link, f, n)) + ca.diag(link.armature)
-        M[own, own] = ca.triu2symm(along)
+        M[mine, mine] = ca.triu2symm(along)
         if columns[i]:
-            M[own, columns[i]] = project_force(link, *F[i])
-            M[columns[i], own] = M[own, columns[i]].T
+            M[mine, columns[i]] = project_force(link, *F[i])
+            M[columns[i], mine] = M[mine, columns[i]].T
         if link.parent >= 0:
             all_of_it = SpatialForce(ca.horzcat(f, F[i].f), ca.horzcat(n, F[i].n))
             F[link.parent] = _beside(F[link.parent], carry(k.steps[i], all_of_it))
-            columns[link.parent] += own + columns[i]
+            columns[link.parent] += mine + columns[i]
     return M
 
 

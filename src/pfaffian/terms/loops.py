@@ -62,7 +62,7 @@ class Loops(NamedTuple):
     of: index in `ideal` -> loop, for closures and their repetitions.   on: for each loop 1, or 0 while it is not active.
     T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) = T B, S q_dot = 0.   joints: for each joint the loops that contain it.
     N: for each loop (6, m) the wrenches of its closure that do no work on the closure's own freedoms, orthonormal; all six
-    where these freedoms are not.   own: the columns of S with the freedoms to which the N belong, each in one loop.
+    where these freedoms are not.   closing: the columns of S with the freedoms to which the N belong, each in one loop.
     """
 
     of: dict[int, int]
@@ -71,7 +71,7 @@ class Loops(NamedTuple):
     S: ca.SX
     joints: tuple[tuple[int, ...], ...]
     N: tuple[ca.SX, ...]
-    own: tuple[int, ...]
+    closing: tuple[int, ...]
 
 
 def equations(l: int) -> range:
@@ -91,7 +91,7 @@ def _loops(k: Kinematics) -> Loops:
     first = [i for i in original if i == original[i]]
     pieces = _pieces(k)
     length = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
-    found, at, N, own, n = list[LoopJoint](), list[ca.SX](), list[ca.SX](), list[int](), 0
+    found, at, N, closing, n = list[LoopJoint](), list[ca.SX](), list[ca.SX](), list[int](), 0
     in_tree = dict[str, LoopJoint]()
     for l, i in enumerate(first):
         c = m.ideal[i]
@@ -101,7 +101,7 @@ def _loops(k: Kinematics) -> Loops:
         N.append(ca.SX.eye(6) if joint.N is None else joint.N)
         if not _welds(c):
             found.append(joint._replace(ways={l: -1}))
-            own += [] if joint.N is None else range(n, n + joint.B.shape[1])
+            closing += [] if joint.N is None else range(n, n + joint.B.shape[1])
             n += joint.B.shape[1]
         for way, links in _around(k.tree.path(_place(m, c.body_a)[0]), k.tree.path(_place(m, c.body_b)[0])):
             for name, parts in _by_joint(k, links).items():
@@ -118,7 +118,7 @@ def _loops(k: Kinematics) -> Loops:
     blocks = ca.sparsify(ca.blockcat(T)) if found else ca.SX(6 * len(at), 0)
     S = ca.sparsify(blocks @ _motions(k, found, length))
     of, ways = {i: first.index(j) for i, j in original.items()}, tuple(tuple(j.ways) for j in found)
-    return Loops(of, on, blocks, S, ways, tuple(N), tuple(own))
+    return Loops(of, on, blocks, S, ways, tuple(N), tuple(closing))
 
 
 @remembered(64)
@@ -231,7 +231,7 @@ def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, length: ca
     group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
     if group is not None:
         g = group.with_pitch(c.number) if group.screws else group
-        N = None if g.screws else _held(g, Ga.R)
+        N = None if g.screws else _blocked(g, Ga.R)
         return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, length), {}, N=N)
     if c.kind == "universal":
         return LoopJoint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
@@ -253,7 +253,7 @@ def _freedoms(g: Subgroup, R: ca.SX, length: ca.SX) -> ca.SX:
     return ca.sparsify(ca.blockcat([[slides, along], [ca.SX(*slides.shape), turns]]))
 
 
-def _held(g: Subgroup, R: ca.SX) -> ca.SX:
+def _blocked(g: Subgroup, R: ca.SX) -> ca.SX:
     """(6, 6 - k) orthonormal wrenches that do no work on `_freedoms`, of a group without screws."""
     across = R[:, [i for i in range(3) if i not in g.along]] if g.along else ca.SX.eye(3)
     moments = {0: ca.SX.eye(3), 1: R[:, :2], 3: ca.SX(3, 0)}[len(g.rotation.axes)]
