@@ -2,7 +2,7 @@
 
 python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run of two steps.
 python -m benchmarks.fresh forward MACHINE, linearise MACHINE, "two seconds" MACHINE: other first uses of a machine.
-python -m benchmarks.fresh irregular MACHINE: a first run of two steps that records all standard signals but the regularity.
+python -m benchmarks.fresh irregular MACHINE: a first run of two steps of a machine with constraints that records all signals but the regularity.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ imported = now()
 for name in dir(pf):
     getattr(pf, name)
 everything = now()
-from pfaffian.simulate.signals import standard  # noqa: E402
+
+ALWAYS = ("q", "v", "energy", "kinetic_energy")
+WITH_ROWS = ("phi", "violation", "velocity_violation", "rank", "reaction", "multiplier")
+"""The standard signals of any machine, and of one with constraints, except the regularity."""
 
 KIB = 1024
 """Bytes in the unit of the operating system's figure of the peak memory."""
@@ -60,7 +63,7 @@ def run(name: str, use: str = "run") -> None:
     m, law, q = MACHINES[name][1]()
     made = now()
     warnings.simplefilter("ignore", pf.RunWarning)
-    record = [x for x in standard(m) if x != "regularity"] if use == "irregular" else None
+    record = (*ALWAYS, *(["u"] if m.nu else []), *WITH_ROWS) if use == "irregular" else None
     again = {
         "forward": lambda: pf.forward_dynamics(m, q),
         "linearise": lambda: pf.linearise(m, q, control=law),

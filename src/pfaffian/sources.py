@@ -82,11 +82,13 @@ def changed() -> tuple[str, ...]:
 
     A file that is changed after its code was compared here does not count, since the code in memory is still the former one.
     """
-    for name in _MODULES:
-        spec = getattr(sys.modules.get(name), "__spec__", None)
-        if spec is not None and _imported.get(name) is not spec:
-            _imported[name] = spec
-            _in_memory.append(spec.origin or "")
+    modules = sys.modules
+    for name in _MODULES:  # without calls, as this runs before each look into the cache
+        if name in modules:
+            spec = modules[name].__spec__
+            if spec is not None and (name not in _imported or _imported[name] is not spec):
+                _imported[name] = spec
+                _in_memory.append(spec.origin or "")
     while _in_memory:
         path = _in_memory.pop()
         try:

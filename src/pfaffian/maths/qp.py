@@ -273,7 +273,7 @@ def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, terms, limits, u, y, tol)
+    left, over, certain = _errors(H @ move, S, W, l, terms, limits, (u, y), tol)
     within = over <= ca.if_else(limits.share < 1, tol.accurate, tol.violation)
     good = ca.logic_and(left <= tol.accurate, within)
     ended = ca.if_else(s.moves < most_iterations(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_ITERATIONS)
@@ -686,14 +686,16 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances
 
 
 def _errors(
-    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, terms_of_l: ca.SX | None, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, terms_of_l: ca.SX | None, limits: _Limits, found: tuple[ca.SX, ca.SX],
+    tol: Tolerances,
+) -> tuple[ca.SX, ca.SX, ca.SX]:  # fmt: skip
     """Relative errors of a result, and whether it proves a contradiction.
 
+    found: u and the multipliers y.
     Returns the residual of H (u - u0) + W^T y = 0, with pulled = H (u - u0); the largest violation of W u <= l, each row
     relative to its terms; and whether W^T y = 0 is accurate enough for l^T y < 0 to prove that no u satisfies the rows.
     """
-    finite = ca.fabs(l) <= LARGEST
+    (u, y), finite = found, ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
     terms_of_l = ca.fabs(l) if terms_of_l is None else _where(finite, terms_of_l)
     residual, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))

@@ -194,20 +194,28 @@ def solve_tree(
 
 @repeated
 def _inward(
-    f: ca.SX, b: ca.SX, drift: ca.SX, basis: ca.SX, D: ca.SX, U: ca.SX, rest: ca.SX, R: ca.SX, p: ca.SX
+    f: ca.SX, b: ca.SX, drift: ca.SX, basis: ca.SX, D: ca.SX, U: ca.SX, rest: ca.SX, *frame: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """The innovation of a joint, the bias behind it, and the part of that which the previous link receives, in its frame."""
+    """The innovation of a joint, the bias behind it, and the part of that which the previous link receives, in its frame.
+
+    frame: R and p of the link's pose in the previous one.
+    """
     innovation = solve_symmetric(D, f - basis.T @ b)
     b = b + U @ innovation
     transmitted = b + rest @ drift
+    R, p = frame
     return innovation, b, ca.vertcat(*carry(Pose(R, p), SpatialForce(transmitted[:3], transmitted[3:])))
 
 
 @repeated
 def _outward(
-    V: ca.SX, drift: ca.SX, innovation: ca.SX, b: ca.SX, basis: ca.SX, K: ca.SX, rest: ca.SX, R: ca.SX, p: ca.SX
+    V: ca.SX, drift: ca.SX, innovation: ca.SX, b: ca.SX, basis: ca.SX, K: ca.SX, rest: ca.SX, *frame: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """x along a joint, the motion of its link, and the wrench of the joint on it, from the motion V of the previous link."""
+    """x along a joint, the motion of its link, and the wrench of the joint on it, from the motion V of the previous link.
+
+    frame: R and p of the link's pose in the previous one.
+    """
+    R, p = frame
     arriving = _transformed(R, p, V) + drift
     # Angular parts are known first. Adding them first shortens the chain of sums that limits the outward sweep.
     x = innovation - K[:, 3:] @ arriving[3:] - K[:, :3] @ arriving[:3]
