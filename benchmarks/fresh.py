@@ -2,7 +2,7 @@
 
 python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run of two steps.
 python -m benchmarks.fresh forward MACHINE, linearise MACHINE, "two seconds" MACHINE: other first uses of a machine.
-python -m benchmarks.fresh irregular MACHINE: a first run of two steps of a machine with constraints that records all signals but the regularity.
+python -m benchmarks.fresh irregular MACHINE: a first run of two steps with constraints that records all but regularity.
 """
 
 from __future__ import annotations
