@@ -143,8 +143,8 @@ def test_redundant_inputs_within_limits_in_floats(how):
     u, found = exact.outputs["u"][sound], floats.outputs["u"][sound]
     size = np.abs(u).max()
     assert 0 < np.abs(found - u).max() < NEAR * size
-    assert (found < np.array(how["high"]) + qp.MET * size).all() and (found > np.array(how["low"]) - qp.MET * size).all()
-    assert (np.minimum(u - how["low"], how["high"] - u) < qp.MET * size).any()  # limits are reached
+    assert (found < np.array(how["high"]) + qp.WITHIN * size).all() and (found > np.array(how["low"]) - qp.WITHIN * size).all()
+    assert (np.minimum(u - how["low"], how["high"] - u) < qp.WITHIN * size).any()  # limits are reached
 
 
 def test_the_cost_of_inputs_in_floats():
@@ -182,7 +182,7 @@ def test_answers_by_a_root_are_checked(spread):
         u, status = evaluate(made, flat, np.float32)
         solved, over = status[:, 0] == qp.SOLVED, np.einsum("rmn,rn->rm", W, u) - l
         terms, way = (np.einsum("rmn,rn->rm", np.abs(W), np.abs(x)) for x in (u, u0))
-        assert (over < qp.MET * (terms + l + (far > 1) * way))[solved].all()
+        assert (over < qp.WITHIN * (terms + l + (far > 1) * way))[solved].all()
         if far > 1:
             assert solved.mean() > 0.9
             continue
