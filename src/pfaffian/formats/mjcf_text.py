@@ -25,6 +25,9 @@ from pfaffian.output.plain import text as plain
 MAX_COPIES = 10_000
 """Largest number of bodies that <replicate> and <composite> may make."""
 
+MAX_COPIED_ELEMENTS = 200_000
+"""Largest number of elements with all copies; MuJoCo's compiler takes minutes for more."""
+
 MAX_INCLUDES = 100
 
 MAX_ATTACHED = 8
@@ -210,8 +213,8 @@ def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping
                 raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
             times *= max(int(word), 1)
     total[0] += times
-    if times > MAX_COPIES or total[0] > MAX_ELEMENTS:
-        raise element.error(f"more than {MAX_COPIES} copies, or {MAX_ELEMENTS} elements in all; make fewer")
+    if times > MAX_COPIES or total[0] > MAX_COPIED_ELEMENTS:
+        raise element.error(f"more than {MAX_COPIES} copies, or {MAX_COPIED_ELEMENTS} elements in all; make fewer")
     for child in element.children:
         _check_copies(child, times, total, sizes)
 
