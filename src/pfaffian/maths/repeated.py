@@ -30,7 +30,7 @@ def repeated(f: Callable[..., tuple[ca.SX, ...]]) -> Callable[..., Callable[...,
 
     What f does may depend on the options and on the sparsity of the matrices, not on their entries.
     """
-    traced: dict[Any, tuple[ca.Function, list[ca.SX]]] = {}
+    traced: dict[Any, tuple[ca.Function, list[ca.Sparsity]]] = {}
 
     @wraps(f)
     def of(*options: Any) -> Callable[..., list[ca.SX]]:
@@ -38,7 +38,8 @@ def repeated(f: Callable[..., tuple[ca.SX, ...]]) -> Callable[..., Callable[...,
             key = options, *map(_structure, matrices)
             if key not in traced:
                 symbols = [ca.SX.sym("x", x.sparsity()) for x in matrices]
-                traced[key] = ca.Function("repeated", symbols, [ca.SX(x) for x in f(*options, *symbols)]), symbols
+                function = ca.Function("repeated", symbols, [ca.SX(x) for x in f(*options, *symbols)])
+                traced[key] = function, [x.sparsity() for x in matrices]  # whose addresses must not be used again
             return traced[key][0].call(matrices)
 
         return call
