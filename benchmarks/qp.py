@@ -47,7 +47,7 @@ def box(n: int, where: str, share: float, o: Options) -> Comparison:
     l = np.ones((o.runs, 2 * n))
     law, operations = kernel(n, 2 * n, W)
     given = columns(H, u0, l)
-    ours = {"": lambda: law(given), "solve_qp": lambda: pf.control.solve_qp(H, u0, W, l)}
+    ours = {"": lambda: law(given), "solve_qp": lambda: pf.analysis.solve_qp(H, u0, W, l)}
     what = f"nearest of {n} inputs {where}, {o.runs} problems"
     return beside(what, ours, law(given), operations, in_box(H, u0), o)
 

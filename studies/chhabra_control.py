@@ -120,7 +120,7 @@ def backwards() -> xr.Dataset:
     there = pf.assemble(m.with_(constraints=[*m.constraints, pf.holonomic("on both", off)]), {"base.angle": 0.02})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
-        inside = pf.control.zero_dynamics_along(m, law, there.q, there.v, duration=5, step=2.5e-3, every=20)
+        inside = pf.analysis.zero_dynamics_along(m, law, there.q, there.v, duration=5, step=2.5e-3, every=20)
     heading = np.array([z.dq[2] @ Phi for z, Phi in zip(inside.at, inside.transition, strict=True)])
     first = inside.at[0].dq[2]
     return inside.result.assign(grown=("time", heading @ first / (first @ first)), unstable=inside.unstable)
@@ -211,7 +211,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("satellite: reduced minus full machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
     for speed in (SPEED, -SPEED):
         at, m = straight_at(speed), rover()
-        inside = pf.control.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
+        inside = pf.analysis.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
         most, source = float(max(inside.eigenvalues.real, key=abs)), "theta' = V sin(beta - theta) / l0"
         yield Claim(f"heading's eigenvalue at {speed:g} m/s [1/s]", most, -speed / L0, 1e-6, source)
     yield Claim("backwards: heading at the end [rad]", float(back.q[-1, 2]), np.pi, 1e-3, "stable heading backwards")

@@ -220,7 +220,7 @@ def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
     found = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
     for name, known in TWO.items():
         yield Claim(f"two masses: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.128)]")
-    x = pf.control.matching(two_masses(), coupled())
+    x = pf.analysis.matching(two_masses(), coupled())
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
         yield Claim(f"two masses: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.118)]")
     law = control.prototype_tracking(coupled(), control.set_point([0.0, 0.0]))
@@ -238,7 +238,7 @@ def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
     yield Claim("two masses: errors minus exp(A t) e [m]", np.abs(errors - expected).max(), 0, 1e-9, "[konz25 (4.125)]")
     times = np.linspace(0, 3, 31)
     for sign, word in ((1.0, "corrected"), (-1.0, "as printed")):
-        left = np.abs(pf.control.feasibility(two_masses(), stroke(sign), times).force).max()
+        left = np.abs(pf.analysis.feasibility(two_masses(), stroke(sign), times).force).max()
         kind = ("at most", 1e-9) if sign > 0 else ("at least", 1.0)
         yield Claim(f"two masses: reference {word}, force without an input [N]", left, kind[1], 0, "[konz25 (4.124)]", kind[0])
 
@@ -247,7 +247,7 @@ def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     found = control.hover_placement([-3.0] * 4, coupling_length=EPS)
     for name, known in HOVER.items():
         yield Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
-    x = pf.control.matching(mechanism(), hovering())
+    x = pf.analysis.matching(mechanism(), hovering())
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
         yield Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
     expected = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])

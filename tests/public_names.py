@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pfaffian as pf
-from tools.stubs import public_names
+from tools.api import public_names
 
 ROOMS = {name: getattr(pf, name) for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pfaffian.control.law import Control
 from pfaffian.control.open_loop import open_loop
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.system import System
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.step import Scheme
+from pfaffian.states.system import System
 
 
 def simulation(system: System, scheme: Scheme, law: Control | None = None, *others: Any, **named: Any) -> Simulation:

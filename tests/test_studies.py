@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pfaffian.viewer.study import report, run_study, studies
+from pfaffian.viewer.run_study import report, run_study, studies
 from tests.viewer.figure_faults import complaints
 
 PLACE = Path(__file__).parents[1] / "studies"

@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.cli import main
-from pfaffian.formats.shelf import examples
+from pfaffian.formats.bundled import examples
 from pfaffian.viewer import zoo
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.scene import states_of

@@ -9,14 +9,18 @@ from types import ModuleType
 from typing import Any
 
 import pfaffian as pf
-from tools.stubs import public_names
+from pfaffian import lazy
 
 TOP = {
     "model": "Describe a machine",
     "formats": "Read files",
+    "states": "Run it",
+    "starts": "Run it",
     "simulate": "Run it",
     "sweeps": "Run it",
     "evaluate": "Evaluate a state",
+    "analysis": "Evaluate a state",
+    "differentiation": "Evaluate a state",
     "terms": "Equations",
     "dynamics": "Equations",
     "viewer": "Use a result",
@@ -27,6 +31,12 @@ TOP = {
 _SECTION = re.compile(r"^(Args|Returns|Example|Examples):$")
 _ENTRY = re.compile(r"^    (\*{0,2}[A-Za-z_][\w., *]*): (.*)$")
 _WARNED = re.compile(r"^(Raises|Warns|Stops) ([^:]+): ")
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Public names of a room, which are those in its `dir()`. A room has no `__all__`, since `help()` would list it with
+    docstrings."""
+    return [name for name in dir(module) if not name.startswith("_")]
 
 
 def api_pages() -> dict[str, str]:
@@ -48,8 +58,9 @@ _INTRODUCTION = """Every public name, in its room, with its arguments and an exa
 
 def _top(names: Sequence[str]) -> str:
     groups: dict[str, list[str]] = {heading: [] for heading in TOP.values()}
+    homes = lazy.listed(pf.__file__)
     for name in names:
-        home = pf._HOMES[name].split(".")[1]
+        home = homes[name].split(".")[1]
         groups[TOP[home]].append(name)
     text = f"# pf\n\n{_module(pf)}\n"
     for heading, members in groups.items():

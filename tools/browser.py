@@ -237,7 +237,7 @@ def main() -> int:
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     import pfaffian as pf
-    from pfaffian.formats.shelf import model_file
+    from pfaffian.formats.bundled import model_file
 
     wrong: list[str] = []
     if chosen.what == "shots":

@@ -32,10 +32,10 @@ import mujoco
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.formats.file import read_text
-from pfaffian.formats.mesh_file import places
-from pfaffian.formats.mjcf_model import CompiledModel, compiled
-from pfaffian.formats.mjcf_text import prepare
+from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
+from pfaffian.formats.mjcf.mjcf_text import prepare
+from pfaffian.formats.text.file import read_text
+from pfaffian.formats.text.mesh_file import places
 
 LIMIT = 120.0
 """Time limit for one file [s]."""

@@ -148,7 +148,7 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
     """Section for each machine of the zoo: description, number and file, and with `run` its picture, written into that
     folder."""
     from pfaffian.errors import plural
-    from pfaffian.formats.shelf import example
+    from pfaffian.formats.bundled import example
     from pfaffian.viewer import zoo
     from pfaffian.viewer.still import still
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 import pfaffian as pf
-from pfaffian.simulate.differentiable import ValueAndSlopes
+from pfaffian.differentiation.differentiable import ValueAndSlopes
 
 STEP, STEPS, RUNS, ROUNDS = 0.01, 60, 16, 80
 GOAL = 1.2

@@ -2,7 +2,7 @@
 
 python -m tools.wheel [FOLDER] [--level x86-64-v3 ...]    # writes pfaffian-...-py3-none-linux_x86_64.whl, into dist by default
 
-With this wheel, runs start without a compiler, and with a compiler 1.5 s earlier (`kernel/build/carried.py`). All other wheels
+With this wheel, runs start without a compiler, and with a compiler 1.5 s earlier (`kernel/build/prebuilt.py`). All other wheels
 and the source distribution are built by `python -m build` as usual. The wheel is built from a copy, so that the checkout does
 not change; it needs gcc or clang and no network. The objects need the C library of the build machine or a later one: to
 distribute the wheel, build it in a manylinux container.
@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build.carried import LEVELS, file_name
+from pfaffian.kernel.build.prebuilt import LEVELS, file_name
 from pfaffian.kernel.build.toolchain import NO_COMPILER, Compiler, Mode, compile_source, find_compiler
-from pfaffian.kernel.text.interpreter import interpreter_text
-from pfaffian.kernel.text.passes import passes_text
+from pfaffian.kernel.text.interpreter_source import interpreter_text
+from pfaffian.kernel.text.passes_source import passes_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("src", "studies", "examples", "pyproject.toml", "setup.py", "README.md", "LICENSE")

@@ -1,5 +1,6 @@
-"""Written by `python -m tools.stubs`."""
+"""The public names of the library and the modules that define them: the list by which they are imported at first use."""
 
+from pfaffian import analysis as analysis
 from pfaffian import bridges as bridges
 from pfaffian import calculus as calculus
 from pfaffian import constraints as constraints
@@ -18,6 +19,8 @@ from pfaffian import screws as screws
 from pfaffian import statistics as statistics
 from pfaffian import study as study
 from pfaffian import sweeps as sweeps
+from pfaffian.analysis.linearise import linearise as linearise
+from pfaffian.differentiation.casadi_functions import casadi_function as casadi_function
 from pfaffian.dynamics import FORMULATIONS as FORMULATIONS
 from pfaffian.dynamics.motion import Motion as Motion
 from pfaffian.embedded.export import export as export
@@ -39,7 +42,7 @@ from pfaffian.evaluate.quantities import mass_centre as mass_centre
 from pfaffian.evaluate.quantities import mass_matrix as mass_matrix
 from pfaffian.evaluate.quantities import momentum as momentum
 from pfaffian.evaluate.reactions import reaction_wrench as reaction_wrench
-from pfaffian.formats.door import read as read
+from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
@@ -68,19 +71,17 @@ from pfaffian.model.number import Parameter as Parameter
 from pfaffian.model.pose import Pose as Pose
 from pfaffian.model.pose import pose as pose
 from pfaffian.model.shape import shape as shape
-from pfaffian.simulate.adaptive import run_adaptive as run_adaptive
-from pfaffian.simulate.assemble import assemble as assemble
-from pfaffian.simulate.casadi_functions import casadi_function as casadi_function
-from pfaffian.simulate.equilibrium import equilibrium as equilibrium
-from pfaffian.simulate.impact import impact as impact
-from pfaffian.simulate.linearise import linearise as linearise
-from pfaffian.simulate.reaction_output import reaction as reaction
-from pfaffian.simulate.reduction import reduce as reduce
-from pfaffian.simulate.run import run as run
-from pfaffian.simulate.signals import of_motion as of_motion
-from pfaffian.simulate.step import Scheme as Scheme
-from pfaffian.simulate.stepper import stepper as stepper
-from pfaffian.simulate.system import System as System
+from pfaffian.simulate.run.adaptive import run_adaptive as run_adaptive
+from pfaffian.simulate.run.run import run as run
+from pfaffian.simulate.run.stepper import stepper as stepper
+from pfaffian.simulate.step.reaction_output import reaction as reaction
+from pfaffian.simulate.step.signals import of_motion as of_motion
+from pfaffian.simulate.step.step import Scheme as Scheme
+from pfaffian.starts.assemble import assemble as assemble
+from pfaffian.starts.equilibrium import equilibrium as equilibrium
+from pfaffian.starts.impact import impact as impact
+from pfaffian.states.reduced_state import reduce as reduce
+from pfaffian.states.system import System as System
 from pfaffian.sweeps.engine import sweep as sweep
 from pfaffian.terms.kinematics import Kinematics as Kinematics
 from pfaffian.terms.terms import Terms as Terms

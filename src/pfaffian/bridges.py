@@ -7,6 +7,6 @@ torch_function  a PyTorch function with derivatives and batches; needs the packa
 All three are built on the functions that `pf.casadi_function` returns.
 """
 
-from pfaffian.simulate.acados_model import acados_model as acados_model
-from pfaffian.simulate.jax_function import jax_function as jax_function
-from pfaffian.simulate.torch_function import torch_function as torch_function
+from pfaffian.differentiation.acados_model import acados_model as acados_model
+from pfaffian.differentiation.jax_function import jax_function as jax_function
+from pfaffian.differentiation.torch_function import torch_function as torch_function

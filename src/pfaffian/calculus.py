@@ -11,18 +11,18 @@ equilibrium_path                                                 equilibria alon
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
 
-from pfaffian.evaluate.calculus import commutation_coefficients as commutation_coefficients
-from pfaffian.evaluate.calculus import connection_coefficients as connection_coefficients
-from pfaffian.evaluate.calculus import covariant_hessian as covariant_hessian
-from pfaffian.evaluate.calculus import directional_derivative as directional_derivative
-from pfaffian.evaluate.calculus import linearise_along as linearise_along
+from pfaffian.differentiation.sensitivity import rollout as rollout
+from pfaffian.differentiation.sensitivity import step_derivatives as step_derivatives
+from pfaffian.evaluate.configuration_calculus import commutation_coefficients as commutation_coefficients
+from pfaffian.evaluate.configuration_calculus import connection_coefficients as connection_coefficients
+from pfaffian.evaluate.configuration_calculus import covariant_hessian as covariant_hessian
+from pfaffian.evaluate.configuration_calculus import directional_derivative as directional_derivative
+from pfaffian.evaluate.configuration_calculus import linearise_along as linearise_along
 from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from pfaffian.evaluate.derivatives import jvp as jvp
 from pfaffian.evaluate.derivatives import motion_derivatives as motion_derivatives
 from pfaffian.evaluate.derivatives import vjp as vjp
 from pfaffian.model.graph import graph_matrices as graph_matrices
-from pfaffian.simulate.equilibrium_path import equilibrium_path as equilibrium_path
-from pfaffian.simulate.sensitivity import rollout as rollout
-from pfaffian.simulate.sensitivity import step_derivatives as step_derivatives
+from pfaffian.starts.equilibrium_path import equilibrium_path as equilibrium_path
 from pfaffian.terms.connection import coriolis_matrix as coriolis_matrix
 from pfaffian.terms.hamel import acceleration_energy as acceleration_energy

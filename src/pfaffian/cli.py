@@ -21,10 +21,10 @@ from pfaffian.output.plain import lines, stem, table, text
 
 # Everything else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
-    from pfaffian.formats.run_settings import RunSettings
+    from pfaffian.formats.text.run_settings import RunSettings
     from pfaffian.model.mechanism import Mechanism
-    from pfaffian.simulate.step import Scheme
-    from pfaffian.simulate.system import System
+    from pfaffian.simulate.step.step import Scheme
+    from pfaffian.states.system import System
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
@@ -242,7 +242,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
     """The file's mechanism and its run settings, the latter with the values of --set."""
     import pfaffian as pf
-    from pfaffian.formats.shelf import model_file
+    from pfaffian.formats.bundled import model_file
 
     chosen.file = model_file(chosen.file)
     options = {k: getattr(chosen, k) for k in ("base", "mimic") if getattr(chosen, k) is not None}
@@ -255,7 +255,7 @@ def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
 
 def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> RunSettings:
     """The settings with each NAME=VALUE of --set in the field to which its name belongs."""
-    from pfaffian.formats.number import number
+    from pfaffian.formats.text.strict_number import number
 
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names, "u": m.u_names}
     for setting in given:
@@ -284,7 +284,7 @@ def _hint(name: str, known: dict[str, Any], field: str) -> str:
 
 def _time(word: str | None, what: str, otherwise: float) -> float:
     """A time above zero from the command line [s], `otherwise` if there is none."""
-    from pfaffian.formats.number import number
+    from pfaffian.formats.text.strict_number import number
 
     if word is None:
         return otherwise
@@ -296,7 +296,7 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
     """The settings with times, formulation, integrator, state and saturation from the command line where it gives them."""
-    from pfaffian.formats.run_settings import MAX_STEPS
+    from pfaffian.formats.text.run_settings import MAX_STEPS
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
     every = chosen.every if chosen.every is not None else str(settings.record_every)
@@ -326,7 +326,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
         animate(m, result, chosen.animate, parameters=settings.arrays(m)[3], progress=sys.stderr.isatty())
         files.append(chosen.animate)
-    from pfaffian.simulate.result import FINISHED, causes
+    from pfaffian.simulate.record.result import FINISHED, causes
     from pfaffian.viewer.summary import summary
 
     print(summary(m, result, seconds, files))
@@ -352,13 +352,13 @@ def _sweep(chosen: argparse.Namespace) -> int:
     if s.ranges:
         space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)
     keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
-    place = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
-    arguments: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
+    write_file = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
+    arguments: dict[str, Any] = {"store": write_file, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
     system = _system(m, settings.state)
     if chosen.explain:
         print(pf.sweeps.explain(system, space, **arguments))
         return DONE
-    prepare(place.parent)
+    prepare(write_file.parent)
     started = time.perf_counter()
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     with _cluster(chosen.scheduler) as client:
@@ -366,7 +366,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
         dataset = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **arguments)
     left = int((dataset["block_digest"].values == 0).sum())
     rest = f"{plural(left, 'block')} left to other parts" if left else "complete"
-    print(f"{plural(dataset.sizes['run'], 'run')} in {text(place)}, {rest}; {time.perf_counter() - started:.1f} s")
+    print(f"{plural(dataset.sizes['run'], 'run')} in {text(write_file)}, {rest}; {time.perf_counter() - started:.1f} s")
     return DONE
 
 
@@ -423,7 +423,7 @@ def _scheme(settings: RunSettings) -> Scheme:
 def _system(m: Mechanism, state: str) -> Mechanism | System:
     """The mechanism, or the System with the state that the run integrates."""
     import pfaffian as pf
-    from pfaffian.formats.run_settings import STATES
+    from pfaffian.formats.text.run_settings import STATES
 
     if state not in STATES:
         raise ModelError(f"--state: {text(state, 40)!r} is unknown; {nearest(state, STATES)}")
@@ -445,7 +445,7 @@ def _result(chosen: argparse.Namespace, system: Any, arguments: dict[str, Any]) 
 
 def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
     """Write the result as NetCDF, and its figure; return their paths."""
-    from pfaffian.simulate.netcdf import write_netcdf
+    from pfaffian.simulate.record.netcdf import write_netcdf
 
     name = stem(chosen.file.stem)
     files = [out / f"{name}.nc"]
@@ -475,7 +475,7 @@ def _info(chosen: argparse.Namespace) -> int:
         return DONE
     if chosen.symmetry:
         from pfaffian.evaluate.symmetry import symmetry
-        from pfaffian.simulate.reduction import reduce
+        from pfaffian.states.reduced_state import reduce
 
         print("\n".join(text(line) for line in symmetry(m).lines()))
         try:
@@ -491,14 +491,14 @@ def _info(chosen: argparse.Namespace) -> int:
 
 def _study(chosen: argparse.Namespace) -> int:
     """The command `pfaffian study`: list the studies, or run one and check its claims."""
-    from pfaffian.viewer.study import as_json, folder, report, run_study, studies
+    from pfaffian.viewer.run_study import as_json, folder, report, run_study, studies
 
     if chosen.name is None:
         known = studies()
         print(f"{plural(len(known), 'study')} in {text(folder())}")
         print(table(list(known.items())))
         return DONE
-    from pfaffian.output.folder import place, prepare
+    from pfaffian.output.folder import prepare, write_file
 
     if chosen.name in studies():
         out = prepare(chosen.out or Path("out") / chosen.name)
@@ -512,10 +512,10 @@ def _study(chosen: argparse.Namespace) -> int:
     for path in _write_study(outcome, out):
         print(f"wrote {text(path)}")
     if chosen.json:
-        from pfaffian.simulate.provenance import machine
+        from pfaffian.simulate.record.provenance import machine
 
         words = as_json(outcome, machine())
-        print(f"wrote {text(place(chosen.json, words.encode()))}")
+        print(f"wrote {text(write_file(chosen.json, words.encode()))}")
     if chosen.animate:
         for path in _animate_study(outcome, out):
             print(f"wrote {text(path)}")
@@ -526,7 +526,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 def _zoo(chosen: argparse.Namespace) -> int:
     """The command `pfaffian zoo`: list the machines, or draw one and check its number."""
-    from pfaffian.formats.shelf import examples
+    from pfaffian.formats.bundled import examples
     from pfaffian.viewer import zoo
 
     if chosen.name is None:
@@ -539,8 +539,8 @@ def _zoo(chosen: argparse.Namespace) -> int:
         return DONE
     machine = zoo.machine(chosen.name)
     _check_pictures(chosen.view, chosen.animate)
-    from pfaffian.output.folder import place, prepare
-    from pfaffian.viewer.study import report
+    from pfaffian.output.folder import prepare, write_file
+    from pfaffian.viewer.run_study import report
 
     out, at = prepare(chosen.out), zoo.start(machine.m, machine.settings)
     claim = zoo.claim(machine, at)
@@ -553,7 +553,7 @@ def _zoo(chosen: argparse.Namespace) -> int:
     result = zoo.motion(machine, at)
     from pfaffian.viewer.still import still
 
-    print(f"wrote {text(place(out / f'{machine.name}.png', still(machine.m, result)))}")
+    print(f"wrote {text(write_file(out / f'{machine.name}.png', still(machine.m, result)))}")
     if chosen.animate is not None:
         from pfaffian.viewer.animate import animate
 
@@ -569,7 +569,7 @@ def _zoo(chosen: argparse.Namespace) -> int:
 def _view_study(outcome: Any, name: str) -> None:
     """Show a result of a study in a browser.   name: of the result, which is also that of its file."""
     from pfaffian.viewer.browser import view
-    from pfaffian.viewer.study import datasets, folder, load
+    from pfaffian.viewer.run_study import datasets, folder, load
 
     results = dict(datasets(outcome.result))
     if name not in results:
@@ -580,7 +580,7 @@ def _view_study(outcome: Any, name: str) -> None:
 def _animate_study(outcome: Any, out: Path) -> list[Path]:
     """Write a page for each result that is a motion of the study's mechanism. Raises ModelError: there is none."""
     from pfaffian.viewer.animate import animate
-    from pfaffian.viewer.study import datasets, folder, load
+    from pfaffian.viewer.run_study import datasets, folder, load
 
     m = load(outcome.name, folder(), ("mechanism",)).mechanism()
     files = []
@@ -596,9 +596,9 @@ def _animate_study(outcome: Any, out: Path) -> list[Path]:
 def _write_study(outcome: Any, out: Path) -> list[Path]:
     """Write the results of a study as NetCDF, and its figures; return their paths."""
     from pfaffian.output.folder import unused
-    from pfaffian.simulate.netcdf import write_netcdf
+    from pfaffian.simulate.record.netcdf import write_netcdf
     from pfaffian.viewer.drawing import save
-    from pfaffian.viewer.study import datasets
+    from pfaffian.viewer.run_study import datasets
 
     files, used = [], set[str]()
     for name, data in datasets(outcome.result):
@@ -612,7 +612,7 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
 def _export(chosen: argparse.Namespace) -> int:
     """The command `pfaffian export`: write a control law as C99 and print its costs."""
     import pfaffian as pf
-    from pfaffian.formats.run_settings import RunSettings
+    from pfaffian.formats.text.run_settings import RunSettings
     from pfaffian.viewer.laws import find
 
     named = find(chosen.law)

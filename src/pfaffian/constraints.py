@@ -27,6 +27,6 @@ from pfaffian.evaluate.realisability import realisability as realisability
 from pfaffian.evaluate.transported_basis import transport_basis as transport_basis
 from pfaffian.model.constraint import acceleration_constraint as acceleration_constraint
 from pfaffian.model.constraint import active_while as active_while
-from pfaffian.simulate.singularities import singularities as singularities
-from pfaffian.simulate.variables import normalise as normalise
+from pfaffian.starts.singularities import singularities as singularities
+from pfaffian.states.variables import normalise as normalise
 from pfaffian.terms.stabilised import stabilised as stabilised

@@ -6,5 +6,5 @@ on_device           a stepper whose state and loop are on a device; other librar
 """
 
 from pfaffian.kernel.build.nvrtc import compiled as compiled
-from pfaffian.simulate.device import on_device as on_device
-from pfaffian.simulate.device import text as text
+from pfaffian.simulate.run.device_stepper import on_device as on_device
+from pfaffian.simulate.run.device_stepper import text as text

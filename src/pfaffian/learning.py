@@ -3,4 +3,4 @@
 vector_environment        many copies of a machine as a vector environment of Gymnasium
 """
 
-from pfaffian.simulate.environment import vector_environment as vector_environment
+from pfaffian.simulate.run.environment import vector_environment as vector_environment

@@ -11,10 +11,10 @@ Example:
     <Mechanism 'quadcopter': 5 bodies, 5 joints (nq 11, nv 10), 10 forces, inputs motor 1, motor 2, motor 3, motor 4>
 """
 
-from pfaffian.model.multicopter import QUADCOPTER as QUADCOPTER
-from pfaffian.model.multicopter import TRICOPTER as TRICOPTER
-from pfaffian.model.multicopter import bicopter as bicopter
-from pfaffian.model.multicopter import bicopter_coupling_length as bicopter_coupling_length
-from pfaffian.model.multicopter import multicopter as multicopter
-from pfaffian.model.multicopter import thrust_multicopter as thrust_multicopter
-from pfaffian.model.multicopter import thrust_polygon as thrust_polygon
+from pfaffian.parts.multicopter import QUADCOPTER as QUADCOPTER
+from pfaffian.parts.multicopter import TRICOPTER as TRICOPTER
+from pfaffian.parts.multicopter import bicopter as bicopter
+from pfaffian.parts.multicopter import bicopter_coupling_length as bicopter_coupling_length
+from pfaffian.parts.multicopter import multicopter as multicopter
+from pfaffian.parts.multicopter import thrust_multicopter as thrust_multicopter
+from pfaffian.parts.multicopter import thrust_polygon as thrust_polygon

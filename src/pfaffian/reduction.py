@@ -8,7 +8,7 @@ symmetry                                                                        
 StatePart, chosen_velocities, hamiltonian                                                     a System with another state
 """
 
-from pfaffian.dynamics.floating import floating_base as floating_base
+from pfaffian.dynamics.floating_base import floating_base as floating_base
 from pfaffian.evaluate.connections import connection_curvature as connection_curvature
 from pfaffian.evaluate.connections import constraint_connection as constraint_connection
 from pfaffian.evaluate.connections import constraint_curvature as constraint_curvature
@@ -19,11 +19,11 @@ from pfaffian.evaluate.connections import mechanical_connection as mechanical_co
 from pfaffian.evaluate.connections import momentum_map as momentum_map
 from pfaffian.evaluate.connections import reduced_two_form as reduced_two_form
 from pfaffian.evaluate.connections import shape_inertia as shape_inertia
-from pfaffian.evaluate.floating import generalised_jacobian as generalised_jacobian
-from pfaffian.evaluate.floating import momentum_twist as momentum_twist
-from pfaffian.evaluate.floating import reaction_null_space as reaction_null_space
+from pfaffian.evaluate.floating_quantities import generalised_jacobian as generalised_jacobian
+from pfaffian.evaluate.floating_quantities import momentum_twist as momentum_twist
+from pfaffian.evaluate.floating_quantities import reaction_null_space as reaction_null_space
 from pfaffian.evaluate.symmetry import symmetry as symmetry
-from pfaffian.simulate.holonomy import holonomy as holonomy
-from pfaffian.simulate.states import chosen_velocities as chosen_velocities
-from pfaffian.simulate.states import hamiltonian as hamiltonian
-from pfaffian.simulate.system import StatePart as StatePart
+from pfaffian.starts.holonomy import holonomy as holonomy
+from pfaffian.states.other_states import chosen_velocities as chosen_velocities
+from pfaffian.states.other_states import hamiltonian as hamiltonian
+from pfaffian.states.system import StatePart as StatePart

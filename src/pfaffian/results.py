@@ -6,8 +6,8 @@ singular_passages             times at which a run came closest to losing rank, 
 read_netcdf, write_netcdf     a result as a file, written whole and with a checksum
 """
 
-from pfaffian.simulate.netcdf import read_netcdf as read_netcdf
-from pfaffian.simulate.netcdf import write_netcdf as write_netcdf
-from pfaffian.simulate.passages import singular_passages as singular_passages
-from pfaffian.simulate.result import causes as causes
-from pfaffian.simulate.result import sign_changes as sign_changes
+from pfaffian.simulate.record.netcdf import read_netcdf as read_netcdf
+from pfaffian.simulate.record.netcdf import write_netcdf as write_netcdf
+from pfaffian.simulate.record.passages import singular_passages as singular_passages
+from pfaffian.simulate.record.result import causes as causes
+from pfaffian.simulate.record.result import sign_changes as sign_changes

@@ -5,8 +5,8 @@ wheel                     no slip only, for a wheel whose height the machine det
 knife_edge                no sideways motion: a blade, skate or keel
 """
 
-from pfaffian.model.rolling import disk as disk
-from pfaffian.model.rolling import ellipsoid as ellipsoid
-from pfaffian.model.rolling import knife_edge as knife_edge
-from pfaffian.model.rolling import sphere as sphere
-from pfaffian.model.rolling import wheel as wheel
+from pfaffian.parts.wheels import disk as disk
+from pfaffian.parts.wheels import ellipsoid as ellipsoid
+from pfaffian.parts.wheels import knife_edge as knife_edge
+from pfaffian.parts.wheels import sphere as sphere
+from pfaffian.parts.wheels import wheel as wheel

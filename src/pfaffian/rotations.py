@@ -5,7 +5,7 @@ wahba                                the rotation that best maps directions onto
 critical_rotations                   all rotations at which -tr(P R), the cost of these problems, is stationary
 """
 
-from pfaffian.model.rotations import critical_rotations as critical_rotations
-from pfaffian.model.rotations import nearest_rotation as nearest_rotation
-from pfaffian.model.rotations import special_polar as special_polar
-from pfaffian.model.rotations import wahba as wahba
+from pfaffian.parts.rotation_potential import critical_rotations as critical_rotations
+from pfaffian.parts.rotation_potential import nearest_rotation as nearest_rotation
+from pfaffian.parts.rotation_potential import special_polar as special_polar
+from pfaffian.parts.rotation_potential import wahba as wahba

@@ -6,10 +6,10 @@ first_crossing                                time at which each entry first cro
 histogram                                     how often each entry lies in each interval
 """
 
-from pfaffian.simulate.statistics import final as final
-from pfaffian.simulate.statistics import first_crossing as first_crossing
-from pfaffian.simulate.statistics import histogram as histogram
-from pfaffian.simulate.statistics import integral as integral
-from pfaffian.simulate.statistics import maximum as maximum
-from pfaffian.simulate.statistics import mean as mean
-from pfaffian.simulate.statistics import minimum as minimum
+from pfaffian.simulate.step.running_statistics import final as final
+from pfaffian.simulate.step.running_statistics import first_crossing as first_crossing
+from pfaffian.simulate.step.running_statistics import histogram as histogram
+from pfaffian.simulate.step.running_statistics import integral as integral
+from pfaffian.simulate.step.running_statistics import maximum as maximum
+from pfaffian.simulate.step.running_statistics import mean as mean
+from pfaffian.simulate.step.running_statistics import minimum as minimum

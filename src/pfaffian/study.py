@@ -8,6 +8,6 @@ COLOURS                 colours for lines of figures that colour-blind readers c
 
 from pfaffian.viewer.drawing import COLOURS as COLOURS
 from pfaffian.viewer.drawing import blank_figure as blank_figure
-from pfaffian.viewer.study import Claim as Claim
-from pfaffian.viewer.study import run_study as run_study
-from pfaffian.viewer.study import studies as studies
+from pfaffian.viewer.run_study import Claim as Claim
+from pfaffian.viewer.run_study import run_study as run_study
+from pfaffian.viewer.run_study import studies as studies

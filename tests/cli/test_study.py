@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pfaffian as pf
-from pfaffian.viewer.study import Claim, run_study, studies
+from pfaffian.viewer.run_study import Claim, run_study, studies
 
 GOOD = '''"""A pendulum falls. [aghili05 (1)]
 
@@ -16,7 +16,7 @@ More words.
 """
 import xarray as xr
 from matplotlib.figure import Figure
-from pfaffian.viewer.study import Claim
+from pfaffian.viewer.run_study import Claim
 
 def run():
     return {"one/../run": xr.Dataset({"a": ("t", [1.0, 2.0])}), "two": xr.Dataset({"b": 1.0}), "note": 3}
@@ -197,6 +197,6 @@ def test_malformed_claims_are_refused(shelf: Path) -> None:
 
 
 def test_no_folder_of_studies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pfaffian.formats.shelf.__file__", str(here / "a" / "b" / "c" / "shelf.py"))
+    monkeypatch.setattr("pfaffian.formats.bundled.__file__", str(here / "a" / "b" / "c" / "shelf.py"))
     with pytest.raises(pf.ModelError, match="source"):
         studies()

@@ -101,7 +101,7 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
     with pytest.raises(pf.ModelError, match="leaves the configurations, by coordinates 'R'"):
         control.check_reference(m, reference, 0.5)
     with pytest.raises(pf.ModelError, match="or no configuration"):
-        control.feasibility(m, reference, [0.0, 0.25, 0.5])
+        pf.analysis.feasibility(m, reference, [0.0, 0.25, 0.5])
 
 
 def test_numbers_that_never_are_a_rotation_are_refused_before_the_run():
@@ -129,7 +129,7 @@ def test_a_quaternion_that_vanishes_on_the_way_is_named():
         r = pf.run(bell(), BEGIN.as_quat(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.stopped) == pytest.approx(0.1, abs=0.011)
     with pytest.raises(pf.ModelError, match="or no configuration"):
-        control.feasibility(bell(), reference, [0.05, 0.2])
+        pf.analysis.feasibility(bell(), reference, [0.05, 0.2])
 
 
 def test_of_two_attitudes_the_one_that_vanishes_is_named():

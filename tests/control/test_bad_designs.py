@@ -44,7 +44,7 @@ def steered(task: control.Task) -> None:
 
 def upright_flight() -> None:
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0)
-    pf.control.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
+    pf.analysis.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
 
 
 def falling(t: ca.SX) -> ca.SX:
@@ -89,12 +89,12 @@ BAD = {  # design -> (call, error, pattern: the element at fault, then the way o
         r"no inertia against.*motion of q",
     ),
     "no inertia, asked before": (
-        lambda: pf.control.matching(chain(), [control.pair("a", inertia=pm(0, moments=1.0))]),
+        lambda: pf.analysis.matching(chain(), [control.pair("a", inertia=pm(0, moments=1.0))]),
         pf.ModelError,
         r"no inertia against q.*more Mbar'",
     ),
     "a set point that nothing holds": (
-        lambda: pf.control.matching(pvtol(), hovering(), [0, 0, 0.4]),
+        lambda: pf.analysis.matching(pvtol(), hovering(), [0, 0, 0.4]),
         pf.ModelError,
         r"hold this set point.*j\.wz, j\.vx; take another",
     ),

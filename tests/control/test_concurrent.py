@@ -12,7 +12,7 @@ from scipy.linalg import null_space as null
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.concurrent import LOST, decoupling
-from pfaffian.control.digest import digest
+from pfaffian.control.law_digest import digest
 from pfaffian.control.output import half_turn, moving
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.system import as_system
+from pfaffian.states.system import as_system
 from pfaffian.terms.pfaffian import row_names
 from tests.control.test_projection import null, well_posed
 from tests.control.test_wrenches import Loop, at, close_loop

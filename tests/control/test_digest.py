@@ -10,10 +10,10 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.digest import digest
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system
-from pfaffian.terms.digest import digest as of_mechanism
+from pfaffian.control.law_digest import digest
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.states.system import as_system
+from pfaffian.terms.equations_digest import digest as of_mechanism
 from tests.simulations import simulation
 
 

@@ -13,8 +13,8 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command
 from pfaffian.errors import ModelError, RunWarning
-from pfaffian.simulate.integrators import INTEGRATORS
-from pfaffian.simulate.result import causes
+from pfaffian.simulate.record.result import causes
+from pfaffian.simulate.step.integrators import INTEGRATORS
 from tests.tolerance import EPS
 
 EXACT = 1e-12
@@ -353,8 +353,8 @@ def test_noise_has_the_same_bits_in_any_batch(many, runs, threads):
 
 
 def test_noise_is_the_same_in_the_interpreter_and_in_pieces(many, monkeypatch):
-    monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 1)
-    monkeypatch.setattr("pfaffian.simulate.roll.GROWTH", 1.0)
+    monkeypatch.setattr("pfaffian.simulate.run.roll.FIRST_LANE_STEPS", 1)
+    monkeypatch.setattr("pfaffian.simulate.run.roll.GROWTH", 1.0)
     r = run(noisy(), seconds=0.012, x=np.tile(X0, (5, 1)), seed=11)
     assert np.array_equal(r.place.values, many.place.values[:5]) and np.array_equal(r.v.values, many.v.values[:5])
 

@@ -42,7 +42,7 @@ def test_constants_on_the_circle():
     q = R * np.column_stack([np.cos(angle), np.sin(angle)])
     speed = np.linspace(0.2, 1.0, 12)
     v = speed[:, None] * np.column_stack([-np.sin(angle), np.cos(angle)])
-    found = pf.control.position_gain_bound(circle(), q, v)
+    found = pf.analysis.position_gain_bound(circle(), q, v)
     g = np.sqrt(M2 * np.cos(angle) ** 2 + M1 * np.sin(angle) ** 2)
     g_slope = (M1 - M2) * np.sin(angle) * np.cos(angle) / g
     slope = [
@@ -54,9 +54,9 @@ def test_constants_on_the_circle():
     close(found.c4, 1.0, ALGEBRA, "c4")
     close(found.bound, found.c2 / np.sqrt(M2), ALGEBRA, "c2 c4 / sqrt(c1)")
     close(found.local, np.zeros(12), DERIVATIVE, "a constant M lets every gain do", scale=found.bound)
-    twice = pf.control.position_gain_bound(circle(), q, 2 * v)
+    twice = pf.analysis.position_gain_bound(circle(), q, 2 * v)
     close(twice.bound, 2 * found.bound, ALGEBRA, "twice as fast")
-    one = pf.control.position_gain_bound(circle(), q[3], v[3])
+    one = pf.analysis.position_gain_bound(circle(), q[3], v[3])
     assert np.ndim(one.local) == 0 and one.bound <= found.bound
 
 
@@ -76,7 +76,7 @@ def telescope(*constraints) -> pf.Mechanism:
 def test_growing_inertia_needs_gain_and_shrinking_inertia_none():
     """In the metric of kinetic energy the error of the turn grows at r r_dot / (1 + r^2), half the relative rate of M."""
     for rate in (0.7, -0.7):
-        found = pf.control.position_gain_bound(telescope(), {"r": 0.8}, {"r": rate})
+        found = pf.analysis.position_gain_bound(telescope(), {"r": 0.8}, {"r": rate})
         close(found.local, max(0.8 * rate / 1.64, 0.0), DERIVATIVE, "half of M_dot over M", scale=1)
         assert found.bound > abs(found.local)
 
@@ -84,11 +84,11 @@ def test_growing_inertia_needs_gain_and_shrinking_inertia_none():
 def test_the_bound_depends_on_parameters_and_time():
     """A heavier mass raises the bound; a row that changes from the turn to the slide with time first leaves the slide free."""
     masses = np.array([0.5, 2.0])
-    found = pf.control.position_gain_bound(telescope(), {"r": 0.8}, {"r": 0.7}, parameters={"mass": masses})
+    found = pf.analysis.position_gain_bound(telescope(), {"r": 0.8}, {"r": 0.7}, parameters={"mass": masses})
     close(found.local, masses * 0.8 * 0.7 / (1 + masses * 0.64), DERIVATIVE, "of each mass", scale=1)
     m = telescope(pf.nonholonomic("row", lambda k: ca.cos(k.t) * k.v[0] + ca.sin(k.t) * (k.v[1] - 0.7)))
     for t, expected in ((0.0, 0.0), (np.pi / 2, 0.8 * 0.7 / 1.64)):
-        found = pf.control.position_gain_bound(m, {"r": 0.8}, {"r": 0.7}, t=t)
+        found = pf.analysis.position_gain_bound(m, {"r": 0.8}, {"r": 0.7}, t=t)
         close(found.local, expected, DERIVATIVE, f"at t = {t:.2g}", scale=1)
 
 
@@ -117,7 +117,7 @@ def test_local_bound_is_half_the_rate_of_inertia(arm):
     N = np.linalg.solve(x["W"].T, np.linalg.eigh(x["P"])[1][:, -round(np.trace(x["P"])) :])  # N^T M N = 1
     expected = np.linalg.eigvalsh(N.T @ x["M_dot"] @ N / 2)[-1]
     for factor in FACTORS:
-        found = pf.control.position_gain_bound(m, x["q"], x["v"], factor=factor)
+        found = pf.analysis.position_gain_bound(m, x["q"], x["v"], factor=factor)
         size = found.bound + np.linalg.cond(x["M"])
         close(found.local, expected, DERIVATIVE * np.linalg.cond(x["M"]), f"local, {factor}", scale=size)
         assert found.local <= found.bound * (1 + 1e-9)
@@ -143,6 +143,6 @@ def test_error_falls_as_the_gain_less_the_bound(on_plane, arm):
     at = pf.compile_terms(m, weighted(), backend="numpy", lanes=1)(r.q.values, r.v.values)
     size = np.linalg.norm(np.einsum("tij,tkj,tk->ti", at["P"], at["W"], r.error.values), axis=1)
     fall = -np.log(size[3] / size[1]) / (2 * STEP)
-    c = pf.control.position_gain_bound(m, r.q.values[2], r.v.values[2])
+    c = pf.analysis.position_gain_bound(m, r.q.values[2], r.v.values[2])
     allowed = RATE * (1 + c.bound) ** 2
     assert gain - c.local - allowed <= fall <= gain + c.bound + allowed

@@ -68,7 +68,7 @@ MATCHED = {
 @pytest.mark.parametrize("name", MATCHED)
 def test_placed_prototypes_match(name):
     m, pairs, q = MATCHED[name]()
-    x = pf.control.matching(m, pairs, q)
+    x = pf.analysis.matching(m, pairs, q)
     scale = np.abs(x.idle).max() * 100
     close(x.stiffness, np.zeros_like(x.stiffness), 1e-12, "Lambda_K", scale)
     close(x.damping, np.zeros_like(x.damping), 1e-12, "Lambda_D", scale)
@@ -80,7 +80,7 @@ def test_conditions_are_those_of_the_thesis():
     m, eps = pvtol(), LEAN
     k, d, h, s, Th, Pi, l, Ups = 1.8, 2.4, 1.1, 0.3, 0.25, 9.0, 0.9, 0.7
     pair = control.pair("b", inertia=pm(1, (0, s, 0), Th), damping=pm(d, (0, l, 0), Ups), stiffness=pm(k, (0, h, 0), Pi))
-    found = pf.control.matching(m, [pair])
+    found = pf.analysis.matching(m, [pair])
     close(found.u, np.full(2, G / 2 / np.cos(0.2)), 1e-12, "thrust at rest")
     # Bp = [1, 0, -eps m / Theta_z] up to a factor.
     scale = found.idle[0, 0]
@@ -91,7 +91,7 @@ def test_conditions_are_those_of_the_thesis():
     close(found.stiffness[0], scale * np.array([on_x, 0, on_turn]), 1e-12, "Lambda_K")
     damped = Th - (l - s) * (s - eps)
     close(found.damping[0], scale * np.array([d * damped, 0, Ups * (s - eps) - d * l * damped]) / Th, 1e-12, "Lambda_D")
-    off = pf.control.matching(two_masses(), two_mass_pairs(m12=1.3, d12=2.0))
+    off = pf.analysis.matching(two_masses(), two_mass_pairs(m12=1.3, d12=2.0))
     p = control.two_mass_placement([-2.0, -1.0, -1 + 1j, -1 - 1j], ratio=SPRING / MASSES[1])._replace(m12=1.3, d12=2.0)
     D, varpi = p.m01 * p.m02 + 1.3 * p.m01 + 1.3 * p.m02, SPRING / MASSES[1]
     row = off.idle[1, 0] * MASSES[1] / D
@@ -134,7 +134,7 @@ def test_the_matching_force_of_small_errors(name, approach):
         pairs = random_pairs(m, 4)
     else:
         pairs = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
-    x = pf.control.matching(m, pairs, q)
+    x = pf.analysis.matching(m, pairs, q)
     law = control.prototype_tracking(pairs, control.set_point(q), approach=approach)
     e, e_dot = random.normal(size=3), random.normal(size=3)
     K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)(q)["K"]
@@ -156,7 +156,7 @@ def test_matching_concerns_the_motions_that_constraints_leave_free():
     """The cart with a constraint row, against the one whose pendulum follows by its joint."""
     weights = {"inertia": pm(1.0, (0.1, 0.2, 0), 0.3), "damping": pm(2.0, moments=1.0), "stiffness": pm(3.0, (0, 1, 0), 2.0)}
     pairs = [control.pair(b, seen_from=a, **weights) for b, a in (("cart", "world"), ("b", "cart"), ("c", "world"))]
-    row, joint = (pf.control.matching(cart(x), pairs) for x in (True, False))
+    row, joint = (pf.analysis.matching(cart(x), pairs) for x in (True, False))
     back = np.array([[1, 0], [0, 1], [0, -1.4]])
     sign = np.sign(row.idle[1, 0] / joint.idle[1, 0])
     close(row.idle, sign * back @ joint.idle, 1e-12, "Bp")
@@ -174,13 +174,13 @@ def test_lambda_without_error_is_the_model_along_the_reference():
     m, pairs = two_masses(), two_mass_pairs()
     reference = control.function_of_time(lambda t: [0.3 * ca.sin(t), ca.cos(2 * t)], 2)
     t = np.linspace(0, 3, 7)
-    found = pf.control.feasibility(m, reference, t)
+    found = pf.analysis.feasibility(m, reference, t)
     missing = MASSES[1] * -4 * np.cos(2 * t) + SPRING * (np.cos(2 * t) - 0.3 * np.sin(t))
     close(found.force, np.stack([0 * t, -missing], axis=1), 1e-12, "-(M v_R_dot + b)")
     close(found.lacking[:, 1], missing / MASSES[1], 1e-12, "lacking")
     assert not found.feasible
-    x = pf.control.matching(m, pairs)
-    weighed = pf.control.feasibility(m, reference, t, pairs=pairs).force
+    x = pf.analysis.matching(m, pairs)
+    weighed = pf.analysis.feasibility(m, reference, t, pairs=pairs).force
     lam = -missing * x.idle[1, 0]
     close(weighed, np.outer(lam, x.carry[:, 0]), 1e-12, "btilde = M Bp S lambda")
     q, v = np.stack([0.3 * np.sin(t), np.cos(2 * t)], axis=1), np.stack([0.3 * np.cos(t), -2 * np.sin(2 * t)], axis=1)
@@ -193,12 +193,12 @@ def test_lambda_without_error_is_the_model_along_the_reference():
 def test_flat_references_are_feasible_and_others_name_where_not():
     m, t = pvtol(), np.linspace(0, 4, 41)
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0, begin=0.5)
-    found = pf.control.feasibility(m, control.pvtol_reference(y, coupling_length=LEAN), t)
+    found = pf.analysis.feasibility(m, control.pvtol_reference(y, coupling_length=LEAN), t)
     assert found.feasible and str(found).startswith("feasible")
     found.check()
     close(found.u[0], np.full(2, G / 2 / np.cos(0.2)), 1e-9, "thrust at rest")
     upright = control.function_of_time(lambda s: ca.vertcat(y(s), 0), 3)
-    found = pf.control.feasibility(m, upright, t)
+    found = pf.analysis.feasibility(m, upright, t)
     assert not found.feasible
     bend = np.abs(found.lacking[:, 0])
     assert found.worst == int(np.argmax(np.abs(found.force).max(axis=1))) and bend.max() > 0.1
@@ -207,7 +207,7 @@ def test_flat_references_are_feasible_and_others_name_where_not():
     ):
         found.check()
     ball = control.function_of_time(lambda s: ca.vertcat(0, 0, 5 - 0.5 * s, 0, 0, 0, 1), 7)
-    assert pf.control.feasibility(quadcopter(), ball, t).feasible
+    assert pf.analysis.feasibility(quadcopter(), ball, t).feasible
 
 
 @pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
@@ -220,29 +220,29 @@ def test_the_motion_without_inertia_has_the_same_names_in_any_unit_of_length(len
     m = pf.mechanism("cart and pole", bodies, joints, actuators=[motor], gravity=(0, 0, -9.81 * length))
     bob = np.array([0, 0, -length, 1.0])
     with pytest.raises(pf.ModelError, match="no inertia against rail, hinge;"):
-        pf.control.matching(m, [control.pair("pole", inertia=np.outer(bob, bob))])
+        pf.analysis.matching(m, [control.pair("pole", inertia=np.outer(bob, bob))])
 
 
 UNHELD = control.set_point([0, 0, 0.3])
 WRONG = {
-    "no pairs": (lambda: pf.control.matching(PLANAR, []), "a list of pair"),
+    "no pairs": (lambda: pf.analysis.matching(PLANAR, []), "a list of pair"),
     "no equilibrium": (
-        lambda: pf.control.matching(pvtol(), hovering(), [0, 0, 0.4]),
+        lambda: pf.analysis.matching(pvtol(), hovering(), [0, 0, 0.4]),
         r"hold this set point, it accelerates along j\.wz, j\.vx",
     ),
     "no inertia": (
-        lambda: pf.control.matching(PLANAR, [control.pair("b", inertia=pm(0, moments=1.0))]),
+        lambda: pf.analysis.matching(PLANAR, [control.pair("b", inertia=pm(0, moments=1.0))]),
         r"no inertia against j\.v[xy]",
     ),
     "a Parameter from elsewhere": (
-        lambda: pf.control.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
+        lambda: pf.analysis.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
         "pair 'b' seen from 'world': inertia uses symbols that do not belong to the mechanism",
     ),
-    "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known only during a run"),
-    "no actuators": (lambda: pf.control.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),
-    "times": (lambda: pf.control.feasibility(pvtol(), UNHELD, [[0.0]]), "times must be"),
+    "sampled": (lambda: pf.analysis.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known only during a run"),
+    "no actuators": (lambda: pf.analysis.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),
+    "times": (lambda: pf.analysis.feasibility(pvtol(), UNHELD, [[0.0]]), "times must be"),
     "undefined": (
-        lambda: pf.control.feasibility(pvtol(), control.function_of_time(lambda t: [ca.sqrt(t), 0, 0], 3), [1.0, 0.0]),
+        lambda: pf.analysis.feasibility(pvtol(), control.function_of_time(lambda t: [ca.sqrt(t), 0, 0], 3), [1.0, 0.0]),
         "at t = 0 s the reference is undefined",
     ),
 }  # fmt: skip

@@ -471,7 +471,7 @@ def test_wrong_prototypes_are_named(case):
 
 
 def test_two_prototypes_do_not_share_a_kernel():
-    from pfaffian.control.digest import digest
+    from pfaffian.control.law_digest import digest
 
     laws = [
         control.prototype_tracking(hovering(), REF),

@@ -13,7 +13,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.evaluate.compiled import Compiled
-from pfaffian.formats.place import installed
+from pfaffian.formats.text.place import installed
 from pfaffian.model.joint import Joint
 from tests.random_mechanisms import random_tree
 from tests.tolerance import close

@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.reference import of_unit_length
 from pfaffian.control.task import gain, task_terms
-from pfaffian.terms.inertia import mass_centre
+from pfaffian.terms.recursions import mass_centre
 from tests.identities.test_inertia import rate
 from tests.random_mechanisms import Case, matrices, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, close

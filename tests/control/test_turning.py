@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.turning import spline
+from pfaffian.control.attitude_path import spline
 from tests.tolerance import close
 
 G, DRAG, T, H = 3.71, 0.3, 2.0, 0.01

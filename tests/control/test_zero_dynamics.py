@@ -55,14 +55,14 @@ def on_both(heading, **numbers):
 
 def along(heading, duration, **numbers):
     q, v = on_both(heading, **numbers)
-    return pf.control.zero_dynamics_along(rover(), LAW, q, v, duration=duration, step=2e-3, every=50, parameters=numbers)
+    return pf.analysis.zero_dynamics_along(rover(), LAW, q, v, duration=duration, step=2e-3, every=50, parameters=numbers)
 
 
 @pytest.mark.parametrize("speed", [0.3, -0.3])
 def test_the_zero_dynamics_of_a_reversing_rover_are_unstable(speed):
     """Its heading obeys theta_dot = (V / l0) sin(beta - theta): one eigenvalue is -V / l0, those of the wheels are zero."""
     m, at = plain_rover(), straight_at(speed)
-    inside = pf.control.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
+    inside = pf.analysis.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
     assert (inside.displacements, inside.speeds, inside.conserved) == (3, 0, 0) and inside.unstable == (speed < 0)
     close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
 
@@ -110,7 +110,7 @@ def test_conserved_momenta_are_not_part_of_the_zero_dynamics():
     q, v, hand = satellite_at(m, 0.9)
     law = satellite_law(hand, (0.25, -0.2, 0.3))
     for rates in (v, np.zeros(m.nv)):
-        inside = pf.control.zero_dynamics(m, law, q, rates)
+        inside = pf.analysis.zero_dynamics(m, law, q, rates)
         assert (inside.displacements, inside.speeds, inside.conserved) == (6, 0, 6)
         mu = [pf.momentum(m, q + e * inside.dq.T[i], rates + e * inside.dv.T[i]) for i in range(6) for e in (1e-5, -1e-5)]
         close(np.array(mu[::2]) - mu[1::2], np.zeros((6, 6)), 1e-12, "momentum", 1)
@@ -118,7 +118,7 @@ def test_conserved_momenta_are_not_part_of_the_zero_dynamics():
     close(np.abs(inside.eigenvalues), np.zeros(6), 1e-9, "at rest", 1)
     # With a thruster that turns the hull the law changes angular momentum; linear momentum is conserved.
     turned = m.with_(actuators=[*m.actuators, pf.actuator("jets", "flight", component=5)])
-    inside = pf.control.zero_dynamics(turned, law, q, v)
+    inside = pf.analysis.zero_dynamics(turned, law, q, v)
     assert (inside.displacements, inside.speeds, inside.conserved) == (6, 3, 3)
 
 
@@ -133,7 +133,7 @@ def test_an_undriven_rotor_conserves_its_momentum():
         control.output("base", "attitude", np.eye(3), stiffness=1, damping=1),
         control.output("elbow", "position", hand[:2], axes=(0, 1), at=(0, 0.3, 0), stiffness=1, damping=1),
     ]
-    inside = pf.control.zero_dynamics(m, control.concurrent(outputs), q, v)
+    inside = pf.analysis.zero_dynamics(m, control.concurrent(outputs), q, v)
     assert (inside.displacements, inside.speeds, inside.conserved) == (7, 0, 7)
 
 
@@ -141,7 +141,7 @@ def test_outputs_that_leave_no_zero_dynamics():
     body = pf.body("slider", 1.0)
     m = pf.actuate_all(pf.mechanism("slide", [body], [pf.joint("x", "prismatic", "world", "slider")]))
     law = control.concurrent([control.output("slider", "position", 0.0, axes=(2,), stiffness=1, damping=1)])
-    found = pf.control.zero_dynamics_along(m, law, duration=0.1, step=0.05, backend="numpy")
+    found = pf.analysis.zero_dynamics_along(m, law, duration=0.1, step=0.05, backend="numpy")
     assert found.at[0].A.shape == (0, 0) and not found.unstable and found.transition.shape == (3, 0, 0)
     assert str(found).startswith(
         "the outputs leave 0 displacements and 0 speeds\nalong 0.1 s: a disturbance that changes no output grows 0 times"
@@ -151,7 +151,7 @@ def test_outputs_that_leave_no_zero_dynamics():
 def test_a_law_without_outputs_is_refused():
     m = satellite()
     with pytest.raises(pf.ModelError, match=r"the law records no output_error, velocity_error; control.concurrent does"):
-        pf.control.zero_dynamics(m, control.Control(lambda T, z, w, y: control.Command(ca.SX(m.nu, 1))))
+        pf.analysis.zero_dynamics(m, control.Control(lambda T, z, w, y: control.Command(ca.SX(m.nu, 1))))
 
 
 def test_exponents_do_not_depend_on_the_start_time():
@@ -162,7 +162,7 @@ def test_exponents_do_not_depend_on_the_start_time():
     m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
     law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
     for start in (0.0, 3.0):
-        found = pf.control.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, start=start, backend="numpy")
+        found = pf.analysis.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, start=start, backend="numpy")
         close(found.time, [start, start + 0.2], 1e-12, "time")
         close(np.sort(found.exponents.imag), np.array([-1, 1]) * np.sqrt(9.81 / 0.4), 1e-5, "exponents")
         close(found.exponents.real, np.zeros(2), 1e-5, "their real parts", scale=1.0)

@@ -13,7 +13,7 @@ from pfaffian.embedded.controller import controller
 from pfaffian.errors import ModelError
 from pfaffian.kernel.functions.transcendental import EXP
 from pfaffian.viewer.laws import PARTS
-from pfaffian.viewer.study import folder, load
+from pfaffian.viewer.run_study import folder, load
 from tests.embedded.conftest import compiled_law, run_written_test
 
 STEP = 1e-3

@@ -22,7 +22,7 @@ from pfaffian.kernel.program.trace import trace
 from pfaffian.maths import qp
 from pfaffian.maths.precision import building_for, for_floats
 from pfaffian.viewer.laws import PARTS
-from pfaffian.viewer.study import folder, load
+from pfaffian.viewer.run_study import folder, load
 from tests.embedded.conftest import compiled, compiled_law, law_of_library, run_written_test
 from tests.maths.qp_problems import FAMILIES
 
@@ -48,7 +48,7 @@ def test_the_quadratic_program_in_floats(size):
         flat = [np.ascontiguousarray(x.swapaxes(1, -1).reshape(len(x), -1)).astype(np.float32) for x in p]
         u, status = evaluate(made, flat, np.float32)
         assert u.dtype == np.float32 and np.isin(status, (0, 1, 3)).all(), family
-        exact, good = pf.control.solve_qp(*p, backend="numpy"), status[:, 0] == qp.SOLVED
+        exact, good = pf.analysis.solve_qp(*p, backend="numpy"), status[:, 0] == qp.SOLVED
         size_of = np.abs(p.u0).max(axis=1)
         with np.errstate(invalid="ignore"):
             # A row through the origin is judged by the size of the inputs around it.
@@ -186,7 +186,7 @@ def test_answers_by_a_root_are_checked(spread):
         if far > 1:
             assert solved.mean() > 0.9
             continue
-        exact = pf.control.solve_qp(R.swapaxes(1, 2) @ R, u0, W, l, backend="numpy").u
+        exact = pf.analysis.solve_qp(R.swapaxes(1, 2) @ R, u0, W, l, backend="numpy").u
         cost, least = ((np.einsum("rij,rj->ri", R, x - u0) ** 2).sum(axis=1) for x in (u, exact))
         assert solved.all() and (np.abs(cost - least) < 1e-5 * (1 + least)).all()
 

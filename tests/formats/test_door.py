@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 
 MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 LINKS = f'<link name="a"/><link name="b">{MASS}</link>'

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError
 from pfaffian.formats import parse_mjcf, parse_sdf, parse_urdf, parse_yaml
-from pfaffian.formats.file import decode
+from pfaffian.formats.text.file import decode
 from pfaffian.model.mechanism import Mechanism
 
 URDF = b"""<?xml version="1.0"?>

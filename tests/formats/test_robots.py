@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from pfaffian.formats import RunSettings, read_urdf
-from pfaffian.formats.door import read
+from pfaffian.formats.read import read
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import symbols

@@ -9,7 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError
-from pfaffian.formats import sdf_nest
+from pfaffian.formats.sdf import sdf_nest
 from tests.formats.test_sdf import joint, link, read, sdf
 from tests.tolerance import PEER, SATISFIED, close
 

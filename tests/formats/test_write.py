@@ -13,15 +13,16 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from pfaffian.formats import RunSettings, coupling, parse_urdf
-from pfaffian.formats.door import read
-from pfaffian.formats.law import LAWS
+from pfaffian.formats import RunSettings, parse_urdf
+from pfaffian.formats.read import read
+from pfaffian.formats.text import coupling
+from pfaffian.formats.text.library_laws import LAWS
 from pfaffian.formats.write import write
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS
-from pfaffian.model.multicopter import LinearDrag
 from pfaffian.model.shape import SIZES, Shape
+from pfaffian.parts.multicopter import LinearDrag
 from tests.random_mechanisms import random_body, random_pose
 from tests.tolerance import PEER, close
 

@@ -4,7 +4,7 @@ import pytest
 
 from pfaffian.errors import ModelError
 from pfaffian.formats import parse_urdf, parse_yaml
-from pfaffian.formats.urdf_sidecar import parse_sidecar
+from pfaffian.formats.urdf.urdf_sidecar import parse_sidecar
 
 MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 TREE = "".join(

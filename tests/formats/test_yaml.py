@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats import RunSettings, parse_yaml, read_yaml
-from pfaffian.formats.door import read
+from pfaffian.formats.read import read
 from tests.work import CALLS_A_CHARACTER, calls_to_refuse
 
 URDF = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>

@@ -12,7 +12,8 @@ from hypothesis import given
 
 import pfaffian as pf
 from pfaffian import kernel
-from pfaffian.terms import connection, inertia
+from pfaffian.terms import connection
+from pfaffian.terms import recursions as inertia
 from pfaffian.terms.hamel import acceleration_energy, hamel
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import Case, matrices, random_body, random_tree, trees

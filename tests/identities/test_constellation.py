@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.maths import se3, so3
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from tests.identities.test_ready_forces import chain, with_
 from tests.random_mechanisms import Case, matrices, random_pose, random_rotation
 from tests.tolerance import ALGEBRA, DERIVATIVE, close

@@ -14,7 +14,7 @@ from scipy.special import gamma
 
 import pfaffian as pf
 from pfaffian import forces
-from pfaffian.simulate.accuracy import BOUND
+from pfaffian.simulate.error.accuracy import BOUND
 from tests.tolerance import DERIVATIVE, close
 
 STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)

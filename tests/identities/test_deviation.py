@@ -16,7 +16,7 @@ import pfaffian as pf
 from pfaffian import kernel
 from pfaffian.maths import so3
 from pfaffian.terms import connection
-from pfaffian.terms.inertia import inverse_dynamics
+from pfaffian.terms.recursions import inverse_dynamics
 from pfaffian.terms.terms import symbols
 from tests.random_mechanisms import random_body, random_tree, trees
 from tests.tolerance import ALGEBRA, close

@@ -15,7 +15,7 @@ from pfaffian.control.task import task_terms
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.maths import so3
 from pfaffian.terms.common_motion import common_motion
-from pfaffian.terms.reduction import split
+from pfaffian.terms.reduced_terms import split
 
 AWAY = np.array([3.5e8, -1.5e8, 0.5e8])
 """Displacement [m]. Numbers of its size are rounded by up to 3e-8."""

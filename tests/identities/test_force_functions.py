@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.terms.digest import digest
-from pfaffian.terms.inertia import gravity_energy, momentum
+from pfaffian.terms.equations_digest import digest
+from pfaffian.terms.recursions import gravity_energy, momentum
 from tests.identities.test_inertia import drawn_case, rate
 from tests.oracles.test_formulations import affordable, well_posed
 from tests.random_mechanisms import Case, loops, matrices, random_forces, random_tree, trees

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import pfaffian as pf
-from pfaffian.terms.inertia import gravity_energy
+from pfaffian.terms.recursions import gravity_energy
 from tests.identities.test_inertia import drawn_case
 from tests.random_mechanisms import Case, matrices, random_body, random_pose, random_tree, trees
 from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close

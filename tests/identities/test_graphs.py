@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.formats.place import installed
+from pfaffian.formats.text.place import installed
 from pfaffian.maths.inertia import moments, pseudo
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import closing, placements, random_forces, random_tree
@@ -317,7 +317,7 @@ def test_wrong_graphs_are_named(case):
 
 
 def test_different_maps_have_different_kernels():
-    from pfaffian.terms.digest import digest
+    from pfaffian.terms.equations_digest import digest
 
     plain = made()
     others = [

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 
 import pfaffian as pf
-from pfaffian.terms import inertia
+from pfaffian.terms import recursions as inertia
 from tests.random_mechanisms import Case, matrices, moving, random_forces, random_tree, trees
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 

@@ -11,7 +11,7 @@ from hypothesis import given
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from tests.identities.test_connection import weightless
 from tests.oracles.test_formulations import affordable
 from tests.random_mechanisms import Case, matrices, moving, trees

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.maths import se3
-from pfaffian.terms.digest import digest
-from pfaffian.terms.inertia import gravity_energy
+from pfaffian.terms.equations_digest import digest
+from pfaffian.terms.recursions import gravity_energy
 from tests.graph_twin import graph_twin
 from tests.identities.test_force_functions import LOAD, functions
 from tests.identities.test_graphs import bare, chosen

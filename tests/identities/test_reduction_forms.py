@@ -17,10 +17,10 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import random_configuration
+from pfaffian.terms.applied_forces import potential_energy
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
-from pfaffian.terms.forces import potential_energy
-from pfaffian.terms.orbit import Orbit, body_momentum, orbit_of, two_form
-from pfaffian.terms.reduction import blocks, curvature, group_of, horizontal_lift, on_algebra, transport_along
+from pfaffian.terms.orbit_chart import Orbit, body_momentum, orbit_of, two_form
+from pfaffian.terms.reduced_terms import blocks, curvature, group_of, horizontal_lift, on_algebra, transport_along
 from pfaffian.terms.terms import symbols
 from studies import chhabra_matrices as printed
 from studies import chhabra_reduction as study

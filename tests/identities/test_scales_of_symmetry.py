@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.errors import collected
-from pfaffian.evaluate.directions import planned
+from pfaffian.evaluate.directions_at_states import planned
 from tests.identities.test_scales_of_decisions import in_units
 from tests.random_mechanisms import random_tree
 from tests.tolerance import close

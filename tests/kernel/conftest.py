@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.interpreter import interpreter
-from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pfaffian.kernel.build.toolchain import find_compiler
-from pfaffian.kernel.text.cuda import OPTIONS
+from pfaffian.kernel.text.cuda_source import OPTIONS
 from pfaffian.kernel.text.source import file_text
 
 SHIM = """

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import carried, library, store, toolchain
+from pfaffian.kernel.build import library, toolchain
+from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import prebuilt as carried
 from pfaffian.kernel.build.processor import Processor
 from pfaffian.kernel.build.trial import Answers, Trial
 

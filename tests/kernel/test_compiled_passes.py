@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.program import trace as tracing
 from pfaffian.kernel.program.encode import encode
 from pfaffian.kernel.program.passes import OPTIMISATION, PYTHON, TRANSLATION, optimise

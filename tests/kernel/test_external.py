@@ -8,7 +8,7 @@ import pytest
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.call.external import compile_external
-from pfaffian.kernel.text.external import external_text
+from pfaffian.kernel.text.external_source import external_text
 
 
 def functions() -> tuple[ca.Function, ...]:

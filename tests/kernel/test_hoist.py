@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pfaffian.kernel import Span, compile_rollout
-from pfaffian.kernel.build.passes import passes as compiled
+from pfaffian.kernel.build.compiled_passes import passes as compiled
 from pfaffian.kernel.program.hoist import hoist
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import PYTHON

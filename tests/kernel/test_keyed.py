@@ -13,7 +13,7 @@ from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import remember
 from pfaffian.kernel.build import toolchain
-from pfaffian.kernel.call import keyed
+from pfaffian.kernel.call import cache_keys as keyed
 from pfaffian.kernel.call.recipe import recipe
 from pfaffian.kernel.text.source import kernel_source
 

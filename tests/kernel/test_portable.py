@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from pfaffian.kernel.functions.angle_reduction import limbs, reduce_huge
 from pfaffian.kernel.functions.elementary import FUNCTIONS
-from pfaffian.kernel.functions.reduction import limbs, reduce_huge
 from pfaffian.kernel.functions.transcendental import EXP
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.ops import OPS

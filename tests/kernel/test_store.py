@@ -16,7 +16,8 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import private_files, store
+from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import private_files
 from tests.work import PATIENCE
 
 SCRIPT = """

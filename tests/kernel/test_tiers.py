@@ -15,12 +15,13 @@ from pfaffian import kernel
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.decisions import SIDE, _comparisons
 from pfaffian.kernel.build.interpreter import Interpreted
-from pfaffian.kernel.call import keyed, obtain, tiers
+from pfaffian.kernel.call import cache_keys as keyed
+from pfaffian.kernel.call import obtain, tiers
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program.encode import DECIDING, encode, groups_of
 from pfaffian.kernel.program.interpret import evaluate
-from pfaffian.kernel.program.pack import pack, unpack
 from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.program_bytes import pack, unpack
 
 X = np.random.default_rng(3).normal(size=(20, 3))
 
@@ -144,7 +145,7 @@ def test_a_compiler_that_fails_later_warns_once(monkeypatch, at_once):
 def test_a_result_names_the_tiers_of_its_run(monkeypatch, at_once):
     """Of three runs of the same machine, only the first starts on the interpreter."""
     m = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("free", "free", "world", "ball")])
-    monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 10)
+    monkeypatch.setattr("pfaffian.simulate.run.roll.FIRST_LANE_STEPS", 10)
     monkeypatch.setattr(obtain, "WORTH", 30.0)
     seen = [pf.run(m, v=[1.0, 0, 0, 0, 1, 0], duration=0.1).attrs["kernel_backend"] for _ in range(3)]
     assert seen == ["interpreter, then c", "c", "c"]

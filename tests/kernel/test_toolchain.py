@@ -11,7 +11,8 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import library, processes, store, toolchain
+from pfaffian.kernel.build import library, processes, toolchain
+from pfaffian.kernel.build import object_store as store
 from tests.work import PATIENCE
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])

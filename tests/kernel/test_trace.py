@@ -6,7 +6,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build.passes import passes as compiled
+from pfaffian.kernel.build.compiled_passes import passes as compiled
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import PYTHON, optimise
 

@@ -248,7 +248,7 @@ def main(count: int) -> None:
         status, turns, errors, apart = np.zeros(6, dtype=int), 0, np.zeros(4), np.zeros(3)
         for size, (n, m) in enumerate(SIZES):
             p = draw(np.random.default_rng([k, size]), each, n, m)
-            r = pf.control.solve_qp(*p)
+            r = pf.analysis.solve_qp(*p)
             status += np.bincount(r.status, minlength=6)
             turns = max(turns, int(r.iterations.max()))
             good, bad = r.status == 0, r.status == 1

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import pfaffian as pf
+from pfaffian.evaluate.solve_qp import NearestInput
 from pfaffian.kernel import compile
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
 from pfaffian.maths import qp
-from pfaffian.simulate.qp import NearestInput
 from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact, metric
 from tests.tolerance import EPS
 
@@ -31,7 +31,7 @@ FEASIBLE = {"plain", "box", "inside", "doubled", "vertex", "cone", "badly_scaled
 
 
 def solve(*problem, **options):
-    return pf.control.solve_qp(*problem, **{"backend": "numpy"} | options)
+    return pf.analysis.solve_qp(*problem, **{"backend": "numpy"} | options)
 
 
 def check(p: Problems, r: NearestInput, tolerance: float) -> None:

@@ -9,7 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import rotations
 from pfaffian.maths import so3
-from pfaffian.model.rotations import _quadratic_form
+from pfaffian.parts.rotation_potential import _quadratic_form
 from tests.random_mechanisms import random_rotation
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 

@@ -10,9 +10,9 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.joint import KINDS
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from pfaffian.viewer.describe import describe
 
 INF = float("inf")

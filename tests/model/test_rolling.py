@@ -7,7 +7,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.formats import parse_yaml
 from pfaffian.model.constraint import Closure
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from tests.random_mechanisms import Case, matrices, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, INTEGRATED, SATISFIED, close
 

@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.model.digest import structure
+from pfaffian.model.mechanism_digest import structure
 from pfaffian.viewer.solids import MAKERS, Solid, box, capsule, cone, cylinder, simplified, sphere, turned
 
 ROUND = 6e-2

@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.maths.linear import orthogonalise
-from pfaffian.simulate.undecided import dropped
+from pfaffian.simulate.record.near_dependent_rows import dropped
 from tests.tolerance import close
 
 NOTHING = {"mass": 0.0, "com": (0, 0, 0), "inertia": 0.0}

@@ -11,7 +11,7 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.errors import ModelWarning
 from pfaffian.evaluate.reduction_plan import plan
-from pfaffian.formats.place import installed
+from pfaffian.formats.text.place import installed
 from tests.tolerance import close
 
 RADIUS, HALF = 0.0985, 0.2022

@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
-from pfaffian.evaluate.directions import moves
+from pfaffian.evaluate.directions_at_states import moves
 from tests.simulate.test_reduced_rates import checked_signals
 from tests.tolerance import close
 from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard, truck

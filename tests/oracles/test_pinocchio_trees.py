@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 
 import pfaffian as pf
-from pfaffian.terms import inertia
+from pfaffian.terms import recursions as inertia
 from tests.oracles.pinocchio_twin import NO_LINK, ONE_BODY, ROBOTS, Twin, twin
 from tests.tolerance import PEER, close
 

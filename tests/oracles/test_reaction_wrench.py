@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 import pfaffian as pf
 from pfaffian.dynamics.reaction import reaction_wrenches
 from pfaffian.evaluate import reactions
-from pfaffian.simulate.reaction_output import COMPONENTS
-from pfaffian.terms.inertia import mass_centre
+from pfaffian.simulate.step.reaction_output import COMPONENTS
+from pfaffian.terms.recursions import mass_centre
 from tests.oracles.pinocchio_twin import twin_of
 from tests.oracles.test_mujoco import ARM, ours, to_mujoco
 from tests.oracles.test_pinocchio_loops import their_contact

@@ -15,7 +15,7 @@ from scipy.linalg import null_space
 import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.model.mechanism import random_configuration
-from pfaffian.terms.reduction import group_of
+from pfaffian.terms.reduced_terms import group_of
 from studies import chhabra_symmetry as study
 
 SAMPLES = 40

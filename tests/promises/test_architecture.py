@@ -33,7 +33,7 @@ def test_the_picture_agrees_with_the_contracts():
     drawn = re.findall(r"<text [^>]*>(\w+)</text>", picture(PROJECT))
     layers = contracts(PROJECT)
     assert sorted(drawn) == sorted(name for rows in layers.values() for row in rows for name in row)
-    assert len(layers) == 2 and drawn[0] == "cli" and drawn[-3:] == ["errors", "lazy", "sources"]
+    assert len(layers) == 4 and drawn[0] == "cli" and drawn[-3:] == ["errors", "lazy", "sources"]
 
 
 def test_another_contract_gives_another_picture():

@@ -15,7 +15,8 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian.cli import main
-from pfaffian.viewer import study, zoo
+from pfaffian.viewer import run_study as study
+from pfaffian.viewer import zoo
 from pfaffian.viewer.maps import ConfigurationMap
 from pfaffian.viewer.still import still
 

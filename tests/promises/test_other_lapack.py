@@ -8,7 +8,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.control.open_loop import open_loop
 from pfaffian.maths import subgroups
-from pfaffian.simulate.fastest import fastest, springs_and_dampers
+from pfaffian.simulate.error.fastest import fastest, springs_and_dampers
 from pfaffian.viewer.scene import PlacedMechanism, state_of
 from pfaffian.viewer.sketch import inertia_box
 from tests.other_lapack import mix

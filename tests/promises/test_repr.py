@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control, forces
-from pfaffian.simulate.system import as_system
+from pfaffian.states.system import as_system
 
 LONGEST = 200
 L = pf.Parameter("coupler", 2.0, "m")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pfaffian.kernel.build.carried import LEVELS
+from pfaffian.kernel.build.prebuilt import LEVELS
 from tools import wheel as wheels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ RUN = """
 import sys
 sys.modules |= dict.fromkeys(("matplotlib", "PIL", "scipy"))  # not in the base install
 import numpy as np, pfaffian as pf
-from pfaffian.kernel.build.passes import PYTHON, passes
+from pfaffian.kernel.build.compiled_passes import PYTHON, passes
 bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
 m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
 one, two = (pf.run(m, [1.0], duration=0.1, backend=backend) for backend in ("auto", "numpy"))

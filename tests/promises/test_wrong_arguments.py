@@ -12,7 +12,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control, reduction, screws
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.reduction import StatePart
 from tests.public_names import PUBLIC
 from tests.tolerance import SATISFIED
@@ -123,7 +123,7 @@ WRONG = {
     "momentum twist: a frame of screws": (
         lambda: reduction.momentum_twist(FLOATING, "b", frame="body"), "frame 'body' is unknown"),
     "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "not a number at x = 0.5"),
-    "zero dynamics of no law": (lambda: pf.control.zero_dynamics(ARM, None), "a control law is needed"),
+    "zero dynamics of no law": (lambda: pf.analysis.zero_dynamics(ARM, None), "a control law is needed"),
     "reaction null space: another word": (lambda: reduction.reaction_null_space(ARM, keep="place"), "keep: pose or attitude"),
     "holonomy: a path too long": (lambda: reduction.holonomy(ARM, lambda x: [x, x]), "the path: 1 numbers are needed, got 2"),
     "holonomy: samples": (lambda: reduction.holonomy(ARM, [0.0, 1.0]), "path: a function x -> coordinates is needed"),
@@ -138,15 +138,15 @@ WRONG = {
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, RunSettings(), **QUICK), "settings.arrays"),
     "nothing for a mechanism": (lambda: pf.forward_dynamics(None, [0]), "a Mechanism is needed"),
-    "qp: H of another size": (lambda: pf.control.solve_qp([[1]], [0, 0], [[1, 0]], [1]), r"so H must be \(2, 2\)"),
-    "qp: W turned": (lambda: pf.control.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
-    "qp: H not symmetric": (lambda: pf.control.solve_qp([[1, 1], [0, 1]], [0, 0], [[1, 0]], [1]), "H must be symmetric"),
-    "qp: no rows": (lambda: pf.control.solve_qp([[1]], [0], np.empty((0, 1)), []), "at least one input and one row"),
-    "qp: text": (lambda: pf.control.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*not an array of real numbers"),
-    "qp: ragged": (lambda: pf.control.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*not an array of real numbers"),
+    "qp: H of another size": (lambda: pf.analysis.solve_qp([[1]], [0, 0], [[1, 0]], [1]), r"so H must be \(2, 2\)"),
+    "qp: W turned": (lambda: pf.analysis.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
+    "qp: H not symmetric": (lambda: pf.analysis.solve_qp([[1, 1], [0, 1]], [0, 0], [[1, 0]], [1]), "H must be symmetric"),
+    "qp: no rows": (lambda: pf.analysis.solve_qp([[1]], [0], np.empty((0, 1)), []), "at least one input and one row"),
+    "qp: text": (lambda: pf.analysis.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*not an array of real numbers"),
+    "qp: ragged": (lambda: pf.analysis.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*not an array of real numbers"),
     "qp: runs that differ": (
-        lambda: pf.control.solve_qp([[1]], np.zeros((3, 1)), [[1]], np.ones((2, 1))), "numbers of runs differ"),
-    "qp: a number for limits": (lambda: pf.control.solve_qp([[1]], [0], [[1]], 1), "l has shape"),
+        lambda: pf.analysis.solve_qp([[1]], np.zeros((3, 1)), [[1]], np.ones((2, 1))), "numbers of runs differ"),
+    "qp: a number for limits": (lambda: pf.analysis.solve_qp([[1]], [0], [[1]], 1), "l has shape"),
     "swapped: compile_terms": (lambda: pf.compile_terms({"M": lambda T: T.M}, ARM), "a Mechanism is needed"),
     "scheme by the integrator": (lambda: run(scheme="euler"), r"pf.Scheme\(integrator='euler'\)"),
     "scheme by the formulation": (lambda: run(scheme="gauss"), r"pf.Scheme\(formulation='gauss'\)"),

@@ -1,6 +1,6 @@
 """Types of public names that a type checker must know. mypy reads this file; no test runs it.
 
-Public names are imported when they are first used. Without the stubs of `tools/stubs.py`, they would have the type Any.
+Public names are imported when they are first used. The stubs that list them give them their types.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ def use(m: pf.Mechanism) -> None:
     assert_type(pf.forward_kinematics(m), dict[str, BodyPose])
     assert_type(pf.forces.potential("well", lambda k: k.q[0] ** 2), Potential)
     assert_type(control.joints("hinge"), Task)
-    assert_type(pf.control.position_gain_bound(m, [0.0], [0.0]), GainBound)
+    assert_type(pf.analysis.position_gain_bound(m, [0.0], [0.0]), GainBound)
     assert_type(control.Matched, type[Matched])
     assert_type(pf.__version__, str)

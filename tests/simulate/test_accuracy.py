@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.model.force import Potential
-from pfaffian.simulate.accuracy import BOUND, Watch
-from pfaffian.simulate.half_steps import HalfSteps
+from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
+from pfaffian.simulate.error.half_steps import HalfSteps
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
 from tests.tolerance import close
@@ -361,9 +361,9 @@ def test_a_batch_warns_once_and_names_the_run_of_largest_error():
 @pytest.mark.parametrize("integrator", ["rk4", "euler", "midpoint", "tr-bdf2"])
 def test_the_estimate_follows_the_error(monkeypatch, integrator):
     """For a smooth swing, at any order."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.WORK_PER_COMPARISON", 100)
     m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 1.6}
-    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 20)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.STEPS_PER_COMPARISON", 20)
     _, r = warned(m, [1.0], [0.5], every=1, **how)
     exact = pf.run_adaptive(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
     off = float(abs(r.q - exact.q).max())
@@ -389,8 +389,8 @@ def test_a_compared_step_has_the_inputs_of_the_run(monkeypatch, how):
         return found
 
     monkeypatch.setattr(HalfSteps, "advance", advance_recorded)
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
-    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 30)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.WORK_PER_COMPARISON", 100)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.STEPS_PER_COMPARISON", 30)
     # Comparisons fall on steps that are no multiple of the sampling time or the period.
     r = pf.run(
         cart(), {"x": 0.3}, {"x": -8.0}, duration=0.257, step=1e-3, backend="interpreter", error_bound=np.inf, **DRIVEN[how]
@@ -406,11 +406,11 @@ def test_a_compared_step_has_the_inputs_of_the_run(monkeypatch, how):
 
 def test_comparing_steps_changes_no_bit_of_a_run(monkeypatch):
     m, how = ball_and_plane(), {"duration": 0.6, "step": 0.01, "error_bound": 1e-9}
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
-    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 8)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.WORK_PER_COMPARISON", 100)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.STEPS_PER_COMPARISON", 8)
     with pytest.warns(pf.RunWarning, match="give the run"):
         looked = pf.run(m, None, {"elbow": 2.0}, **how)
-    monkeypatch.setattr(Watch, "at", ())
+    monkeypatch.setattr(StepErrorMonitor, "at", ())
     plain = pf.run(m, None, {"elbow": 2.0}, **how)
     assert "step_error" in looked and "step_error" not in plain
     np.testing.assert_array_equal(looked.q.values, plain.q.values)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import activation, adaptive
+from pfaffian.simulate.run import adaptive
+from pfaffian.simulate.step import activation
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import SATISFIED, close
 

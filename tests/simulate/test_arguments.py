@@ -7,7 +7,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.kernel import Span, compile_rollout
-from pfaffian.simulate.system import as_system
+from pfaffian.states.system import as_system
 from tests.simulate.machines import four_bar, pendulum
 from tests.simulations import simulation
 

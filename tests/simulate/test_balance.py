@@ -11,11 +11,11 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.accuracy import Watch
-from pfaffian.simulate.half_steps import HalfSteps
-from pfaffian.simulate.momenta import momenta_of
-from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.error.accuracy import StepErrorMonitor
+from pfaffian.simulate.error.half_steps import HalfSteps
+from pfaffian.simulate.error.momenta import momenta_of
+from pfaffian.simulate.step.step import Scheme
+from pfaffian.states.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.simulate.test_accuracy import SPUN, block, coil
 from tests.simulations import simulation
@@ -31,8 +31,8 @@ def run(m, q=None, v=None, **how):
 @pytest.fixture
 def compare_often(monkeypatch):
     """Compare several steps of a short run."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 10)
-    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 10)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.WORK_PER_COMPARISON", 10)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.STEPS_PER_COMPARISON", 10)
 
 
 # -- energy less work ---------------------------------------------------------------------------------------------------
@@ -89,17 +89,17 @@ WORKED = {
 @pytest.mark.parametrize("case", WORKED)
 def test_energy_error_equals_the_difference_from_the_exact_motion(monkeypatch, compare_often, case):
     """At each compared step. The exact motion over it includes the work of inputs, dampers and moving constraints."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.MOST_COMPARISONS", 4)
+    monkeypatch.setattr("pfaffian.simulate.error.accuracy.MOST_COMPARISONS", 4)
     make, q, v, how, h = WORKED[case]
-    m, looks, seen = make(), [], Watch.compare
+    m, looks, seen = make(), [], StepErrorMonitor.compare
 
     def look(self, k, x, ordinary):
         seen(self, k, x, ordinary)
         looks.append((self.comparisons[0 if k == self.loop.when.first else -1], x.copy()))
 
-    monkeypatch.setattr(Watch, "compare", look)
+    monkeypatch.setattr(StepErrorMonitor, "compare", look)
     r = run(m, q, v, duration=0.8, step=h, **how)
-    monkeypatch.setattr(Watch, "compare", seen)
+    monkeypatch.setattr(StepErrorMonitor, "compare", seen)
     assert len(looks) == 4
     off, size = [], []
     for at, x in looks:

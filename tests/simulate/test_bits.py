@@ -9,7 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import kernel
-from pfaffian.simulate.system import as_system
+from pfaffian.states.system import as_system
 from tests.simulations import simulation
 
 BATCHES = (1, 2, 7, 8, 9, 64, 65, 4097)

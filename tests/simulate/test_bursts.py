@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from tests.wheeled_boards import blade, machine, snakeboard, trailer
 
 FACTOR = 5
@@ -115,13 +115,13 @@ def test_a_step_is_compared_where_differences_are_three_times_as_large_and_add_u
     )
     rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
     m = pf.mechanism("block", [pf.body("b", 1.0)], [rail], forces=[force], parameters=sizes, gravity=(0, 0, 0))
-    compared, seen = Watch.compared, []
+    compared, seen = StepErrorMonitor.compared, []
 
     def compared_recorded(self, k, x, some):
         seen.append((k, some.tolist()))
         return compared(self, k, x, some)
 
-    monkeypatch.setattr(Watch, "compared", compared_recorded)
+    monkeypatch.setattr(StepErrorMonitor, "compared", compared_recorded)
     pf.run(m, None, [1.0], parameters=dict(zip(("look", "later"), forces.T, strict=True)), duration=STEPS * H, step=H,
            error_bound=0.99 * total[0], backend="interpreter")  # fmt: skip
     assert seen == [(LATER, [0])]

@@ -16,11 +16,12 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.digest import digest as of_law
-from pfaffian.kernel.call import keyed, obtain
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system
-from pfaffian.terms.digest import digest
+from pfaffian.control.law_digest import digest as of_law
+from pfaffian.kernel.call import cache_keys as keyed
+from pfaffian.kernel.call import obtain
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.states.system import as_system
+from pfaffian.terms.equations_digest import digest
 from tests.simulations import simulation
 
 Y = (0, 1, 0)

@@ -8,9 +8,9 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.differentiation import casadi_functions
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build import library
-from pfaffian.simulate import casadi_functions
 from tests.tolerance import close
 
 SAME = 1e-12

@@ -258,7 +258,7 @@ def test_saved_states_of_other_mechanisms_and_singular_starts_are_refused():
 
 
 def test_without_gymnasium_the_error_names_the_package(monkeypatch):
-    monkeypatch.delitem(sys.modules, "pfaffian.simulate.environment")
+    monkeypatch.delitem(sys.modules, "pfaffian.simulate.run.environment")
     monkeypatch.setitem(sys.modules, "gymnasium.spaces", None)
     with pytest.raises(ModelError, match="need the package gymnasium: run `pip install gymnasium`"):
-        import_module("pfaffian.simulate.environment")
+        import_module("pfaffian.simulate.run.environment")

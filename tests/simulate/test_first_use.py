@@ -13,7 +13,7 @@ import xarray as xr
 import pfaffian as pf
 from benchmarks.chain_length import chain, ladder
 from pfaffian.kernel import remember
-from pfaffian.simulate import labels
+from pfaffian.simulate.step import labels
 from pfaffian.terms.lengths import machine_length
 from tests.simulate.machines import pendulum
 from tests.work import calls

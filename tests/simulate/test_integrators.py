@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.integrators import UNCONVERGED
+from pfaffian.simulate.step.integrators import UNCONVERGED
 from studies.integrators import mechanism as elastic_four_bar
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_body, random_pose

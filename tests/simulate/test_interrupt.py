@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-import pfaffian.simulate.roll as module
+import pfaffian.simulate.run.roll as module
 from pfaffian.kernel.call.rollout import Rollout
-from pfaffian.kernel.program.loop import Span
-from pfaffian.simulate.accuracy import Watch
+from pfaffian.kernel.program.numpy_loop import Span
+from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from tests.simulate.machines import pendulum
 from tests.work import PATIENCE
 
@@ -53,7 +53,7 @@ def test_calls_are_short_and_change_no_bit(monkeypatch, runs):
 
     q = np.linspace(-1, 1, runs)[:, None]
     whole = pf.run(pendulum(), q, duration=1.0, every=300)
-    monkeypatch.setattr(Watch, "at", ())  # comparisons of steps are calls too
+    monkeypatch.setattr(StepErrorMonitor, "at", ())  # comparisons of steps are calls too
     monkeypatch.setattr(module, "FIRST_LANE_STEPS", 2 * runs)
     monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(Rollout, "__call__", timed)

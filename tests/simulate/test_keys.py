@@ -14,14 +14,14 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.digest import digest as of_law
+from pfaffian.control.law_digest import digest as of_law
 from pfaffian.errors import BuildError
 from pfaffian.kernel import remember
 from pfaffian.model.joint import JointKind
-from pfaffian.simulate.system import StatePart, System, as_system
-from pfaffian.terms.digest import digest
-from pfaffian.terms.present import remembered
-from pfaffian.viewer.study import run_study
+from pfaffian.states.system import StatePart, System, as_system
+from pfaffian.terms.equations_digest import digest
+from pfaffian.terms.traced_now import remembered
+from pfaffian.viewer.run_study import run_study
 from tests.simulations import simulation
 
 Y = (0, 1, 0)
@@ -112,8 +112,8 @@ def known():
 @pytest.mark.parametrize("way", [name for name in WAYS if not name.startswith("order of bodies")])
 def test_every_field_of_a_mechanism_is_in_its_key(known, way):
     """Names and limits count too: a law may read them, and a reaction is requested by name."""
-    from pfaffian.model.digest import structure
-    from pfaffian.terms.present import present
+    from pfaffian.model.mechanism_digest import structure
+    from pfaffian.terms.traced_now import present
 
     m, was = present(known[0]), known[1]
     assert structure(m) == was

@@ -72,7 +72,7 @@ def test_threads_do_not_change_bits():
 
 
 def test_chunks_do_not_change_bits(monkeypatch):
-    import pfaffian.simulate.roll as module
+    import pfaffian.simulate.run.roll as module
 
     m, v = pendulum(), starts(5)
     u = np.random.default_rng(2).normal(size=(50, 5, 1))

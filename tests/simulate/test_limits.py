@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.limits import SLIGHT
+from pfaffian.simulate.step.limits import SLIGHT
 from tests.tolerance import ALGEBRA, close
 
 MANY_STEPS = 100 * ALGEBRA
@@ -129,7 +129,7 @@ def test_limits_are_part_of_the_compiled_step() -> None:
 
 
 def test_nan_is_not_cut() -> None:
-    from pfaffian.simulate.limits import saturated
+    from pfaffian.simulate.step.limits import saturated
 
     u = ca.SX.sym("u")
     f = ca.Function("f", [u], [saturated(cart(), u)])

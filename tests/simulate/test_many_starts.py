@@ -10,7 +10,9 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.model import unphysical
-from pfaffian.simulate import accuracy, assemble, newton, roll, start_search
+from pfaffian.simulate.error import accuracy
+from pfaffian.simulate.run import roll
+from pfaffian.starts import assemble, newton, start_search
 from tests.simulate.machines import four_bar
 from tests.simulate.test_start import arm_to_a_place, places
 
@@ -121,7 +123,7 @@ def test_starts_whose_iterations_converge_count_as_hopeful():
     free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "interpreter")
     for hold in ([True, False, False], [False, False, True]):
         problem = free._replace(fixed=free.fixed._replace(q=np.tile(hold, (200, 1))))
-        closed, hope = newton.settle(problem, q, v).closed, newton.hopeful(problem, q, v)
+        closed, hope = newton.newton(problem, q, v).closed, newton.may_converge(problem, q, v)
         assert closed.any() and not closed.all()
         np.testing.assert_array_equal(hope, closed)
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian.output.whole_file import OLD, write_whole
-from pfaffian.simulate.netcdf import SEAL
+from pfaffian.simulate.record.netcdf import SEAL
 from tests.work import PATIENCE
 
 
@@ -89,7 +89,7 @@ import resource, sys
 import numpy as np, xarray as xr
 import pfaffian as pf
 from pathlib import Path
-from pfaffian.simulate.netcdf import write_netcdf
+from pfaffian.simulate.record.netcdf import write_netcdf
 from pfaffian.viewer.drawing import save
 from matplotlib.figure import Figure
 folder = Path(sys.argv[1])

@@ -118,7 +118,7 @@ def test_single_precision_warns(read):
 
 def test_single_precision_of_a_quadratic_program_warns():
     with pytest.warns(RunWarning, match="H is in float32"):
-        nearest = pf.control.solve_qp(np.eye(2, dtype=np.float32), [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
+        nearest = pf.analysis.solve_qp(np.eye(2, dtype=np.float32), [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
     assert np.allclose(nearest.u, [2, 3], atol=1e-9)
 
 

@@ -18,9 +18,9 @@ from pfaffian.kernel import remember
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
-from pfaffian.simulate.integrators import INTEGRATORS, NO_FAULTS, Integrator, Moved
-from pfaffian.simulate.statistics import KINDS as STATISTICS
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step.integrators import INTEGRATORS, NO_FAULTS, Integrator, Moved
+from pfaffian.simulate.step.running_statistics import KINDS as STATISTICS
+from pfaffian.states.system import as_system
 from tests.simulations import simulation
 from tests.tolerance import ALGEBRA, INTEGRATED
 

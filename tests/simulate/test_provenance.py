@@ -9,7 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.kernel.build.processor import Processor, processor
-from pfaffian.simulate.provenance import checked_out, machine
+from pfaffian.simulate.record.provenance import checked_out, machine
 from tests.simulate.machines import pendulum
 
 A, B = "a" * 40, "b1" * 20

@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
-import pfaffian.simulate.run as module
-from pfaffian.simulate.record_memory import available
-from pfaffian.simulate.signals import as_record
-from pfaffian.simulate.system import as_system
+import pfaffian.simulate.run.run as module
+from pfaffian.simulate.record.record_memory import available
+from pfaffian.simulate.step.signals import as_record
+from pfaffian.states.system import as_system
 from pfaffian.viewer.scene import states_of
 from pfaffian.viewer.summary import summary
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
@@ -168,7 +168,7 @@ def test_a_record_larger_than_memory_is_refused_before_anything_is_compiled(monk
 
     module.compiled.cache_clear()
     monkeypatch.setattr("pfaffian.kernel.compile_rollout", never)
-    monkeypatch.setattr("pfaffian.simulate.record_memory.available", lambda: 10**9)
+    monkeypatch.setattr("pfaffian.simulate.record.record_memory.available", lambda: 10**9)
     runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u
     needed = 8 * runs * (records * numbers + 4 * states)
     with pytest.raises(

@@ -7,7 +7,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
-from pfaffian.simulate.system import as_system
+from pfaffian.states.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.simulations import simulation
 

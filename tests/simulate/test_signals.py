@@ -9,7 +9,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.signals import RESERVED, standard
+from pfaffian.simulate.step.signals import RESERVED, standard
 from tests.oracles.test_singular import slider_crank
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import ALGEBRA, INTEGRATED, close

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import pfaffian as pf
 from pfaffian.control.law import Command, Control
-from pfaffian.formats.run_settings import RunSettings
-from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.formats.text.run_settings import RunSettings
+from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.viewer.describe import describe
 from tests.random_mechanisms import Case, moving, random_body, random_pose, random_tree, small
 from tests.tolerance import ALGEBRA, close

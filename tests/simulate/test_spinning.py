@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.step.integrators import INTEGRATORS
 from tests.simulate.test_order import errors, slope
 from tests.tolerance import ALGEBRA, INTEGRATED, SLOPE, close
 

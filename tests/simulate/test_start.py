@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import newton, start_search
+from pfaffian.starts import newton, start_search
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.tolerance import SATISFIED, close
@@ -518,7 +518,7 @@ def test_only_rotations_are_limited_in_each_iteration(kind, arrives):
         constraints=[pf.holonomic("there", lambda k: k.q[0] - 100)],
     )
     problem = newton.free_problem(m, np.zeros((1, 0)), 0.0, "numpy")
-    assert newton.settle(problem, np.zeros((1, 1)), np.zeros((1, 1)), iterations=20).closed[0] == arrives
+    assert newton.newton(problem, np.zeros((1, 1)), np.zeros((1, 1)), iterations=20).closed[0] == arrives
 
 
 def test_a_search_finds_every_place_within_reach_and_takes_some_hundred_iterations_beyond(monkeypatch):

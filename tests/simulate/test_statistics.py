@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-import pfaffian.simulate.interrupt as interrupt
-import pfaffian.simulate.roll as roll
+import pfaffian.simulate.run.interrupt as interrupt
+import pfaffian.simulate.run.roll as roll
 from pfaffian import control, statistics
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.kernel.call.rollout import Rollout
-from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import EPS
 
@@ -155,7 +155,7 @@ def pressed_at(monkeypatch, *calls):
             os.kill(os.getpid(), signal.SIGINT)
         return done
 
-    monkeypatch.setattr(Watch, "at", ())  # comparisons of steps are calls too
+    monkeypatch.setattr(StepErrorMonitor, "at", ())  # comparisons of steps are calls too
     monkeypatch.setattr(roll, "FIRST_LANE_STEPS", 4)
     monkeypatch.setattr(roll, "CALL_SECONDS", 0.0)  # one step in each call
     monkeypatch.setattr(Rollout, "__call__", interrupted)

@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.control.open_loop import open_loop
-from pfaffian.simulate.fastest import fastest
+from pfaffian.simulate.error.fastest import fastest
 from studies.chhabra_control import ROVER_AT, rover
 from studies.chhabra_robots import robot
 from tests.simulate.test_closed_bases import LOOPS, four_bar

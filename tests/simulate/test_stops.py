@@ -11,10 +11,10 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.law import Fault
 from pfaffian.model.constraint import Constraint
-from pfaffian.simulate.faults import Faults
-from pfaffian.simulate.integrators import INTEGRATORS
-from pfaffian.simulate.result import causes_of, status_of
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.record.result import causes_of, status_of
+from pfaffian.simulate.step.faults import Faults
+from pfaffian.simulate.step.integrators import INTEGRATORS
+from pfaffian.states.system import as_system
 from tests.simulate.machines import pendulum
 from tests.simulations import simulation
 

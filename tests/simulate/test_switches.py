@@ -9,8 +9,8 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelError, RunWarning
-from pfaffian.simulate.switches import as_switches
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step.switches import as_switches
+from pfaffian.states.system import as_system
 from tests.simulations import simulation
 from tests.tolerance import EPS
 
@@ -100,8 +100,8 @@ def test_each_run_of_a_batch_switches_alone_with_the_same_bits(how, monkeypatch)
     heights, start = np.linspace(0.01, 0.2, 19)[:, None], np.where(np.arange(19) % 5 == 0, 1.0, 0.0)
     given = {"q": heights, "v": np.zeros((19, 1)), "duration": 0.15, "parameters": {"landed": start}, "record": "all"}
     batch = run(correct_start=False, **given | how, scheme=pf.Scheme(violation_limit=1.0))
-    monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 1)
-    monkeypatch.setattr("pfaffian.simulate.roll.GROWTH", 1.0)
+    monkeypatch.setattr("pfaffian.simulate.run.roll.FIRST_LANE_STEPS", 1)
+    monkeypatch.setattr("pfaffian.simulate.run.roll.GROWTH", 1.0)
     for i in (0, 1, 7, 18):
         one = run(q=heights[i], parameters={"landed": start[i]}, duration=0.15, correct_start=False,
                   scheme=pf.Scheme(violation_limit=1.0))  # fmt: skip

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.evaluate.directions import Moves
+from pfaffian.evaluate.directions_at_states import Moves
 from pfaffian.evaluate.reduction_plan import plan
-from pfaffian.simulate import reduction
-from pfaffian.simulate.draft import Draft
-from pfaffian.simulate.drift import warn_of_drift
+from pfaffian.simulate.error.drift import warn_of_drift
+from pfaffian.simulate.step.draft import Draft
+from pfaffian.states import reduced_state as reduction
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 

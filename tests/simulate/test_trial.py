@@ -13,20 +13,21 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
+from pfaffian.evaluate import solve_qp as qp
 from pfaffian.evaluate.compiled import function_of
 from pfaffian.kernel.build import exercise, loop_trial, toolchain, trial
 from pfaffian.kernel.call import rollout, tiers
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.call.obtain import Code
 from pfaffian.kernel.call.recipe import Recipe, recipe, shape
-from pfaffian.kernel.program.loop import Span
+from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import rollout_source
 from pfaffian.model.mechanism import random_configuration
-from pfaffian.simulate import newton, qp
-from pfaffian.simulate.system import as_system
+from pfaffian.starts import newton
+from pfaffian.states.system import as_system
 from pfaffian.terms.terms import symbols
 from tests.control.test_allocation_motors import arm, boat, pairs
 from tests.control.test_projection import slider_crank

@@ -8,8 +8,8 @@ import pytest
 import pfaffian as pf
 from pfaffian.dynamics import passage
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity
-from pfaffian.simulate.entrance import AT_REST
-from pfaffian.terms.digest import digest
+from pfaffian.simulate.run.singular_start import AT_REST
+from pfaffian.terms.equations_digest import digest
 from tests.tolerance import ALGEBRA, INTEGRATED, SATISFIED, close
 
 SPEED, G = 2.0, 9.81

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 import pfaffian as pf
 from pfaffian.embedded.text import comment
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.output.plain import label, markdown, stem, table, text
 from pfaffian.viewer import notebook
 from pfaffian.viewer.browser import STILL, View

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError, RunError, plural
-from pfaffian.output.folder import place, prepare, unused
+from pfaffian.output.folder import prepare, unused, write_file
 from pfaffian.output.plain import label, stem, table, text
 
 HOSTILE = ['"); system("', "</script>", "../../x", "\x1b[31mred\x1b[0m", "a\nb\rc", "\u202egnp", "$\\input$", "\0", "x" * 9999]
@@ -67,7 +67,7 @@ def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
-        place(tmp_path / "x.png", b"half")
+        write_file(tmp_path / "x.png", b"half")
     assert not list(tmp_path.iterdir())
 
 
@@ -75,7 +75,7 @@ def test_write_replaces_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("kept")
     (tmp_path / "x.png").symlink_to(other)
-    place(tmp_path / "x.png", b"new")
+    write_file(tmp_path / "x.png", b"new")
     assert other.read_text() == "kept" and (tmp_path / "x.png").read_text() == "new"
 
 

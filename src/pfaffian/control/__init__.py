@@ -1,4 +1,4 @@
-"""Control laws, the tasks and references that they follow, and analyses of their limits.
+"""Control laws, and the tasks and references that they follow; `pf.analysis` examines them.
 
 `pf.run(m, control=law)` runs a law. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
 Sensor; Pair, Hover, Matched, TwoMasses; Course, PathEnd.
@@ -12,11 +12,10 @@ rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_atti
     course, course_step, taylor
 discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time, their parts
     regulators
-nearest, solve_qp                                                                        inputs within limits
+nearest                                                                                  inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
-matching, feasibility, check_reference, check_thrust, zero_dynamics,                     analyses of laws
-    zero_dynamics_along, position_gain_bound
+check_reference, check_thrust                                                            checks of references
 
 Example:
     >>> import pfaffian as pf
@@ -35,21 +34,17 @@ from pfaffian.control import estimation as estimation
 from pfaffian.control import identification as identification
 from pfaffian.control import regulators as regulators
 from pfaffian.control.allocation import length_weights as length_weights
+from pfaffian.control.attitude_path import PathEnd as PathEnd
+from pfaffian.control.attitude_path import path_end as path_end
+from pfaffian.control.attitude_path import turning_series as turning_series
 from pfaffian.control.computed_torque import computed_torque as computed_torque
 from pfaffian.control.concurrent import concurrent as concurrent
-from pfaffian.control.course import Course as Course
-from pfaffian.control.course import course as course
-from pfaffian.control.course import course_step as course_step
-from pfaffian.control.course import taylor as taylor
 from pfaffian.control.discrete import Sample as Sample
 from pfaffian.control.discrete import Sensor as Sensor
 from pfaffian.control.discrete import discrete as discrete
 from pfaffian.control.discrete import python_law as python_law
 from pfaffian.control.discrete import sensor as sensor
 from pfaffian.control.discrete import several as several
-from pfaffian.control.extremes import check_thrust as check_thrust
-from pfaffian.control.extremes import extremes as extremes
-from pfaffian.control.extremes import least_time as least_time
 from pfaffian.control.feasible import check_reference as check_reference
 from pfaffian.control.flat import along as along
 from pfaffian.control.flat import bicopter_reference as bicopter_reference
@@ -64,6 +59,9 @@ from pfaffian.control.law import Control as Control
 from pfaffian.control.operational_space import operational_space as operational_space
 from pfaffian.control.output import Output as Output
 from pfaffian.control.output import output as output
+from pfaffian.control.path_demands import check_thrust as check_thrust
+from pfaffian.control.path_demands import extremes as extremes
+from pfaffian.control.path_demands import least_time as least_time
 from pfaffian.control.placement import Hover as Hover
 from pfaffian.control.placement import Matched as Matched
 from pfaffian.control.placement import TwoMasses as TwoMasses
@@ -80,8 +78,8 @@ from pfaffian.control.prototype import pair as pair
 from pfaffian.control.prototype import prototype_terms as prototype_terms
 from pfaffian.control.prototype import transport_error as transport_error
 from pfaffian.control.prototype_tracking import prototype_tracking as prototype_tracking
-from pfaffian.control.quasivelocity import regulation as regulation
-from pfaffian.control.quasivelocity import tracking as tracking
+from pfaffian.control.quasivelocity_laws import regulation as regulation
+from pfaffian.control.quasivelocity_laws import tracking as tracking
 from pfaffian.control.reference import Reference as Reference
 from pfaffian.control.reference import Setpoint as Setpoint
 from pfaffian.control.reference import function_of_time as function_of_time
@@ -89,6 +87,10 @@ from pfaffian.control.reference import polynomial as polynomial
 from pfaffian.control.reference import sampled as sampled
 from pfaffian.control.reference import series as series
 from pfaffian.control.reference import set_point as set_point
+from pfaffian.control.replanned_path import Course as Course
+from pfaffian.control.replanned_path import course as course
+from pfaffian.control.replanned_path import course_step as course_step
+from pfaffian.control.replanned_path import taylor as taylor
 from pfaffian.control.servo import servo_control as servo_control
 from pfaffian.control.task import Task as Task
 from pfaffian.control.task import centre_of_mass as centre_of_mass
@@ -97,20 +99,6 @@ from pfaffian.control.task import point as point
 from pfaffian.control.task import pose as pose
 from pfaffian.control.task import stack as stack
 from pfaffian.control.task import whole as whole
-from pfaffian.control.turning import PathEnd as PathEnd
-from pfaffian.control.turning import path_end as path_end
-from pfaffian.control.turning import turning_series as turning_series
 from pfaffian.maths.qp import nearest as nearest
 
-_HOMES = {
-    "feasibility": "pfaffian.simulate.matching",
-    "matching": "pfaffian.simulate.matching",
-    "position_gain_bound": "pfaffian.evaluate.gain_bound",
-    "solve_qp": "pfaffian.simulate.qp",
-    "zero_dynamics": "pfaffian.simulate.zero_dynamics",
-    "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
-}
-"""Analyses of a law use simulations, on which laws do not depend. Their names are therefore imported at first use."""
-
-__getattr__ = lazy.importer(globals(), _HOMES)
-__dir__ = lazy.lister(globals(), [*_HOMES, "actuation", "estimation", "identification", "regulators"])
+__dir__ = lazy.lister(globals(), ["actuation", "estimation", "identification", "regulators"])

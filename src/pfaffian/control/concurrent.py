@@ -45,7 +45,7 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
-from pfaffian.control.reach import check_reach
+from pfaffian.control.output_rank import check_reach
 from pfaffian.control.reason import ROUNDING, mainly, participation, weakest
 from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE

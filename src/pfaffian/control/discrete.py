@@ -16,9 +16,9 @@ from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.maths.random import WORD, Stream, normals
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_column, call_for_value
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
+from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.terms.terms import Terms
 
 HOLDS = ("zero", "first")

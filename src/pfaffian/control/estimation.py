@@ -30,7 +30,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.model.number import floats, named_float
-from pfaffian.model.rotations import special_polar
+from pfaffian.parts.rotation_potential import special_polar
 
 
 def turning_step(

@@ -16,8 +16,8 @@ import numpy as np
 from pfaffian.control.reference import Reference, function_of_time
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.caller import call_for_value
 from pfaffian.model.number import column, floats, named_float, vector
+from pfaffian.model.user_functions import call_for_value
 
 
 def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, smooth: int = 4) -> Callable[[ca.SX], ca.SX]:

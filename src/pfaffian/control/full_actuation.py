@@ -18,8 +18,8 @@ from pfaffian.maths.linear import least_squares, orthogonalise, smallest
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, shared
+from pfaffian.terms.traced_now import remembered
 
 UNDRIVEN = (
     "the actuators do not drive every velocity here, and this law ignores constraints: actuate another joint, "

@@ -13,9 +13,9 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
+from pfaffian.model.user_functions import call_for_value
 from pfaffian.terms.terms import Terms
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from pfaffian.control.discrete import LawPart, Sample, entry_names
 from pfaffian.control.law import Command, Control, as_command
 from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.terms import Terms, symbols
 
 STREAM = 3

@@ -15,8 +15,8 @@ from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
 from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, shared
+from pfaffian.terms.traced_now import remembered
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:

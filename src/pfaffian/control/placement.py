@@ -13,8 +13,8 @@ import numpy as np
 
 from pfaffian.control.prototype import Pair, pair
 from pfaffian.errors import ModelError, brief
-from pfaffian.model.elastic import pseudo_matrix
 from pfaffian.model.number import floats, named_float, several
+from pfaffian.parts.elastic import pseudo_matrix
 
 SINGULAR = 1e12
 """A matrix with a condition number of at least this counts as singular."""

@@ -39,18 +39,18 @@ from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.data import data
-from pfaffian.model.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix, several
+from pfaffian.model.user_functions import call_for_value, in_symbols
+from pfaffian.parts.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
 from pfaffian.terms.generic_states import ZERO, generic_states
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.traced_now import remembered
 
 
 @data

@@ -32,8 +32,8 @@ from pfaffian.maths import so3
 from pfaffian.maths.linear import orthogonalise, root, smallest, solve_semidefinite, solve_symmetric
 from pfaffian.maths.precision import for_floats
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest, nearest_by_root
-from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.parts.elastic import spatial
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols
 from pfaffian.terms.terms import Terms

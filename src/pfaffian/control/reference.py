@@ -11,10 +11,10 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_value
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, column, floats, named_float, several
+from pfaffian.model.user_functions import call_for_value
 
 NO_LENGTH = 1e-300
 """A quaternion whose largest entry does not exceed this counts as zero, since a shorter one has no exact direction."""

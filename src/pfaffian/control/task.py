@@ -12,11 +12,11 @@ import numpy as np
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.caller import call_for_column
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats, scalar, several, vector
-from pfaffian.terms.inertia import mass_centre
+from pfaffian.model.user_functions import call_for_column
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.recursions import mass_centre
 from pfaffian.terms.terms import Terms
 
 Task = Callable[[Kinematics], ca.SX]

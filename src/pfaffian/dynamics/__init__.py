@@ -8,13 +8,14 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.dynamics import articulated, controlforce, gauss, multipliers, nullspace, projection, quasivelocity
+from pfaffian.dynamics import articulated_bodies as articulated
+from pfaffian.dynamics import controlforce, gauss, multipliers, nullspace, projection, quasivelocity
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
-from pfaffian.model.caller import call_user, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
+from pfaffian.model.user_functions import call_user, in_symbols
 from pfaffian.tables import Registry
 from pfaffian.terms.terms import Terms, shared
 

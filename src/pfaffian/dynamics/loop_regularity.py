@@ -31,8 +31,8 @@ from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.lengths import default_length
 from pfaffian.terms.loops import Loops, equations, loops
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import always_active, shared, typical
+from pfaffian.terms.traced_now import remembered
 
 SAMPLES = 3
 """Number of random configurations at which rank is determined if none on the constraints was found."""

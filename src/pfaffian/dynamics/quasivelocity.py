@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.maths.roots import square_root
 from pfaffian.maths.tree_factor import solve_W
-from pfaffian.terms.articulated import check_plain, innovations_factor
+from pfaffian.terms.articulated_inertia import check_plain, innovations_factor
 from pfaffian.terms.connection import rate
 from pfaffian.terms.terms import Terms, as_terms, turning
 

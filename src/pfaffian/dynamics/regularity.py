@@ -22,8 +22,8 @@ from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import machine_length, slides
 from pfaffian.terms.loops import Loops, loops
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, shared
+from pfaffian.terms.traced_now import remembered
 
 SAMPLES = 32
 """Number of random configurations over which the typical size of rows is averaged."""

@@ -21,7 +21,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.layout import PartFunction, layout, part_functions, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import parameter_values
-from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
@@ -30,9 +30,9 @@ from pfaffian.kernel.program.trace import trace
 from pfaffian.maths.precision import building_for
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.sampling import Loads, evaluate_parts, sampling
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step.limits import saturated
+from pfaffian.simulate.step.sampling import Loads, evaluate_parts, sampling
+from pfaffian.states.system import as_system
 
 
 class Entry(NamedTuple):

@@ -19,13 +19,13 @@ from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, con
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.arrays import as_whole
-from pfaffian.formats.file import as_path
+from pfaffian.formats.text.file import as_path
 from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.output.folder import place, prepare
+from pfaffian.output.folder import prepare, write_file
 from pfaffian.output.plain import text
-from pfaffian.simulate.provenance import machine
+from pfaffian.simulate.record.provenance import machine
 
 CALLS = 32
 """Number of calls recorded for the exported test."""
@@ -162,7 +162,7 @@ def export(
     folder = prepare(as_path(out, "the folder to export to"))
     for file in texts:
         _check_overwrites(folder / file)
-    files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
+    files = tuple(write_file(folder / file, _signed(words)) for file, words in texts.items())
     return Exported(files, c.operations, stack, state, size * work, *beside, texts)
 
 

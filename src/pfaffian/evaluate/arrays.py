@@ -9,13 +9,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, is_one_of, listed, nearest
 from pfaffian.evaluate.light_inertia import check_light
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.kernel.call.memory import on_processor
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
 
 
-def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
+def as_batch(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
     """An argument as a (runs, n) array, (1, n) for one state, from None, (n,), (runs, n), or {name: number or (runs,)}.
 
     default: (n,) values of omitted entries.   what: the argument's name in messages.
@@ -148,7 +148,7 @@ def named(value: Any, names: Sequence[str], what: str = "names") -> np.ndarray:
 def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> tuple[Any, np.ndarray]:
     """A batch with its all-NaN rows replaced by the default, and a mask (runs,) of these rows, or (0,) for one state.
 
-    Values that are not a batch of numbers of this size are returned unchanged, for `runs` to check.
+    Values that are not a batch of numbers of this size are returned unchanged, for `as_batch` to check.
     """
     value = by_label(value, what)
     if isinstance(value, Mapping):
@@ -184,22 +184,22 @@ def _numeric(value: Any) -> bool:
 
 
 def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
-    """(runs, nv) array of velocities, or of other numbers in their order, read by `runs`; omitted ones are zero."""
-    return runs(v, m.v_names, np.zeros(m.nv), what)
+    """(runs, nv) array of velocities, or of other numbers in their order, read by `as_batch`; omitted ones are zero."""
+    return as_batch(v, m.v_names, np.zeros(m.nv), what)
 
 
 def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
-    """(runs, np) array of parameters, read by `runs`; omitted ones take their defaults.
+    """(runs, np) array of parameters, read by `as_batch`; omitted ones take their defaults.
 
     Raises ModelError: wrong names, shapes or numbers; inertias too far from their defaults (`check_light`).
     """
-    p = runs(parameters, m.p_names, m.p_defaults, "parameters")
+    p = as_batch(parameters, m.p_names, m.p_defaults, "parameters")
     check_light(m, p)
     return p
 
 
 def configurations(m: Mechanism, q: Any) -> np.ndarray:
-    """(runs, nq) array of q, read by `runs`; omitted coordinates are neutral, quaternions get unit length.
+    """(runs, nq) array of q, read by `as_batch`; omitted coordinates are neutral, quaternions get unit length.
 
     Raises ModelError: wrong names, shapes or numbers; a quaternion of zero length, or only some of its components named.
     """
@@ -216,7 +216,7 @@ def guessed_configurations(m: Mechanism, q: Any) -> np.ndarray:
 
     The other components are neutral before the quaternion gets unit length.
     """
-    array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
+    array, given = as_batch(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
     fixed = np.zeros(m.nq, dtype=bool)
     for c in m.coordinates:
         at = m.q_slices[c.name]

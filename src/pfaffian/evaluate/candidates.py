@@ -22,7 +22,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.generic_states import generic_states, length_at, speed_units
-from pfaffian.terms.reduction import adjoint_inverse, group_of
+from pfaffian.terms.reduced_terms import adjoint_inverse, group_of
 from pfaffian.terms.terms import Terms
 
 STATES = 8

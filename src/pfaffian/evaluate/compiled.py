@@ -15,12 +15,12 @@ from pfaffian import kernel
 from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import (
+    as_batch,
     as_flag,
     common_runs,
     configurations,
     instants,
     parameter_values,
-    runs,
     some_runs,
     velocities,
     without_lost,
@@ -29,13 +29,13 @@ from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
 from pfaffian.model.traced_function import TracedFunction
-from pfaffian.terms.digest import digest
-from pfaffian.terms.present import remembered
+from pfaffian.model.user_functions import call_for_value, in_symbols
+from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.traced_now import remembered
 
 
 class Given(NamedTuple):
@@ -127,7 +127,7 @@ class Compiled:
         at = given(
             q=(q, configurations(m, q)),
             v=(v, velocities(m, v)),
-            u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
+            u=(u, as_batch(u, m.u_names, np.zeros(m.nu), "u")),
             parameters=(parameters, parameter_values(m, parameters)),
             t=(t, instants(t)),
         )

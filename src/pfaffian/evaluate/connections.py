@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.floating import carrying, loops, one_joint, without_momentum
-from pfaffian.dynamics.floating import permitted as put_onto_closures
+from pfaffian.dynamics.floating_base import carrying, loops, one_joint, without_momentum
+from pfaffian.dynamics.floating_base import permitted as put_onto_closures
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, evaluate
 from pfaffian.evaluate.reduction_plan import as_group, plan
@@ -29,9 +29,8 @@ from pfaffian.model.number import floats
 from pfaffian.terms.common_motion import carried_together, common_motion
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.momentum import total_momentum
-from pfaffian.terms.orbit import orbit_of, two_form
-from pfaffian.terms.present import remembered
-from pfaffian.terms.reduction import (
+from pfaffian.terms.orbit_chart import orbit_of, two_form
+from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
     blocks,
     curvature,
@@ -44,6 +43,7 @@ from pfaffian.terms.reduction import (
     split,
 )
 from pfaffian.terms.terms import Terms
+from pfaffian.terms.traced_now import remembered
 
 
 def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:

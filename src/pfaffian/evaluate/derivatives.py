@@ -22,13 +22,13 @@ from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
 from pfaffian.evaluate.arrays import (
     MOST_THREADS,
+    as_batch,
     as_flag,
     as_number,
     as_whole,
     configurations,
     one_of,
     parameter_values,
-    runs,
     velocities,
 )
 from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, matrices
@@ -39,11 +39,11 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.generic_states import at_generic_states
 from pfaffian.terms.pfaffian import activity, row_names
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, as_terms, shared, symbols
+from pfaffian.terms.traced_now import remembered
 
 BY = ("q", "v", "u", "t", "parameters")
 """Arguments to differentiate by, in this order."""
@@ -226,8 +226,8 @@ def jvp(
     more: dict[str, Any] = {
         "dq": (dq, velocities(m, dq, "dq")),
         "dv": (dv, velocities(m, dv, "dv")),
-        "du": (du, runs(du, m.u_names, np.zeros(m.nu), "du")),
-        "dp": (dp, runs(dp, m.p_names, no_change, "dp")),
+        "du": (du, as_batch(du, m.u_names, np.zeros(m.nu), "du")),
+        "dp": (dp, as_batch(dp, m.p_names, no_change, "dp")),
     }
     f, rows = _jvp(m)
     times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])
@@ -279,7 +279,7 @@ def vjp(
     more: dict[str, Any] = {
         "v_dot": (v_dot, velocities(m, v_dot, "v_dot")),
         "reaction": (reaction, velocities(m, reaction, "reaction")),
-        "multipliers": (multipliers, runs(multipliers, names, np.zeros(len(names)), "multipliers")),
+        "multipliers": (multipliers, as_batch(multipliers, names, np.zeros(len(names)), "multipliers")),
     }
     sizes = [(n, 1) for n in (m.nv, m.nv, m.nu, 1, len(m.p_names))]
     gradients = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
@@ -381,7 +381,7 @@ def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, A
     return {
         "q": (q, configurations(m, q)),
         "v": (v, velocities(m, v)),
-        "u": (u, runs(u, m.u_names, np.zeros(m.nu), "u")),
+        "u": (u, as_batch(u, m.u_names, np.zeros(m.nu), "u")),
         "parameters": (parameters, parameter_values(m, parameters)),
     }
 

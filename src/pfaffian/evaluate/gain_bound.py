@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.quasivelocity import check_rates
+from pfaffian.control.quasivelocity_laws import check_rates
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduced_quasi_velocity
 from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Compiled, compile_terms, given
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms
+from pfaffian.terms.traced_now import remembered
 
 
 class GainBound(NamedTuple):
@@ -60,7 +60,7 @@ def position_gain_bound(
         >>> turn = pf.joint("turn", "revolute", "world", "arm")
         >>> slide = pf.joint("slide", "prismatic", "arm", "mass", axis=(1, 0, 0))
         >>> m = pf.mechanism("boom", [pf.body("arm"), pf.body("mass", 2.0)], [turn, slide])
-        >>> found = pf.control.position_gain_bound(m, {"slide": 3.0}, {"slide": 0.6})
+        >>> found = pf.analysis.position_gain_bound(m, {"slide": 3.0}, {"slide": 0.6})
         >>> print(f"{found.local:.3f} of at most {found.bound:.3f}")  # r_dot / r
         0.200 of at most 0.600
     """

@@ -20,8 +20,8 @@ from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
+from pfaffian.terms.traced_now import remembered
 
 FEASIBLE = 1e-6
 """Largest |A a - b| of an acceleration that satisfies the constraints, relative to the size of its terms."""

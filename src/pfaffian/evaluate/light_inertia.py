@@ -7,8 +7,8 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import LIGHT, typical, typical_at
+from pfaffian.terms.traced_now import remembered
 
 ALIKE = 30.0
 """Largest ratio of a direction's weight to its weight at the defaults. The rank decision leaves a margin of LIGHT."""

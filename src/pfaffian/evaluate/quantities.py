@@ -20,7 +20,7 @@ from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.terms import inertia
+from pfaffian.terms import recursions as inertia
 from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.terms import Terms
 

@@ -13,10 +13,10 @@ from pfaffian.dynamics.reaction import ReactionWrench, reaction_wrenches
 from pfaffian.evaluate.compiled import Compiled, function_of
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
-from pfaffian.terms.digest import digest
+from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
+from pfaffian.terms.traced_now import remembered
 
 
 def reaction_wrench(

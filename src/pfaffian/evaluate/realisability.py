@@ -18,8 +18,8 @@ from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.pfaffian import row_names, servo_rows
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.traced_now import remembered
 
 
 class Realisability(NamedTuple):
@@ -81,10 +81,10 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
     at, p = configurations(m, q), parameter_values(m, parameters)
     if common_runs({"q": len(at), "parameters": len(p)}) > 1:
         raise ModelError("realisability takes one configuration at a time")
-    return holds(m, at, np.array([as_number(t, "t")]), p)[0]
+    return realisable_per_run(m, at, np.array([as_number(t, "t")]), p)[0]
 
 
-def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
+def realisable_per_run(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
     """`Realisability` of the servo constraints for each of several runs: q (runs, nq), t (runs,), p (runs, np)."""
     outputs = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), p, t[:, None])
     names, motors = _rows(m), _directions(m)

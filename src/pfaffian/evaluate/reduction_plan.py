@@ -23,10 +23,9 @@ from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names
+from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.common_motion import CommonMotion, common_motion
-from pfaffian.terms.directions import Directions, in_body, labels, left_by
 from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.forces import named_forces
 from pfaffian.terms.generic_states import (
     State,
     at_generic_states,
@@ -38,9 +37,9 @@ from pfaffian.terms.generic_states import (
     vanishing,
 )
 from pfaffian.terms.momentum import weight
+from pfaffian.terms.permitted_directions import Directions, in_body, labels, left_by
 from pfaffian.terms.pfaffian import VELOCITY
-from pfaffian.terms.present import remembered
-from pfaffian.terms.reduction import (
+from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
     first_joint,
     group_of,
@@ -50,6 +49,7 @@ from pfaffian.terms.reduction import (
     still,
 )
 from pfaffian.terms.terms import Terms, shared
+from pfaffian.terms.traced_now import remembered
 
 STATES = 24
 """Number of random states at which a reduction is planned."""

@@ -39,9 +39,9 @@ from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.common_motion import common_motion
 from pfaffian.terms.generic_states import ZERO, State, generic_states
-from pfaffian.terms.present import remembered
-from pfaffian.terms.reduction import first_joint
+from pfaffian.terms.reduced_terms import first_joint
 from pfaffian.terms.terms import Terms, shared
+from pfaffian.terms.traced_now import remembered
 
 STATES = 24
 """Number of random states at which effects are sampled; one more is added for each motion that a joint can do alone."""

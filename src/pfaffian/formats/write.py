@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pfaffian.errors import ModelError, ModelWarning, brief, notice
-from pfaffian.formats.door import TEXTS
-from pfaffian.formats.file import as_path
-from pfaffian.formats.mjcf_write import mjcf_files
-from pfaffian.formats.number import printable
-from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.urdf_write import urdf_files
-from pfaffian.formats.yaml_write import mesh_name, yaml_text
+from pfaffian.formats.read import TEXTS
+from pfaffian.formats.text.file import as_path
+from pfaffian.formats.text.run_settings import RunSettings
+from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.writers.mjcf_write import mjcf_files
+from pfaffian.formats.writers.urdf_write import urdf_files
+from pfaffian.formats.writers.yaml_write import mesh_name, yaml_text
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
 

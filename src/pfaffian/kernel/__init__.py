@@ -1,12 +1,12 @@
 """casadi.Function -> Program -> C lanes or NumPy: compile, cache and call functions of numbers, whatever they model."""
 
 from pfaffian.kernel.build.waiting import listening
+from pfaffian.kernel.call.cache_keys import noted
 from pfaffian.kernel.call.diagnose import diagnose
 from pfaffian.kernel.call.kernel import Kernel, compile
-from pfaffian.kernel.call.keyed import noted
 from pfaffian.kernel.call.rollout import Rollout, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
-from pfaffian.kernel.program.loop import RolloutResult, Span
+from pfaffian.kernel.program.numpy_loop import RolloutResult, Span
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 

@@ -180,7 +180,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         W: (m, n) rows; one shorter than 1e-150 counts as zero.
         l: (m, 1) their limits.
     Returns:
-        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), iterations, error,
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.analysis.solve_qp`), iterations, error,
         within.
 
     Example:

@@ -12,11 +12,11 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.number import Parameter, column, floats, matrix, several
 from pfaffian.model.pose import Pose
 from pfaffian.model.traced_function import TracedFunction, graph
+from pfaffian.model.user_functions import call_for_value, in_symbols
 
 RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
 

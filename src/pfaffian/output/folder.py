@@ -22,7 +22,7 @@ def prepare(folder: Path) -> Path:
     return folder
 
 
-def place(path: Path, data: bytes) -> Path:
+def write_file(path: Path, data: bytes) -> Path:
     """Write a file, whole or not at all, and return its path. Raises RunError: this fails, as with a full disk."""
     try:
         write_whole(path, data)

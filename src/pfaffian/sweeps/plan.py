@@ -20,17 +20,17 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
 from pfaffian.evaluate.arrays import as_whole, by_label
-from pfaffian.kernel.call.keyed import sources
+from pfaffian.kernel.call.cache_keys import sources
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.inputs import times
-from pfaffian.simulate.run import run
-from pfaffian.simulate.sampling import check_seed, in_python
-from pfaffian.simulate.signals import as_record
-from pfaffian.simulate.simulation import Simulation, arguments
-from pfaffian.simulate.statistics import as_recording
-from pfaffian.simulate.switches import as_switches
-from pfaffian.simulate.system import System, as_system
+from pfaffian.simulate.run.run import run
+from pfaffian.simulate.step.inputs import times
+from pfaffian.simulate.step.running_statistics import as_recording
+from pfaffian.simulate.step.sampling import check_seed, in_python
+from pfaffian.simulate.step.signals import as_record
+from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.switches import as_switches
+from pfaffian.states.system import System, as_system
 from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
@@ -253,7 +253,7 @@ def _content(value: Any) -> Any:
 
 def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping[str, Any]) -> Sweep:
     """The checked Sweep. Raises ModelError: arguments that do not fit."""
-    from pfaffian.formats.file import as_path
+    from pfaffian.formats.text.file import as_path
 
     system = as_system(m)
     for name in options:

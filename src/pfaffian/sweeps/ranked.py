@@ -10,10 +10,10 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
-from pfaffian.formats.file import as_path
-from pfaffian.formats.sweep_settings import Method
-from pfaffian.simulate.sampling import check_seed
-from pfaffian.simulate.system import as_system
+from pfaffian.formats.text.file import as_path
+from pfaffian.formats.text.sweep_settings import Method
+from pfaffian.simulate.step.sampling import check_seed
+from pfaffian.states.system import as_system
 from pfaffian.sweeps.engine import sweep
 from pfaffian.sweeps.space import samples
 

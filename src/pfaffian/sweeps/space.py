@@ -13,10 +13,10 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, optional
 from pfaffian.evaluate.arrays import as_whole, one_of
-from pfaffian.formats.sweep_settings import Method
+from pfaffian.formats.text.sweep_settings import Method
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.sampling import check_seed, check_seeds
+from pfaffian.simulate.step.sampling import check_seed, check_seeds
 
 SEED = "seed"
 """Label of the axis of seeds."""

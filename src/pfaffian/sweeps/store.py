@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice
-from pfaffian.formats.file import as_path
+from pfaffian.formats.text.file import as_path
 from pfaffian.sweeps.blocks import CHUNKS, ENTRY, STATUS, StoredBlocks, damaged_blocks, need_dask, need_zarr
 from pfaffian.sweeps.description import (
     COPY,

@@ -20,8 +20,8 @@ from pfaffian.maths.values import values_at
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.generic_states import ZERO, generic_states, length_at, speed_units
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import moving
+from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.tree import Link, Tree
 
 STATES = 8

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.connection import rate
-from pfaffian.terms.forces import named_forces
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import slides
 from pfaffian.terms.momentum import link_momenta, momenta

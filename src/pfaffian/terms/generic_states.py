@@ -21,9 +21,9 @@ from pfaffian.errors import ModelWarning, notice
 from pfaffian.maths.values import values, values_at
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import mean_length, slides
-from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.terms import always_active, shared, typical, typical_at
+from pfaffian.terms.traced_now import remembered
 
 STATES = 6
 """Number of random states at which a decision is taken."""

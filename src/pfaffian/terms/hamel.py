@@ -13,8 +13,8 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
+from pfaffian.terms.applied_forces import one_number
 from pfaffian.terms.connection import directional_derivative, left_inverse, rate
-from pfaffian.terms.forces import one_number
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.rates import places

@@ -19,11 +19,11 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.traced_function import TracedFunction, graph
+from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.rates import (
     Rates,
     coordinates_of,

@@ -19,8 +19,8 @@ from pfaffian.model.constraint import AccelerationConstraint, Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import Rows
-from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import tree
+from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.tree import Link
 
 ROUNDING = 64 * 2.0**-52
@@ -158,7 +158,7 @@ def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach, le
     return 1 / (rounding * _divisor(ca.fmax(ca.sqrt(squared_lengths(m, A, long)), least)))
 
 
-def pace(k: Kinematics, limit: float) -> ca.SX:
+def rate_limit_factor(k: Kinematics, limit: float) -> ca.SX:
     """Factor [1/s] by which the limit for rates exceeds that for phi: 1 plus the rounding of the fastest rate over `limit`."""
     long = _divisor(reach(k).long)
     rates = [ca.fabs(k.v[i]) / long if yes else ca.fabs(k.v[i]) for i, yes in enumerate(slides(k.mechanism))]
@@ -191,7 +191,7 @@ def row_units(m: Mechanism, counts: tuple[int, ...], grows: tuple[bool, ...]) ->
     return ca.vertcat(ca.SX(0, 1), *found)
 
 
-def growing(m: Mechanism, rows: Rows) -> tuple[bool, ...]:
+def scales_with_length(m: Mechanism, rows: Rows) -> tuple[bool, ...]:
     """For each row whether its length scales with the machine's when parameters change.   rows: at symbols."""
     squared, found = squared_lengths(m, rows.A), list[bool]()
     for c, count in zip(m.ideal, rows.counts, strict=True):

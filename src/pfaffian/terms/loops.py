@@ -33,8 +33,8 @@ from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import loop_length
 from pfaffian.terms.pfaffian import activity
-from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters, tree
+from pfaffian.terms.traced_now import remembered
 
 SAME = 1e-9
 """Difference below which two closures count as the same condition; lengths are in that of the loop's bodies."""

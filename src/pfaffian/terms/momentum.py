@@ -18,11 +18,11 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.maths.tree_factor import solve_M
-from pfaffian.terms.articulated import solve_tree
+from pfaffian.terms.applied_forces import named_forces
+from pfaffian.terms.articulated_inertia import solve_tree
 from pfaffian.terms.connection import rate
-from pfaffian.terms.forces import named_forces
-from pfaffian.terms.inertia import Moments, SpatialForce, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.recursions import Moments, SpatialForce, carry, composite_moments
 from pfaffian.terms.terms import Terms
 from pfaffian.terms.tree import project_force
 

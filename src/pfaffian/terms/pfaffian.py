@@ -9,10 +9,10 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.closures import rate
-from pfaffian.model.caller import call_for_column, call_for_rows, call_for_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
+from pfaffian.model.user_functions import call_for_column, call_for_rows, call_for_value, in_symbols
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 

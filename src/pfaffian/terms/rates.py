@@ -15,13 +15,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.model.traced_function import TracedFunction, graph
+from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.tree import BodyLayout, Tree, assemble_tree, layout
 
 SAMPLES = 6

@@ -24,7 +24,7 @@ from pfaffian.model.graph import GraphMatrices, graph_matrices
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import parameter_of
 from pfaffian.model.pose import Pose
-from pfaffian.terms.exponentials import Exponentials, exponentials
+from pfaffian.terms.product_of_exponentials import Exponentials, exponentials
 
 SymPy = Any
 """A matrix, a symbol or an expression of SymPy."""

@@ -20,24 +20,24 @@ from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
-from pfaffian.terms.articulated import check_inertia
+from pfaffian.terms.applied_forces import applied_force, input_matrix, potential_energy
+from pfaffian.terms.articulated_inertia import check_inertia
 from pfaffian.terms.dependence import RowSample, dependent_rows
-from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
-from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import (
     PURE,
-    growing,
     inverse_scales,
     machine_length,
     row_units,
+    scales_with_length,
     slides,
     squared_lengths,
     unknown_lengths,
 )
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
-from pfaffian.terms.present import remembered
+from pfaffian.terms.recursions import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
+from pfaffian.terms.traced_now import remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +311,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     if not m.ideal:
         return Typical(ca.DM(0, 1), None, (), (), (), ())
     T = shared(always_active(m))
-    grows = growing(m, T.rows)
+    grows = scales_with_length(m, T.rows)
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
     length, units = (np.array(x) for x in numbers(p))
     long = float(length.item()) or 1.0

@@ -13,12 +13,12 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.caller import call_for_value
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
-from pfaffian.terms.apart import Apart
-from pfaffian.terms.forces import spring_pull, wrench_value
+from pfaffian.model.user_functions import call_for_value
+from pfaffian.terms.applied_forces import spring_pull, wrench_value
+from pfaffian.terms.independent_bodies import Apart
 from pfaffian.terms.kinematics import Acceleration, Kinematics
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms

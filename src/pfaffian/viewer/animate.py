@@ -15,12 +15,12 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, nearest, optional
-from pfaffian.formats.file import as_path
-from pfaffian.formats.number import printable
+from pfaffian.formats.text.file import as_path
+from pfaffian.formats.text.strict_number import printable
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
-from pfaffian.output.folder import place
-from pfaffian.simulate.result import as_result, recorded
+from pfaffian.output.folder import write_file
+from pfaffian.simulate.record.result import as_result, recorded
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
@@ -109,7 +109,7 @@ def animate(
         width, height = _pixels(size)
         films = {".mp4": _mp4, ".gif": _gif}
         data = films[suffix](list(_frames(motion, rate, (width, height), follow, progress)), RATE[suffix])
-    return Animation(None if file is None else place(as_path(file), data), suffix, data)
+    return Animation(None if file is None else write_file(as_path(file), data), suffix, data)
 
 
 def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:

@@ -16,8 +16,8 @@ from pfaffian.evaluate.arrays import as_flag
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import markdown, text
-from pfaffian.simulate.assemble import assemble
-from pfaffian.simulate.result import as_result
+from pfaffian.simulate.record.result import as_result
+from pfaffian.starts.assemble import assemble
 from pfaffian.viewer.animate import drawn_runs, runs_of
 from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError, plural
 from pfaffian.evaluate.compiled import Compiled, compile_terms
-from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
@@ -18,7 +18,7 @@ from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
 from pfaffian.model.unphysical import unphysical
 from pfaffian.output.plain import table, text
-from pfaffian.simulate.assemble import assemble
+from pfaffian.starts.assemble import assemble
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice, optional
-from pfaffian.output.folder import place
+from pfaffian.output.folder import write_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours that colour-blind readers can tell apart: those of Okabe and Ito without the yellow, which is faint on white."""
@@ -94,7 +94,7 @@ def save(figure: Any, path: Path) -> Path:
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=130)
-    return place(path, drawn.getvalue())
+    return write_file(path, drawn.getvalue())
 
 
 def finish(figure: Any) -> Any:

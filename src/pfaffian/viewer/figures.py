@@ -10,7 +10,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, plural
 from pfaffian.output.plain import label, text
-from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
+from pfaffian.simulate.record.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, note_cut, put_title, style
 

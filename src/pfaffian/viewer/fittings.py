@@ -11,10 +11,10 @@ from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.reactions import compiled_wrenches, through
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
-from pfaffian.model.fluid import Propeller
 from pfaffian.model.force import Spring, Thruster, Wrench
-from pfaffian.model.rolling import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
-from pfaffian.terms.forces import wrench_value
+from pfaffian.parts.fluid import Propeller
+from pfaffian.parts.wheels import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
+from pfaffian.terms.applied_forces import wrench_value
 from pfaffian.viewer.scene import Colour, Floor, Moving, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
-from pfaffian.model.caller import call_user
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.user_functions import call_user
 from pfaffian.output.plain import text
-from pfaffian.viewer.study import folder, load, studies
+from pfaffian.viewer.run_study import folder, load, studies
 
 PARTS = ("mechanism", "law")
 

@@ -21,7 +21,7 @@ from pfaffian.model.constraint import holonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import Parameter, floats
 from pfaffian.output.plain import label, text
-from pfaffian.simulate.assemble import assemble
+from pfaffian.starts.assemble import assemble
 from pfaffian.terms.terms import Terms
 from pfaffian.viewer.drawing import style
 

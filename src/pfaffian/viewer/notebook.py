@@ -17,8 +17,8 @@ from pfaffian.errors import ModelWarning, PfaffianError, plural
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, text
-from pfaffian.simulate.assemble import assemble
-from pfaffian.simulate.result import FINISHED, causes
+from pfaffian.simulate.record.result import FINISHED, causes
+from pfaffian.starts.assemble import assemble
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.scene import state_of
 from pfaffian.viewer.still import drawn, png

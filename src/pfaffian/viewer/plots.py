@@ -9,7 +9,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.output.plain import label, text
-from pfaffian.simulate.result import as_result
+from pfaffian.simulate.record.result import as_result
 from pfaffian.viewer.curves import ALONE, MAX_PHASE_RUNS, lines, phase_curves
 from pfaffian.viewer.drawing import note_cut, style
 from pfaffian.viewer.figures import QUANTITIES, ROWS, UNITS, force_unit_of_row, heading, mark_stop

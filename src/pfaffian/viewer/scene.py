@@ -18,7 +18,7 @@ from pfaffian.evaluate.arrays import common_runs, configurations, parameter_valu
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.simulate.result import as_result, recorded
+from pfaffian.simulate.record.result import as_result, recorded
 from pfaffian.viewer.drawing import COLOURS
 from pfaffian.viewer.solids import Solid
 

@@ -10,10 +10,10 @@ import numpy as np
 from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Nonholonomic
-from pfaffian.model.elastic import PoseSpring
-from pfaffian.model.fluid import Propeller
 from pfaffian.model.force import Potential, Spring, Thruster, Wrench
-from pfaffian.model.rolling import BallSlip, Disk, DiskSlip
+from pfaffian.parts.elastic import PoseSpring
+from pfaffian.parts.fluid import Propeller
+from pfaffian.parts.wheels import BallSlip, Disk, DiskSlip
 from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
 from pfaffian.viewer.solids import Solid, box, cylinder, rod, sphere, towards
 

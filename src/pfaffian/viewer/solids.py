@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, install, optional
-from pfaffian.formats.file import MAX_BYTES
-from pfaffian.formats.mesh_file import MESHES
-from pfaffian.formats.xml import parse_xml
+from pfaffian.formats.text.file import MAX_BYTES
+from pfaffian.formats.text.mesh_file import MESHES
+from pfaffian.formats.text.xml import parse_xml
 
 AROUND = 32
 """Number of sides with which round solids are drawn."""

@@ -11,7 +11,7 @@ import xarray as xr
 from pfaffian.errors import plural
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, table, text
-from pfaffian.simulate.result import causes
+from pfaffian.simulate.record.result import causes
 
 
 def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.door import read
-from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.shelf import ZOO, example, examples, shelf
+from pfaffian.formats.bundled import ZOO, example, examples, shelf
+from pfaffian.formats.read import read
+from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.assemble import start_from_guess
-from pfaffian.simulate.run import run
-from pfaffian.simulate.start import start_state
-from pfaffian.simulate.step import Scheme
-from pfaffian.viewer.study import Claim
+from pfaffian.simulate.run.run import run
+from pfaffian.simulate.step.step import Scheme
+from pfaffian.starts.assemble import start_from_guess
+from pfaffian.starts.start import start_state
+from pfaffian.viewer.run_study import Claim
 
 ANY_ERROR = 1.0
 """Step error above which a run that is only drawn warns; a picture needs no more accuracy."""

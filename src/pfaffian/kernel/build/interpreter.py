@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from pfaffian.kernel.build import library, toolchain
+from pfaffian.kernel.build.compiled_passes import encoded
 from pfaffian.kernel.build.loop_trial import loop_answers
-from pfaffian.kernel.build.passes import encoded
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.tried import tried
-from pfaffian.kernel.text.interpreter import interpreter_text
+from pfaffian.kernel.program.trial_programs import tried
+from pfaffian.kernel.text.interpreter_source import interpreter_text
 
 
 class _Code(ctypes.Structure):

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import store, toolchain
-from pfaffian.kernel.build.carried import carried
+from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import toolchain
+from pfaffian.kernel.build.prebuilt import carried
 from pfaffian.kernel.build.toolchain import Compiler, Mode
 from pfaffian.kernel.build.trial import Trial, check
 from pfaffian.kernel.build.waiting import tell

@@ -8,7 +8,7 @@ import numpy as np
 
 from pfaffian.kernel.build.trial import DRAWN, RUNS, Answers, in_rounds, one_after_another, random_inputs, split
 from pfaffian.kernel.program.interpret import evaluate
-from pfaffian.kernel.program.loop import RolloutResult, Span, run_loop
+from pfaffian.kernel.program.numpy_loop import RolloutResult, Span, run_loop
 from pfaffian.kernel.program.program import Program
 
 START, STEP, LIMIT = 0.125, 0.0078125, 1e12  # [s], [s], and the limit of states, as in rollout.h

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pfaffian.errors import BuildError, install
-from pfaffian.kernel.text.cuda import OPTIONS
+from pfaffian.kernel.text.cuda_source import OPTIONS
 
 _ARCHITECTURE = re.compile(r"sm_\d{2,3}a?")
 

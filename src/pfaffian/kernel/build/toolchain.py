@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from pfaffian.errors import BuildError, install
-from pfaffian.kernel.build import private_files, processes, store
+from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import private_files, processes
 from pfaffian.kernel.build.processor import processor
 from pfaffian.kernel.text.units import units_of
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.kernel.call.rollout import Buffers, Rollout, task_in_place
-from pfaffian.kernel.program.loop import LARGEST, Span, as_span
-from pfaffian.kernel.text.cuda import OPTIONS, cuda_text
+from pfaffian.kernel.program.numpy_loop import LARGEST, Span, as_span
+from pfaffian.kernel.text.cuda_source import OPTIONS, cuda_text
 
 THREADS = 128
 """Threads of a block: with 255 registers for each thread, two blocks fill a multiprocessor."""

@@ -7,7 +7,8 @@ import platform
 import casadi as ca
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import store, toolchain
+from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.call import kernel
 
 

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import casadi as ca
 
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.exercise import exercise
 from pfaffian.kernel.build.interpreter import Interpreted
 from pfaffian.kernel.build.library import load
-from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import RUNS, Answers, Trial, in_rounds, one_after_another
 from pfaffian.kernel.build.waiting import tell
-from pfaffian.kernel.call import keyed
+from pfaffian.kernel.call import cache_keys as keyed
 from pfaffian.kernel.call.recipe import Recipe
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.remember import checking, compare
-from pfaffian.kernel.text.external import external_text
+from pfaffian.kernel.text.external_source import external_text
 from pfaffian.kernel.text.source import Source
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfaffian.errors import BuildError
+from pfaffian.kernel.build.compiled_passes import encoded
 from pfaffian.kernel.build.interpreter import Words, interpreter
 from pfaffian.kernel.build.library import key_of, load, warn_once
-from pfaffian.kernel.build.passes import encoded
 from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
-from pfaffian.kernel.call import keyed
+from pfaffian.kernel.call import cache_keys as keyed
 from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe
 from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
 from pfaffian.kernel.program.program import callees_first

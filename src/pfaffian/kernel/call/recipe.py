@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError, ModelError, brief, is_one_of
-from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.toolchain import Mode
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program

@@ -11,15 +11,15 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.exercise import of_loop
-from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
 from pfaffian.kernel.program.hoist import hoist
-from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
+from pfaffian.kernel.program.numpy_loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
 from pfaffian.kernel.text.source import rollout_source

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pfaffian.kernel.functions.reduction import reduce_huge
+from pfaffian.kernel.functions.angle_reduction import reduce_huge
 
 Value = Any
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfaffian.kernel.functions import transcendental
+from pfaffian.kernel.functions.angle_reduction import MAGIC
 from pfaffian.kernel.functions.arithmetic import Arithmetic, Writer
 from pfaffian.kernel.functions.exact import fast_two_sum, polynomial, quotient, two_sum
-from pfaffian.kernel.functions.reduction import MAGIC
 
 Value = Any
 

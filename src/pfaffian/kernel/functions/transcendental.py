@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pfaffian.kernel.functions.angle_reduction import MAGIC
 from pfaffian.kernel.functions.arithmetic import Arithmetic
 from pfaffian.kernel.functions.exact import fast_two_sum, polynomial, quotient, two_product, two_sum
-from pfaffian.kernel.functions.reduction import MAGIC
 
 Value = Any
 Pair = tuple[Value, Value]

@@ -12,8 +12,8 @@ from itertools import islice
 import numpy as np
 
 from pfaffian.kernel.program.ops import CALL, OPS
-from pfaffian.kernel.program.pack import structure
 from pfaffian.kernel.program.program import Program, WordSteps, callees_first
+from pfaffian.kernel.program.program_bytes import structure
 
 PLAIN = frozenset(x.hex() for x in (0.0, 1.0, -1.0))
 """Constants that are written into the C text."""

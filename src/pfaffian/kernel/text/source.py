@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from pfaffian import sources
-from pfaffian.kernel.functions import elementary, reduction
+from pfaffian.kernel.functions import angle_reduction as reduction
+from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.skeleton import places

@@ -1,0 +1,17 @@
+"""Analyses of control laws that use simulations; `pf.linearise` is one of machines.
+
+matching, feasibility                            what a prototype can be, and which references the inputs can follow
+zero_dynamics, zero_dynamics_along               the motion that a law leaves inside
+position_gain_bound                              the largest gain for which a law is stable
+solve_qp                                         the quadratic program of a law, for given numbers
+"""
+
+from pfaffian import lazy
+from pfaffian.analysis.matching import feasibility as feasibility
+from pfaffian.analysis.matching import matching as matching
+from pfaffian.analysis.zero_dynamics import zero_dynamics as zero_dynamics
+from pfaffian.analysis.zero_dynamics import zero_dynamics_along as zero_dynamics_along
+from pfaffian.evaluate.gain_bound import position_gain_bound as position_gain_bound
+from pfaffian.evaluate.solve_qp import solve_qp as solve_qp
+
+__dir__ = lazy.lister(globals(), [])

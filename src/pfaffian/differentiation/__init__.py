@@ -1,0 +1,1 @@
+"""Derivatives of steps and of whole runs, and the machine as a function of other libraries."""

@@ -1,0 +1,169 @@
+"""Reading MJCF files as mechanisms, by way of MuJoCo's own compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError, nearest
+from pfaffian.formats.mjcf.mjcf_actuator import read_actuators
+from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
+from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
+from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
+from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
+from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.left_out import warned
+from pfaffian.formats.text.mesh_file import places
+from pfaffian.formats.text.run_settings import RunSettings
+from pfaffian.formats.text.strict_number import check_choice, printable
+from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.output.plain import text as plain
+
+FRICTION = ("smooth", "none")
+"""Choices for dry friction: smoothed or left out."""
+
+
+def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+    """Read the mechanism of an MJCF file, with exact loop closures, and its start: (Mechanism, RunSettings).
+
+    Args:
+        path: of the file. Included files, and meshes that an inertia needs, are read only from below its folder.
+        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by
+            default the file's).
+    Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
+    Warns ModelWarning: one warning with everything that was left out or changed.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> ball = '<body name="ball"><freejoint name="base"/><geom size="0.1" mass="2"/></body>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ball.xml")
+        ...     n = file.write_text(f"<mujoco model='ball'><worldbody>{ball}</worldbody></mujoco>")
+        ...     m, settings = pf.formats.read_mjcf(file)
+        >>> m
+        <Mechanism 'ball': 1 body, 1 joint (nq 7, nv 6), no inputs>
+    """
+    place = as_path(path)
+    options.setdefault("source", place.name)
+    options.setdefault("folder", place.parent)
+    return parse_mjcf(read_text(place), **options)
+
+
+def parse_mjcf(
+    text: str,
+    *,
+    keyframe: str | int | None = None,
+    friction: str = "smooth",
+    name: str | None = None,
+    source: str = "MJCF",
+    folder: str | Path | None = None,
+    meshes: Iterable[str | Path] = (),
+) -> tuple[Mechanism, RunSettings]:
+    """Read the mechanism of an MJCF text, and its start: (Mechanism, RunSettings). This needs the package mujoco.
+
+    Joints keep their coordinates, so q is MuJoCo's qpos and v its qvel, with two exceptions: quaternions are (x, y, z, w), and
+    the linear velocity of a free joint is along the body's axes. Constraints that are soft in MuJoCo are exact: <connect>,
+    <weld>, and couplings of joints and tendons. Motors stay motors, with gear and gain multiplied into one gear; the input of
+    a position or velocity servo is still its target. Limits of joints and inputs are stored as data. Parts that a mechanism
+    cannot represent are left out and named in a warning: contact, tendons that wrap around shapes, muscles, activations,
+    plugins, friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
+    models are read in the same way as included files.
+
+    Args:
+        text: of the file.
+        keyframe: name or number of the keyframe to start from; None, the default, starts from the pose of the file.
+        friction: "smooth", the default, turns frictionloss into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
+            "none" leaves it out.
+        name: of the mechanism; None, the default, takes the name in the file.
+        source: name of the text in errors, "MJCF" by default.
+        folder: of the file, for includes and meshes; with None, the default, none are found.
+        meshes: more folders with meshes; none by default. A missing mesh is an error only if an inertia needs it.
+    Returns: the mechanism, and settings with the file's time step and its start in `guess`, `v` and `u`.
+    Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
+    Warns ModelWarning: one warning with everything that was left out or changed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = '<joint name="hinge" axis="0 1 0" damping="0.1"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 -1"/>'
+        >>> motor = '<actuator><motor name="motor" joint="hinge" gear="20" ctrlrange="-1 1"/></actuator>'
+        >>> text = f'<mujoco model="arm"><worldbody><body>{rod}</body></worldbody>{motor}</mujoco>'
+        >>> m, settings = pf.formats.parse_mjcf(text)
+        >>> m, settings.step
+        (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
+    """
+    check_choice(friction, FRICTION, "friction")
+    base = None if folder is None else Path(folder)
+    found = prepare(text, source, base)
+    c = compiled(found, places(base, meshes))
+    lost = found.lost
+    bodies, joints = read_tree(c, lost)
+    if not any(j.nv for j in joints):
+        soft = "; soft bodies (flex) are not supported, replace them by bodies on joints" if FLEX in lost else ""
+        raise found.root.error(f"no joint moves{soft}; give a body a <joint> or a <freejoint>")
+    lengths = tendon_lengths(c, lost)
+    motors, biases = read_actuators(c, lengths, lost)
+    start = _start(c, keyframe)
+    made = mechanism(
+        name or plain(found.root.attributes.get("model") or "mechanism", 120),
+        bodies,
+        joints,
+        constraints=[*read_closures(c, lost), *read_couplings(c, lengths, lost)],
+        forces=[*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *biases],
+        actuators=motors,
+        gravity=(0, 0, 0) if disabled(c, "GRAVITY") else c.model.opt.gravity.tolist(),
+        lenient=True,
+    )
+    if not c.model.opt.timestep > 0:
+        raise found.root.error(f"the timestep {c.model.opt.timestep} of <option> is not above zero; correct it")
+    settings = _settings(c, made, start)
+    return warned(made, found.root.source, lost), settings
+
+
+def _start(c: CompiledModel, keyframe: str | int | None) -> int | None:
+    """Number of the keyframe, None for the pose of the file. Raises ModelError: an unknown keyframe."""
+    if keyframe is None:
+        return None
+    names = [c.model.key(i).name or str(i) for i in range(c.model.nkey)]
+    found = keyframe if isinstance(keyframe, int) else names.index(keyframe) if keyframe in names else -1
+    if isinstance(found, bool) or not 0 <= found < len(names):
+        raise ModelError(
+            f"keyframe={printable(keyframe)}: {nearest(keyframe, names) if names else 'the file has no keyframes'}"
+        )
+    return found
+
+
+def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
+    """The run settings: time step and start of the file.   key: number of the keyframe, None for the pose of the file."""
+    model, step = c.model, float(c.model.opt.timestep)
+    qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
+    q, v = from_mujoco(c, qpos, qvel)
+    ctrl = (
+        {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
+    )
+    return RunSettings(
+        duration=max(1.0, step),
+        step=step,
+        guess={n: float(x) for n, x in zip(m.q_names, q, strict=True)},
+        v={n: float(x) for n, x in zip(m.v_names, v, strict=True) if x},
+        u={n: x for n, x in ctrl.items() if x},
+    )
+
+
+def from_mujoco(c: CompiledModel, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The q and v that correspond to MuJoCo's qpos and qvel."""
+    m, q, v = c.model, np.array(qpos, dtype=float), np.array(qvel, dtype=float)
+    for n in range(m.njnt):
+        kind, at, rate = joint_type(c, n), int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
+        if kind in (FREE, SPHERICAL):
+            turn = at + 3 * (kind == FREE)
+            q[turn : turn + 4] = np.roll(qpos[turn : turn + 4], -1)
+        if kind == FREE:
+            R = np.zeros(9)
+            c.mujoco.mju_quat2Mat(R, np.array(qpos[at + 3 : at + 7]))
+            v[rate : rate + 3] = R.reshape(3, 3).T @ qvel[rate : rate + 3]
+    return q, v

@@ -1,0 +1,312 @@
+"""The text of an MJCF file prepared for MuJoCo's compiler: with all includes, of bounded size, and without names of files.
+
+MuJoCo's compiler would open the files that a text names. So the library's own XML reader reads the text, resolves includes
+within the folder of the file, drops elements without a part in the mechanics (textures, sensors, cameras, plugins), and gives
+meshes other file names. The tree is then written with one element per line, so that the line number in an error of the
+compiler identifies the element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from xml.sax.saxutils import quoteattr
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.text.file import read_text
+from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.text.place import allowed_path
+from pfaffian.formats.text.strict_number import number, printable
+from pfaffian.formats.text.xml import MAX_ELEMENTS, Element, parse_xml
+from pfaffian.output.plain import text as plain
+
+MAX_COPIES = 10_000
+"""Largest number of bodies that <replicate> and <composite> may make."""
+
+MAX_COPIED_ELEMENTS = 200_000
+"""Largest number of elements with all copies; MuJoCo's compiler takes minutes for more."""
+
+MAX_INCLUDES = 100
+
+MAX_ATTACHED = 8
+"""Largest depth of models that attach models."""
+
+CONTACT = "contact between shapes is left out"
+
+_ATTRIBUTES = ("delay", "nsample", "interp", "meshdir", "texturedir", "assetdir", "strippath")
+"""Attributes that are dropped: folders of files, and the buffer of past inputs for delays."""
+
+_DROPPED = frozenset(
+    (
+        "visual",
+        "statistic",
+        "sensor",
+        "custom",
+        "size",
+        "texture",
+        "skin",
+        "hfield",
+        "camera",
+        "light",
+        "contact",
+        "lengthrange",
+    )
+)
+"""Elements that are dropped: without a part in the mechanics, or only for contact, which is reported if shapes can touch."""
+
+FLEX = "soft bodies (flex) are left out"
+
+_SOFT = ("flexcomp", "flex", "flexvert", "flexstrain")
+"""Elements of soft bodies, which are left out."""
+
+_NAMES = frozenset(
+    (
+        *("name", "class", "childclass", "model", "file", "prefix", "mesh", "material", "hfield", "texture", "key", "value"),
+        *("body", "body1", "body2", "joint", "joint1", "joint2", "jointinparent", "geom", "geom1", "geom2", "tendon"),
+        *("tendon1", "tendon2", "site", "site1", "site2", "sidesite", "cranksite", "slidersite", "refsite", "actuator"),
+        *("target", "node", "plugin", "instance"),
+    )
+)
+"""Attributes whose value is a name, so that any word is allowed."""
+
+_OPEN = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+"""The open end of a range."""
+
+_NO_NUMBER = re.compile(rf"[+-]?(0x.*|nan(\(.*\))?)|{_OPEN.pattern}", re.IGNORECASE)
+"""Words that the compiler takes for numbers although they are none, or not finite."""
+
+_LINE = re.compile(r"\s*Element (?:name )?'.*', (?:id -?[0-9]+, )?line ([0-9]+)\s*$|,? line ([0-9]+)\s*$", re.DOTALL)
+
+
+@dataclass
+class MjcfText:
+    """A prepared MJCF text.
+
+    text: for the compiler.   elements: the element on each line, over all texts.   meshes: name of a mesh file in a text ->
+    its name in the file.   root: root element with all includes.   models: name of a file in a text -> text of an attached
+    model.   lost: what is left out.
+    """
+
+    text: str
+    elements: list[Element]
+    meshes: dict[str, str]
+    root: Element
+    models: dict[str, bytes] = field(default_factory=dict)
+    lost: LeftOut = field(default_factory=dict)
+
+    def error(self, error: Exception) -> ModelError:
+        """The ModelError for an error of the compiler, at the element that caused it."""
+        message = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", _innermost(error))).strip().split("\n")[0], 400)
+        return self.element(error).error(f"{message} (reported by MuJoCo's compiler)")
+
+    def element(self, error: Exception) -> Element:
+        """The element that caused an error of the compiler; the root if the error has no line number."""
+        found = _LINE.search(_innermost(error))
+        line = int(found[1] or found[2]) if found else 0
+        return self.elements[line - 1] if 0 < line <= len(self.elements) else self.root
+
+
+def _innermost(error: Exception) -> str:
+    """The innermost message of a compiler's error: that about the attached file, if the error is in one."""
+    *outer, text = str(error).split("could not parse model file with error: ")
+    return text.split("\n\n")[0] if outer else text
+
+
+def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
+    """Prepare an MJCF text for MuJoCo's compiler.
+
+    Raises ModelError: the text is not MJCF; an included or attached file is not in the folder; there are too many copies.
+    """
+    whole = _whole(parse_xml(text, source), folder)
+    found = MjcfText("", [], {}, whole)
+    found.text = _prepared(whole, found, folder, ())[0]
+    return found
+
+
+def _whole(root: Element, folder: Path | None) -> Element:
+    """The <mujoco> element with all its includes resolved."""
+    if root.tag != "mujoco":
+        raise root.error("this is not MJCF; the root element of an MJCF file is <mujoco>")
+    return _Includes(folder, root.source).resolve(root)
+
+
+def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> tuple[str, int]:
+    """The text of a file, and the number of elements of its copies and attached models.   within: files that attach it.
+
+    Blank lines at its start let its line numbers follow those of the earlier texts, so that each number means one element.
+    """
+    sizes, total = _attached(whole, found, folder, within), [0]
+    _check_copies(whole, 1, total, sizes)
+    meshes = _mesh_folder(whole)
+    if within and folder is not None and meshes != "/":
+        meshes = (within[-1].parent.relative_to(folder.resolve()) / meshes).as_posix()
+    pruned = _readable(whole, found, "" if meshes == "." else meshes)
+    if pruned is None:
+        return "", 0
+    _strip_keys(pruned, found)
+    above = "\n" * len(found.elements)
+    return above + "\n".join(_lines(pruned, found.elements)), total[0]
+
+
+def _attached(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> dict[str, int]:
+    """Name of each attached model -> its number of elements. Stores its text in `found.models`, under a new file name."""
+    sizes = dict[str, int]()
+    for model in [m for asset in whole.all("asset") for m in asset.all("model")]:
+        name = model.text("file")
+        if folder is None:
+            raise model.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
+        here = within[-1].parent.relative_to(folder.resolve()) if within else PurePosixPath()
+        path = allowed_path(folder, (here / name).as_posix(), None, model.where)
+        if len(within) >= MAX_ATTACHED or len(found.models) >= MAX_INCLUDES:
+            bounds = f"more than {MAX_ATTACHED} deep or {MAX_INCLUDES} in all"
+            raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write their bodies out")
+        inner = _whole(parse_xml(read_text(path), name), path.parent)
+        text, size = _prepared(inner, found, folder, (*within, path))
+        alias = f"model{len(found.models)}.xml"
+        found.models[alias], model.attributes["file"] = text.encode(), alias
+        sizes[model.attributes.get("name") or inner.attributes.get("model", "")] = size
+    return sizes
+
+
+class _Includes:
+    """Resolves <include> elements. Each file may be included once and must lie below the folder of the main file."""
+
+    def __init__(self, folder: Path | None, source: str) -> None:
+        self.folder, self.source, self.seen, self.count = folder, source, set[Path](), 0
+
+    def resolve(self, element: Element) -> Element:
+        children: list[Element] = []
+        for child in element.children:
+            self.count += 1
+            if self.count > MAX_ELEMENTS:
+                raise child.error(f"the file and its includes have more than {MAX_ELEMENTS} elements; split them")
+            if child.tag == "include":
+                children += self.open(child)
+            else:
+                children.append(self.resolve(child))
+        return Element(element.tag, element.attributes, element.source, element.line, children)
+
+    def open(self, include: Element) -> list[Element]:
+        """The children of the root element of an included file."""
+        name = include.text("file")
+        if self.folder is None:
+            raise include.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
+        path = allowed_path(self.folder, name, None, include.where)
+        if path in self.seen or len(self.seen) >= MAX_INCLUDES:
+            raise include.error(f"{printable(name)} is included twice, or {MAX_INCLUDES} files are; include each file once")
+        self.seen.add(path)
+        return self.resolve(parse_xml(read_text(path), name)).children
+
+
+def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping[str, int]) -> None:
+    """Raise ModelError for too many copies of bodies.   times: copies of this element.   sizes: of attached models."""
+    if element.tag == "attach":
+        if "model" not in element.attributes:
+            raise element.error("attaching parts of the same file is not supported; write them out, or put them into a file")
+        total[0] += times * sizes.get(element.attributes["model"], 1)
+    if element.tag in ("replicate", "composite"):
+        words = element.attributes.get("count", "1").split()[:3]
+        for word in words:
+            if not re.fullmatch(r"[0-9]{1,6}", word):
+                raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
+            times *= max(int(word), 1)
+    total[0] += times
+    if times > MAX_COPIES or total[0] > MAX_COPIED_ELEMENTS:
+        raise element.error(f"more than {MAX_COPIES} copies, or {MAX_COPIED_ELEMENTS} elements in all; make fewer")
+    for child in element.children:
+        _check_copies(child, times, total, sizes)
+
+
+def _mesh_folder(root: Element) -> str:
+    """The mesh folder that <compiler> gives (meshdir or assetdir); "/" if only the last part of paths counts (strippath)."""
+    given: dict[str, str] = {}
+    for compiler in root.all("compiler"):
+        given |= compiler.attributes
+    return "/" if given.get("strippath") == "true" else given.get("meshdir", given.get("assetdir", ""))
+
+
+def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
+    """The element without the parts that have no role in the mechanics; None if the whole element has none."""
+    if element.tag in _SOFT:
+        leave(found.lost, FLEX, element.attributes.get("name", element.attributes.get("flex", "?")))
+        return None
+    if element.tag in _DROPPED:
+        if element.tag == "contact" and element.all("pair"):
+            leave(found.lost, CONTACT)
+        return None
+    if element.tag in ("plugin", "extension"):
+        if element.tag == "plugin":
+            leave(found.lost, "plugins are left out", element.attributes.get("name", element.attributes.get("plugin", "?")))
+        return None
+    given = dict(element.attributes)
+    for key, value in given.items():
+        if key not in _NAMES:
+            _check_numbers(element, key, value.split())
+    for key in _ATTRIBUTES:
+        if given.pop(key, None) is not None and key == "delay":
+            leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
+    if element.tag == "material":
+        given.pop("texture", None)
+    if element.tag == "mesh" and "file" in given:
+        _rename(element, given, found, folder)
+    elif element.tag not in ("mesh", "model"):
+        for key in [k for k in given if k.startswith("file")]:
+            del given[key]
+    if element.tag == "mesh" and any(c.tag == "plugin" for c in element.children):
+        leave(found.lost, "plugins are left out", *(c.attributes.get("plugin", "?") for c in element.all("plugin")))
+        return None
+    children = [] if element.tag == "material" else [_readable(c, found, folder) for c in element.children]
+    return Element(element.tag, given, element.source, element.line, [c for c in children if c is not None])
+
+
+def _check_numbers(element: Element, key: str, words: list[str]) -> None:
+    """Raise ModelError for words of an attribute that the compiler would accept in silence: hexadecimal numbers, nan, inf other
+    than as the open end of a range, and a range whose ends are the wrong way round."""
+    span = key.endswith("range")
+    if not words and key != "user":
+        raise element.error(f"{key} is empty; give its value, or leave it out")
+    for word in words:
+        if _NO_NUMBER.fullmatch(word) and not (span and _OPEN.fullmatch(word)):
+            raise element.error(f"{key} {printable(word)} is not a finite decimal number; correct it")
+    if span and len(words) == 2:
+        low, high = (float(w) if _OPEN.fullmatch(w) else number(w, f"{element.where}: {key}") for w in words)
+        if low > high:
+            raise element.error(f"{key}: {words[0]} is above {words[1]}; swap them")
+
+
+def _rename(mesh: Element, given: dict[str, str], found: MjcfText, folder: str) -> None:
+    """Give the mesh a file name that leads nowhere; `found.meshes` maps it to the name in the file."""
+    label = given["file"].replace("\\", "/")
+    given.setdefault("name", PurePosixPath(label).stem)
+    alias = f"mesh{len(found.meshes)}{PurePosixPath(label).suffix.lower()[:5]}"
+    absolute = label.startswith("/") or not folder
+    found.meshes[alias] = PurePosixPath(label).name if folder == "/" else label if absolute else f"{folder.rstrip('/')}/{label}"
+    given["file"] = alias
+
+
+def _strip_keys(root: Element, found: MjcfText) -> None:
+    """Remove values of keyframes that no longer fit because actuators or coordinates were dropped."""
+    if "plugins are left out" in found.lost:
+        for frame in root.all("keyframe"):
+            for key in frame.children:
+                key.attributes.pop("ctrl", None)
+                key.attributes.pop("act", None)
+    if FLEX in found.lost and (frames := root.all("keyframe")):
+        leave(found.lost, "keyframes of soft bodies are left out")
+        for frame in frames:
+            frame.children.clear()
+
+
+def _lines(element: Element, elements: list[Element]) -> Iterator[str]:
+    """One line for each start tag, so that an error's line number identifies the element.   elements: gets one per line."""
+    elements.append(element)
+    given = "".join(f" {k}={quoteattr(v)}" for k, v in element.attributes.items())
+    if not element.children:
+        yield f"<{element.tag}{given}/>"
+        return
+    yield f"<{element.tag}{given}>"
+    inner = [line for child in element.children for line in _lines(child, elements)]
+    inner[-1] += f"</{element.tag}>"
+    yield from inner

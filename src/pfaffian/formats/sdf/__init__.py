@@ -1,0 +1,1 @@
+"""SDF, the files of Gazebo."""

@@ -1,0 +1,82 @@
+"""Splitting the joints of an SDF model into those of the tree and those that close loops; finding links that float."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pfaffian.formats.sdf.sdf_part import SdfJoint
+from pfaffian.model.body import WORLD
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A joint with the links at its ends, either of which may be the world.   back: the tree goes from child to parent."""
+
+    joint: SdfJoint
+    parent: str
+    child: str
+    back: bool = False
+
+    @property
+    def near(self) -> str:
+        """The link that is nearer to the root of the tree."""
+        return self.child if self.back else self.parent
+
+    @property
+    def far(self) -> str:
+        """The link that is farther from the root of the tree."""
+        return self.parent if self.back else self.child
+
+
+def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) -> tuple[list[Ends], list[Ends], list[str]]:
+    """The joints of the tree, parents first; the joints that close loops; the links that float.
+
+    In the order of the file, a joint becomes part of the tree if no earlier joint has its child and it closes no loop. After
+    that, a link that is only the parent of a remaining joint is attached by it, from the joint's child (`back`).
+
+    Args:
+        links: names of the links.
+        joints: in the order of the file.
+        loops: names of joints that always close loops.
+    """
+    group = {n: n for n in (*links, WORLD)}
+
+    def root(n: str) -> str:
+        while group[n] != n:
+            group[n] = group[group[n]]
+            n = group[n]
+        return n
+
+    reached, tree, closed = {WORLD}, list[Ends](), list[Ends]()
+    for j in joints:
+        if j.child in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
+            closed.append(j)
+            continue
+        reached.add(j.child)
+        group[root(j.child)] = root(j.parent)
+        tree.append(j)
+    remaining, closed = closed, []
+    for j in remaining:
+        if j.parent in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
+            closed.append(j)
+            continue
+        reached.add(j.parent)
+        group[root(j.parent)] = root(j.child)
+        tree.append(Ends(j.joint, j.parent, j.child, True))
+    floating = [n for n in links if n not in reached]
+    return _parents_first(tree, [WORLD, *floating]), closed, floating
+
+
+def _parents_first(tree: list[Ends], roots: list[str]) -> list[Ends]:
+    """The joints in depth-first order from the roots."""
+    leaving: dict[str, list[Ends]] = {}
+    for j in tree:
+        leaving.setdefault(j.near, []).append(j)
+    # Depth first: each joint comes after the joint whose far link is its near link.
+    ordered, stack = list[Ends](), [j for r in reversed(roots) for j in reversed(leaving.get(r, []))]
+    while stack:
+        j = stack.pop()
+        ordered.append(j)
+        stack += reversed(leaving.get(j.far, []))
+    return ordered

@@ -1,0 +1,1 @@
+"""Untrusted text: XML, YAML, numbers, expressions, files that a file names."""

@@ -1,0 +1,105 @@
+"""Sweep settings in a file: only data, which the room `sweeps` uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from pfaffian.formats.text.yaml_tree import Node
+
+Method = Literal["sobol", "halton", "latin"]
+"""Sequence of the samples that fill a space."""
+MOST = 2.0**47
+STATISTICS = ("maximum", "minimum", "mean", "integral", "final")
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """A sweep as described in a file.
+
+    listed: label -> (dimension, values) of each axis with listed values.
+    ranges: label -> (lowest, highest) of each axis that samples fill.
+    count, method, seed: number of samples, their sequence, and its seed.
+    keep: name -> (kind of statistic, signal, options), or True to keep the signal of this name over time.
+    block: number of runs in a block; None, the default, for the library's choice.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
+        >>> sweep = "sweep: {axes: {v:z: {from: 0, to: 3, count: 4}}, keep: {top: {maximum: q}}}"
+        >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, {sweep}}}")
+        >>> settings.sweep.listed["v:z"], settings.sweep.keep
+        (('v:z', (0.0, 1.0, 2.0, 3.0)), {'top': ('maximum', 'q', ())})
+    """
+
+    listed: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    count: int = 0
+    method: Method = "sobol"
+    seed: int = 0
+    keep: Mapping[str, Any] = field(default_factory=dict)
+    block: int | None = None
+
+
+def read_sweep(node: Node) -> SweepSettings:
+    """Read the `sweep:` section, with the keys axes, samples, keep and block."""
+    f = node.fields(("axes", "samples", "keep", "block"), required=("keep",))
+    listed = {label: _axis(label, x) for label, x in (f["axes"].map() if "axes" in f else {}).items()}
+    keep = {name: _record(x) for name, x in f["keep"].map().items()}
+    given: dict[str, Any] = {}
+    if "samples" in f:
+        s = f["samples"].fields(("ranges", "count", "method", "seed"), required=("ranges", "count"))
+        given["ranges"] = {label: x.constants(2) for label, x in s["ranges"].map().items()}
+        given["count"] = _whole(s["count"])
+        given |= {"method": s["method"].choice(get_args(Method))} if "method" in s else {}
+        given |= {"seed": _whole(s["seed"], 0)} if "seed" in s else {}
+    if not listed and not given:
+        raise node.error("a sweep needs axes or samples")
+    return SweepSettings(listed=listed, keep=keep, block=_whole(f["block"]) if "block" in f else None, **given)
+
+
+def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
+    """An axis: `{from, to, count}` or `{values: [...]}`, optionally with `along: DIMENSION`; or just a list of values."""
+    if isinstance(node.value, list):
+        return label, tuple(x.constant() for x in node.items())
+    f = node.fields(("from", "to", "count", "values", "along"))
+    dim = f["along"].text() if "along" in f else label
+    if "values" in f and not {"from", "to", "count"} & set(f):
+        return dim, tuple(x.constant() for x in f["values"].items())
+    if "values" in f or not {"from", "to", "count"} <= set(f):
+        raise node.error("an axis needs either `from`, `to` and `count`, or `values`")
+    a, b, n = f["from"].constant(), f["to"].constant(), _whole(f["count"], most=1e7)
+    return dim, tuple(a + (b - a) * i / max(n - 1, 1) for i in range(n))
+
+
+def _record(node: Node) -> Any:
+    """A statistic: `{maximum: q}`, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`; or
+    true."""
+    if isinstance(node.value, str):
+        if not node.truth():
+            raise node.error("write true, or a statistic such as {maximum: q}")
+        return True
+    f = node.fields((*STATISTICS, "first_crossing", "histogram", "level", "direction", "edges"))
+    kinds = [name for name in f if name not in ("level", "direction", "edges")]
+    if len(kinds) != 1:
+        raise node.error("one statistic is needed, such as {maximum: q}")
+    kind = kinds[0]
+    if set(f) - {kind} - {"first_crossing": {"level", "direction"}, "histogram": {"edges"}}.get(kind, set()):
+        raise node.error(f"{kind} lacks these options; level and direction belong to first_crossing, edges to histogram")
+    more: tuple[Any, ...] = ()
+    if kind == "first_crossing":
+        way = f["direction"].choice(("rising", "falling", "either")) if "direction" in f else "either"
+        more = f["level"].constant() if "level" in f else 0.0, way
+    if kind == "histogram":
+        if "edges" not in f:
+            raise node.error("a histogram needs edges: [...]")
+        more = (tuple(x.constant() for x in f["edges"].items()),)
+    return kind, f[kind].text(), more
+
+
+def _whole(node: Node, least: int = 1, most: float = MOST) -> int:
+    value = node.constant()
+    if not least <= value <= most or value != int(value):
+        raise node.error(f"a whole number from {least} to {most:g} is needed")
+    return int(value)

@@ -1,0 +1,1 @@
+"""URDF, with the dialects in which its files describe loops."""

@@ -1,0 +1,123 @@
+"""Loops that a URDF file describes besides its tree of joints, in any of the dialects: each becomes a closure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.urdf.urdf_part import UrdfJoint
+from pfaffian.model.constraint import Closure, closure
+from pfaffian.model.joint import axis_frame
+from pfaffian.model.number import vector
+from pfaffian.model.pose import IDENTITY, Pose
+
+KINDS = {
+    "revolute": "revolute", "continuous": "revolute", "hinge": "revolute", "prismatic": "prismatic", "slider": "prismatic",
+    "fixed": "weld", "weld": "weld", "6d": "weld", "spherical": "spherical", "ball": "spherical", "3d": "spherical",
+    "universal": "universal", "revolute2": "universal", "planar": "planar", "cylindrical": "cylindrical", "screw": "helical",
+    "helical": "helical",
+}  # fmt: skip
+"""Type of a loop-closing joint, in any of the dialects -> kind of closure."""
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A joint that closes a loop.
+
+    kind: of the closure.   links: the two links that it connects.   where: source and line.   places: its frame in each link.
+    axes: its axis in each of these frames; for a universal joint, the axis fixed to each link.   pitch: [m/rad] of a screw.
+    """
+
+    name: str
+    kind: str
+    links: tuple[str, str]
+    where: str
+    places: tuple[Pose, Pose] = (IDENTITY, IDENTITY)
+    axes: tuple[tuple[float, ...], tuple[float, ...]] = (Z, Z)
+    pitch: float | None = None
+
+
+def loop_kind(word: str, where: str) -> str:
+    """The kind of closure for a joint type, upper or lower case. Raises ModelError: an unknown type."""
+    found = KINDS.get(word.lower())
+    if found is None:
+        raise ModelError(f"{where}: no closure is of type {printable(word)}; the types are {', '.join(KINDS)}")
+    return found
+
+
+def unit(n: tuple[float, ...], where: str) -> tuple[float, ...]:
+    """The unit vector along n. Raises ModelError: n is zero or not finite."""
+    length = math.hypot(*n)
+    if not 1e-9 < length < math.inf:
+        raise ModelError(f"{where}: the axis {n} has no direction; give a unit vector")
+    return tuple(x / length for x in n)
+
+
+def close(loop: Loop, called: Mapping[str, str]) -> Closure:
+    """The closure of a loop.   called: link -> body. Raises ModelError: an unknown link, or the same link twice."""
+    for name in loop.links:
+        if name not in called:
+            raise ModelError(f"{loop.where}: there is no link {printable(name)}; correct the name")
+    a, b = (called[name] for name in loop.links)
+    if a == b:
+        raise ModelError(f"{loop.where}: this loop connects {printable(loop.links[0])} to itself; name two different links")
+    (at, its), (n, k) = loop.places, loop.axes
+    if loop.kind == "universal":
+        return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k)
+    if loop.kind not in ("weld", "spherical"):
+        at, its = at @ axis_frame(n, loop.where), its @ axis_frame(k, loop.where)
+    return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, pitch=loop.pitch)
+
+
+def zero_places(order: list[UrdfJoint], root: str) -> dict[str, Pose]:
+    """Link -> its pose in the root link with all joints at zero."""
+    found = {root: IDENTITY}
+    for j in order:
+        found[j.child] = found[j.parent] @ j.placement
+    return found
+
+
+def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> tuple[list[Loop], set[str]]:
+    """The loops without massless joints at their ends, and the names of the joints that were merged into loops.
+
+    No force determines the motion of a joint that carries no mass, but a loop does. So a weld to a link that such a joint
+    carries becomes a closure of the joint's kind, from the joint's parent.   lost: names of the joints that carry no mass.
+
+    Raises ModelError: a loop at such a joint that is not a weld, or a second loop there.
+    """
+    leading, made, merged = {j.child: j for j in order}, list[Loop](), set[str]()
+    for loop in loops:
+        here = loop
+        for end in (0, 1):
+            j, place = leading.get(here.links[end]), here.places[end]
+            while j is not None and j.kind == "fixed":
+                place = j.placement @ place
+                j = leading.get(j.parent)
+            if j is None or j.name not in lost:
+                continue
+            if here.kind != "weld" or j.name in merged or j.kind not in KINDS:
+                why = f"joint {printable(j.name)} moves no mass, so nothing determines the motion of this loop"
+                raise ModelError(f"{loop.where}: {why}; give link {printable(j.child)} a mass")
+            other, its = here.links[1 - end], here.places[1 - end]
+            axes = (X, Y) if j.kind == "universal" else (j.axis, j.axis)
+            here = Loop(loop.name, KINDS[j.kind], (j.parent, other), loop.where,
+                        (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch)  # fmt: skip
+            merged.add(j.name)
+        made.append(here)
+    return made, merged
+
+
+def hinge_at(name: str, links: tuple[str, str], point: tuple[float, ...], axis: tuple[float, ...], zero: Mapping[str, Pose],
+             kind: str, where: str) -> Loop:  # fmt: skip
+    """A loop given by a point and an axis in the root link, with all joints at zero.   zero: link -> its pose there."""
+    for link in links:
+        if link not in zero:
+            raise ModelError(f"{where}: there is no link {printable(link)}; correct the name")
+    at = Pose(axis_frame(unit(axis, where), where).R, vector(point, 3, where))
+    here, there = (zero[link].inverse() @ at for link in links)
+    return Loop(name, kind, links, where, (here, there))

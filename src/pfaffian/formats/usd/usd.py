@@ -1,0 +1,286 @@
+"""Reading USD stages with UsdPhysics as mechanisms."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, ModelWarning, notice
+from pfaffian.formats.text.file import as_path
+from pfaffian.formats.text.left_out import warned
+from pfaffian.formats.text.run_settings import RunSettings
+from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
+from pfaffian.formats.usd.usd_joint import UsdJoint, read_joint
+from pfaffian.formats.usd.usd_stage import Stage, open_stage, readable
+from pfaffian.maths import so3
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, closure
+from pfaffian.model.force import Actuator, actuator
+from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
+from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.pose import Pose
+
+Frame = tuple[np.ndarray, np.ndarray]
+
+
+def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
+    """Read the UsdPhysics mechanism of a USD file (.usd, .usda, .usdc), and its start: (Mechanism, RunSettings).
+
+    The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
+    joint that is excluded from its articulation, or whose bodies are already connected by others, becomes a closure. A body
+    without a joint gets a free joint. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its
+    limit. The run starts from the poses of the bodies in the stage.
+
+    Args:
+        path: of the file. The layers that it refers to must lie below its folder.
+        strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
+    Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
+    Warns ModelWarning: joints that close loops, and everything that was changed or left out.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> text = '''#usda 1.0
+        ... ( metersPerUnit = 1
+        ...   upAxis = "Z" )
+        ... def Xform "rod" ( prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"] )
+        ... { float physics:mass = 2
+        ...   point3f physics:centerOfMass = (0, 0, -0.5)
+        ...   float3 physics:diagonalInertia = (0.5, 0.5, 0.25)
+        ... }
+        ... def PhysicsRevoluteJoint "hinge"
+        ... { rel physics:body1 = </rod>
+        ...   uniform token physics:axis = "Y"
+        ... }
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "pendulum.usda")
+        ...     n = file.write_text(text)
+        ...     m, settings = pf.formats.read_usd(file)
+        >>> m, pf.mass_matrix(m)  # 0.5 + 2 * 0.5^2
+        (<Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs hinge>, array([[1.]]))
+    """
+    place = as_path(path)
+    s = open_stage(place)
+    with readable(s.source):
+        return _read(s, place.stem, strict)
+
+
+def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
+    """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
+    prims = rigid_bodies(s)
+    if not prims:
+        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
+    named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
+    joints = _joints(s, named)
+    tree, closing = _spanning(s, joints, prims, named)
+    bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
+    by_path = {str(j.prim.GetPath()): j for j in joints}
+    made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
+    moving = {j.name for j in made if j.nv}
+    m = mechanism(
+        name,
+        bodies,
+        made,
+        constraints=[_closure(j) for j in closing],
+        actuators=[a for j, _ in tree if j.name in moving and (a := _motor(j)) is not None],
+        gravity=_gravity(s),
+        lenient=True,
+    )
+    _warn(s, joints, closing)
+    refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
+    return warned(m, s.source, {}, refused), RunSettings(guess=_start(s, m, tree, named))
+
+
+def _names(prims: Sequence[Any]) -> list[str]:
+    """Names of prims, replaced by their paths if two have the same name."""
+    short = [p.GetName() for p in prims]
+    times = Counter(short)
+    return [n if times[n] == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
+
+
+def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
+    """All enabled joints of a stage.   named: path of a rigid body -> its name."""
+    from pxr import UsdPhysics
+
+    prims = [p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Joint)]
+    found = [read_joint(s, p, name, named) for p, name in zip(prims, _names(prims), strict=True)]
+    return [j for j in found if j is not None]
+
+
+def _spanning(
+    s: Stage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
+) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
+    """The joints of the tree, parents first, each with whether it is flipped (its second body comes first); and those that
+    close loops.
+
+    A body that no joint connects to the others gets a joint to the world: a free one, or a fixed one if it is kinematic.
+    """
+    from pxr import UsdPhysics
+
+    usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
+    touching: dict[str | None, list[int]] = defaultdict(list)
+    for i, j in enumerate(usable):
+        for body in j.bodies:
+            touching[body].append(i)
+    placed: set[str | None] = {None}
+    tree, used = list[tuple[UsdJoint, bool]](), set[str]()
+
+    def grow(start: str | None) -> None:
+        """Add the joints that `start` leads to, as by going through the list again and again: in each round, in its order."""
+        ready = [(0, i) for i in touching[start]]
+        while ready:
+            turn, i = heapq.heappop(ready)
+            j = usable[i]
+            flipped = j.bodies[1] in placed
+            if (j.bodies[0] in placed) == flipped:
+                continue
+            tree.append((j, flipped))
+            used.add(j.name)
+            new = j.bodies[0] if flipped else j.bodies[1]
+            placed.add(new)
+            for k in touching[new]:
+                heapq.heappush(ready, (turn + (k <= i), k))
+
+    grow(None)
+    roots = [p for p in prims if p.HasAPI(UsdPhysics.ArticulationRootAPI)]
+    for prim in [*roots, *prims]:
+        name = named[str(prim.GetPath())]
+        if name in placed:
+            continue
+        kinematic = UsdPhysics.RigidBodyAPI(prim).GetKinematicEnabledAttr().Get()
+        R, p, _ = s.frame(prim)
+        zero = (np.eye(3), np.zeros(3))
+        frames = ((R, p), zero) if kinematic else (zero, zero)
+        tree.append((UsdJoint(f"{name} base", prim, "fixed" if kinematic else "free", (None, name), frames, (1.0, 0.0, 0.0),
+                              False), False))  # fmt: skip
+        placed.add(name)
+        grow(name)
+    return tree, [j for j in joints if j.name not in used and j.kind != "free"]
+
+
+def _pose(frame: Frame) -> Pose:
+    R, p = frame
+    return Pose(ca.SX(R), ca.SX(p))
+
+
+def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
+    """A joint of the tree, from the body that comes first. If that is its second body, the axis is reversed, so that the
+    coordinate keeps its sign.   joints: path -> joint."""
+    first, second = (1, 0) if flipped else (0, 1)
+    at, its = (_pose(j.frames[k]) for k in (first, second))
+    one = j.kind in ("revolute", "prismatic")
+    axis = j.axis if one else (0.0, 0.0, 1.0)
+    if flipped and one:
+        axis = tuple(-x for x in axis)  # type: ignore[assignment]
+    after = _follows(j, joints)
+    spring = {"stiffness": j.drive.stiffness, "damping": j.drive.damping, "rest": j.drive.target} if j.drive and one else {}
+    return joint(
+        j.name, j.kind, j.bodies[first] or WORLD, j.bodies[second] or WORLD, axis=axis, placement=at, child_placement=its,
+        limits=j.limits if one and not after else UNLIMITED, armature=j.armature if one else 0.0, mimic=after, **spring,
+    )  # fmt: skip
+
+
+def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
+    """The Mimic of a joint, None if it follows no other.   joints: path -> joint."""
+    if j.mimic is None:
+        return None
+    path, ratio, offset = j.mimic
+    other = joints.get(path)
+    if other is None:
+        raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is not a joint; correct the path")
+    return mimic({other.name: ratio}, offset)
+
+
+def _closure(j: UsdJoint) -> Closure:
+    kinds = {"fixed": "weld"}
+    a, b = (_pose(frame) for frame in j.frames)
+    length = j.length if j.kind == "distance" else None
+    return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
+                   axis=j.axis if j.kind in ("revolute", "prismatic") else (0, 0, 1), length=length)  # fmt: skip
+
+
+def _motor(j: UsdJoint) -> Actuator | None:
+    """The motor of a revolute or prismatic joint that does not follow others, else None."""
+    if j.kind not in ("revolute", "prismatic") or j.mimic is not None:
+        return None
+    most = j.drive.most if j.drive else np.inf
+    return actuator(j.name, j.name, limits=(-most, most))
+
+
+def _gravity(s: Stage) -> np.ndarray:
+    """(3,) [m/s^2] gravity of the first physics scene; 9.81 downwards if the stage gives none."""
+    from pxr import UsdPhysics
+
+    down = np.array([0.0, 0.0, -1.0])
+    scene = next((p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Scene)), None)
+    if scene is None:
+        return 9.81 * down
+    api = UsdPhysics.Scene(scene)
+    size = api.GetGravityMagnitudeAttr().Get()
+    n = np.array(tuple(api.GetGravityDirectionAttr().Get() or (0, 0, 0)), dtype=float)
+    if n.any():
+        down = s.up @ (n / np.linalg.norm(n))
+    return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)
+
+
+def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
+    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
+    world: dict[str | None, Frame] = {None: (np.eye(3), np.zeros(3))}
+    world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
+    found: dict[str, float] = {}
+    for j, flipped in tree:
+        frames = []
+        for body, (R, p) in zip(j.bodies, j.frames, strict=True):
+            Rb, pb = world[body]
+            frames.append((Rb @ R, pb + Rb @ p))
+        (Ra, pa), (Rb, pb) = frames
+        found |= _coordinates(m, j, Ra.T @ Rb, Ra.T @ (pb - pa), flipped)
+    return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
+
+
+def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:
+    """Name -> value of the coordinates of a joint.   R, p: pose of its second frame in the first."""
+    n = np.array(j.axis)
+    if j.kind == "revolute":
+        *turn, w = so3.quaternions(R)
+        return {j.name: float(2 * np.arctan2(turn @ n, w))}
+    if j.kind == "prismatic":
+        return {j.name: float(p @ n)}
+    if j.kind not in ("spherical", "free", "translation") or m.joint(j.name).mimic:
+        return {}
+    if flipped:
+        R, p = R.T, -R.T @ p
+    turned: Any = so3.quaternions(R) if j.kind != "translation" else []
+    slid: Any = p if j.kind != "spherical" else []
+    names = m.q_names[m.q_slices[j.name]]
+    return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))
+
+
+def _warn(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+    """Warn of joints that close loops, of drives, and of everything that is left out."""
+    if closing:
+        words = [
+            f"{printable(j.name)} ({j.kind}{', excluded from its articulation' if j.excluded else ''})" for j in closing[:10]
+        ]
+        more = f" and {len(closing) - 10} more" if len(closing) > 10 else ""
+        notice(
+            f"{s.source}: joints close loops as constraints, without motors and limits: {', '.join(words)}{more}", ModelWarning
+        )
+    driven = [j for j in joints if j.drive and (j.drive.stiffness or j.drive.damping)]
+    if driven:
+        names = ", ".join(printable(j.name) for j in driven[:10])
+        notice(f"{s.source}: drives act as springs and dampers without a limit, and maxForce limits the motors: {names}",
+               ModelWarning)  # fmt: skip
+    lost = [f"{j.name}: {word}" for j in joints for word in j.lost]
+    lost += [f"{j.name}: targetVelocity" for j in joints if j.drive and j.drive.speed]
+    if lost:
+        notice(f"{s.source}: left out: {', '.join(printable(x)[1:-1] for x in lost[:10])}", ModelWarning)

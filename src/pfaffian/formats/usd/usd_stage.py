@@ -1,0 +1,178 @@
+"""Opening USD stages from untrusted files: the layers that may be opened, and the units of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError, optional
+from pfaffian.formats.text.file import MAX_BYTES
+from pfaffian.formats.text.place import allowed_path
+from pfaffian.formats.text.strict_number import printable
+
+MAX_PRIMS = 200_000
+MAX_LAYERS = 100
+
+OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity")
+"""Ends of the names of attributes that may be infinite, in lower case: limits."""
+
+_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+"""Rotation from the axes of a stage with y up to those of the library, with z up."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
+    from its axes to axes with z up.   source: name of the file, for messages.   frames: path of a prim -> its `frame`."""
+
+    stage: Any
+    length: float
+    mass: float
+    up: np.ndarray
+    source: str
+    frames: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def inertia(self) -> float:
+        """Its unit of inertia [kg m^2], which is also its unit of moments [N m]."""
+        return self.mass * self.length**2
+
+    def frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up; made once for each prim."""
+        path = str(prim.GetPath()) if prim else ""
+        if path not in self.frames:
+            self.frames[path] = self._frame(prim)
+        return self.frames[path]
+
+    def _frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from pxr import UsdGeom
+
+        T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)
+        if not np.isfinite(T).all():
+            raise self.error(prim, "its transform is not finite; correct it")
+        scale = np.linalg.norm(T[:3, :3], axis=0)
+        if not (scale > 0).all():
+            raise self.error(prim, "its transform has a scale of zero; give a positive scale")
+        R = T[:3, :3] / scale
+        if not np.allclose(R.T @ R, np.eye(3), atol=1e-5) or np.linalg.det(R) < 0:
+            raise self.error(prim, "its transform shears or mirrors; use only rotations, translations and positive scales")
+        U, _, Vt = np.linalg.svd(R)
+        return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
+
+    def place(self, prim: Any) -> str:
+        """The place of a prim, as errors begin."""
+        return f"{self.source}: {printable(str(prim.GetPath()))}"
+
+    def error(self, prim: Any, message: str) -> ModelError:
+        return ModelError(f"{self.place(prim)}: {message}")
+
+
+def open_stage(path: Path) -> Stage:
+    """Open the stage of a file. Only layers below the file's own folder are opened.
+
+    Raises ModelError: usd-core is not installed; the file is not USD; a layer lies elsewhere, or is too large.
+    """
+    source = printable(path.name)[1:-1]
+    names = ("Sdf", "Usd", "UsdGeom", "UsdPhysics")
+    Sdf, Usd, UsdGeom, UsdPhysics = (optional(f"pxr.{n}", "usd-core", f"{source}: USD needs") for n in names)
+    _check_size(path, source)
+    with readable(source):
+        layer = Sdf.Layer.FindOrOpen(str(path))
+        if layer is None:
+            raise ModelError(f"{source}: this is not a USD file")
+        _check_layers(layer, path.parent.resolve(), source, Sdf)
+        stage = Usd.Stage.Open(layer, Usd.Stage.LoadAll)
+    count = sum(1 for _, _ in zip(stage.Traverse(), range(MAX_PRIMS + 1), strict=False))
+    if count > MAX_PRIMS:
+        raise ModelError(f"{source}: the stage has more than {MAX_PRIMS} prims; split it")
+    _check_types(stage, source, Sdf)
+    length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
+    if not (0 < length < 1e6 and 0 < mass < 1e9):
+        raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
+    up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
+    return Stage(stage, length, mass, up, source)
+
+
+@contextmanager
+def readable(source: str) -> Iterator[None]:
+    """Turn errors of USD's own code within this block into ModelErrors."""
+    from pxr import Tf
+
+    try:
+        yield
+    except Tf.ErrorException as error:
+        try:
+            words = " ".join(str(error).split())
+        except UnicodeDecodeError:  # the message quotes the file
+            words = "it contains bytes that are not UTF-8"
+        raise ModelError(f"{source}: this USD file cannot be read: {printable(words)[1:-1]}") from None
+
+
+def _check_types(stage: Any, source: str, Sdf: Any) -> None:
+    """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
+    number that is not finite."""
+    words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
+    for prim in stage.Traverse():
+        for attribute in prim.GetAuthoredAttributes():
+            kind, value = attribute.GetTypeName(), attribute.Get()
+            unknown = isinstance(value, Sdf.UnregisteredValue)
+            if unknown or (value is not None and not kind.isArray and isinstance(value, str) != (kind in words)):
+                what = f"{source}: {printable(str(attribute.GetPath()))}"
+                raise ModelError(
+                    f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
+                )
+            if _is_wrong(attribute, kind, value):
+                raise ModelError(f"{source}: {printable(str(attribute.GetPath()))}: {value} is not finite; correct it")
+
+
+def _is_wrong(attribute: Any, kind: Any, value: Any) -> bool:
+    """Whether one of a few numbers is nan or infinite, other than an open end or what the schema has by default."""
+    if kind.isArray:
+        return False
+    numbers = np.ravel((*value.imaginary, value.real) if hasattr(value, "imaginary") else value)
+    if numbers.dtype.kind != "f" or np.isfinite(numbers).all():
+        return False
+    name = attribute.GetName()
+    if not np.isnan(numbers).any() and name.lower().endswith(OPEN):
+        return False
+    return bool(value != attribute.GetPrim().GetPrimDefinition().GetAttributeFallbackValue(name))
+
+
+def _check_size(path: Path, source: str) -> None:
+    """Raise ModelError if a path is not a readable regular file of at most MAX_BYTES."""
+    try:
+        if not path.is_file():
+            raise ModelError(f"{printable(str(path))} is not a regular file; give the path of a file")
+        size = path.stat().st_size
+    except (OSError, ValueError):
+        raise ModelError(f"{printable(str(path))} cannot be read; correct the path, or the permissions of the file") from None
+    if size > MAX_BYTES:
+        raise ModelError(f"{source}: the file is larger than {MAX_BYTES} bytes; split the stage")
+
+
+def _check_layers(layer: Any, root: Path, source: str, Sdf: Any) -> None:
+    """Raise ModelError if a layer refers to one outside the folder, before that one is opened."""
+    waiting, seen = [layer], set[str]()
+    while waiting:
+        here = waiting.pop()
+        folder = Path(here.realPath).parent
+        for name in here.GetCompositionAssetDependencies():
+            path = allowed_path(folder, str(name), None, f"{source}: layer")
+            if not path.is_relative_to(root):
+                raise ModelError(
+                    f"{source}: the layer {printable(str(name))} leads out of the file's own folder; move it there"
+                )
+            if str(path) in seen or not path.is_file():
+                continue
+            seen.add(str(path))
+            _check_size(path, source)
+            if len(seen) > MAX_LAYERS:
+                raise ModelError(f"{source}: the stage has more than {MAX_LAYERS} layers; flatten it")
+            found = Sdf.Layer.FindOrOpen(str(path))
+            if found is not None:
+                waiting.append(found)

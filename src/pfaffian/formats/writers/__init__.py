@@ -1,0 +1,1 @@
+"""Writers of URDF, MJCF and YAML files."""

@@ -1,0 +1,210 @@
+"""Writing constraints and forces as entries of a YAML file, with the arguments of the functions that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.text.formula import formula, formulas, rows
+from pfaffian.formats.text.library_laws import law_tree, placed
+from pfaffian.formats.text.written import Written
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
+from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.number import at_defaults
+from pfaffian.parts.elastic import PoseDamper, PoseInertia, PoseSpring
+from pfaffian.parts.fluid import Drag, Propeller
+from pfaffian.parts.friction import ContactFriction, JointFriction, Sliding
+from pfaffian.parts.wheels import (
+    BallHeight,
+    BallSlip,
+    Disk,
+    DiskHeight,
+    DiskSlip,
+    EllipsoidHeight,
+    EllipsoidSlip,
+    Plane,
+    Sideways,
+)
+
+Tree = dict[str, Any]
+
+
+def some(what: str, **vectors: ca.SX) -> Tree:
+    """The entries of those vectors that are not zero.   what: their owner, for errors."""
+    return {key: formulas(x, what) for key, x in vectors.items() if not x.is_zero()}
+
+
+def one(what: str, **numbers: ca.SX) -> Tree:
+    """The entries of those numbers that are not zero.   what: their owner, for errors."""
+    return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
+
+
+def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
+    """The expressions of a function that was read from a file, or the entry of a ready-made law. Raises ModelError: another
+    function in Python."""
+    return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
+
+
+def constraints_of(constraints: Sequence[Constraint]) -> Tree:
+    """Name -> entry. The height and the slip of a rolling contact share an entry, as one function such as `rolling.disk`
+    makes both."""
+    found, waiting = Tree(), list(constraints)
+    while waiting:
+        c = waiting.pop(0)
+        slip = waiting[0] if waiting else c
+        stem = rolling_pair(c, slip)
+        if stem is not None and isinstance(slip, Nonholonomic):
+            found[stem] = _rolling(slip.eta, stem, pair=True)
+            waiting.pop(0)
+        else:
+            found[c.name] = _constraint(c)
+    return found
+
+
+def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
+    """The common name of the height and the slip of one contact; None if the two constraints are not such a pair."""
+    if not isinstance(height, Holonomic) or not isinstance(slip, Nonholonomic) or height.active or slip.active:
+        return None
+    disk = isinstance(height.phi, DiskHeight) and isinstance(slip.eta, DiskSlip) and height.phi.disk == slip.eta.disk
+    ball = False
+    if isinstance(h := height.phi, BallHeight):
+        ball = slip.eta == BallSlip(h.body, h.radius, h.centre, h.plane)
+    egg = isinstance(height.phi, EllipsoidHeight) and slip.eta == EllipsoidSlip(height.phi.ellipsoid)
+    stem = height.name.removesuffix(" height")
+    return stem if (disk or ball or egg) and (height.name, slip.name) == (f"{stem} height", f"{stem} slip") else None
+
+
+def _constraint(c: Constraint) -> Tree:
+    """The entry of one constraint. Raises ModelError: a file cannot contain it."""
+    what = f"constraint {c.name!r}"
+    if isinstance(c, Servo):
+        if callable(c.directions):
+            raise ModelError(
+                f"{what}: its directions are a function in Python, which a file cannot contain; name inputs instead"
+            )
+        servo = {"directions": list(c.directions), "stiffness": formula(c.stiffness, what), "damping": formula(c.damping, what)}
+        return _constraint(c.target) | {"servo": servo}
+    if c.active is not None:
+        raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
+    if isinstance(c, Closure):
+        tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
+        if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
+            points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
+            return tree | {"kind": "coincide"} | points
+        tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
+        tree |= {"axis_b": [0.0, 0.0, 1.0]} if c.kind == "universal" else {}
+        return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
+    if isinstance(c, Holonomic):
+        if isinstance(c.phi, (DiskHeight, BallHeight, EllipsoidHeight)):
+            raise ModelError(f"{what} is the height of a contact without its slip, which a file cannot contain; add the slip")
+        return {"kind": "holonomic", "phi": function_of(c.phi, f"{what}: phi")}
+    if isinstance(c, Nonholonomic):
+        if isinstance(c.eta, (DiskSlip, Sideways)):
+            return _rolling(c.eta, c.name, pair=False)
+        return {"kind": "nonholonomic", "eta": function_of(c.eta, f"{what}: eta")}
+    raise ModelError(f"{what}: its rows are a function in Python, which a file cannot contain; use another kind")
+
+
+def _rolling(eta: Any, name: str, pair: bool) -> Tree:
+    """The entry of a contact with a plane.   eta: its slip.   pair: whether the constraint on the height comes with it."""
+    what = f"constraint {name!r}"
+    if isinstance(eta, Sideways):
+        tree: Tree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
+        return tree | some(what, point=eta.point) | _plane(eta.plane, what)
+    if isinstance(eta, EllipsoidSlip):
+        egg = eta.ellipsoid
+        tree = {"kind": "rolling-ellipsoid", "body": egg.body, "semi_axes": formulas(egg.semi_axes, what)}
+        return tree | some(what, centre=egg.centre) | _plane(egg.plane, what)
+    if isinstance(eta, BallSlip):
+        tree = {"kind": "rolling-sphere", "body": eta.body, "radius": formula(eta.radius, what)}
+        return tree | some(what, centre=eta.centre) | _plane(eta.plane, what)
+    disk: Disk = eta.disk
+    tree = {"kind": "rolling-disk" if pair else "rolling-wheel", "body": disk.body, "radius": formula(disk.radius, what)}
+    return tree | {"axis": formulas(disk.axis, what)} | some(what, centre=disk.centre) | _plane(disk.plane, what)
+
+
+def _plane(p: Plane, what: str) -> Tree:
+    """The keys of the plane of a contact that differ from the defaults."""
+    if callable(p.rate):
+        raise ModelError(f"{what}: its rate is a function in Python, which a file cannot contain; give a number")
+    tree: Tree = {"on": p.on} if p.on != WORLD else {}
+    normal = formulas(p.axes[:, 2], what)
+    tree |= {"normal": normal} if normal != [0.0, 0.0, 1.0] else {}
+    return tree | some(what, through=p.through) | one(what, rate=p.rate)
+
+
+def force_of(f: Force) -> Tree:
+    """The entry of a force."""
+    what = f"force {f.name!r}"
+    if isinstance(f, Spring):
+        tree: Tree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
+        tree |= some(what, point_a=f.point_a, point_b=f.point_b)
+        return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
+    if isinstance(f, Wrench):
+        return _wrench(f, what)
+    law = f.function
+    if isinstance(law, (PoseSpring, PoseDamper, PoseInertia)):
+        word = {PoseSpring: "stiffness", PoseDamper: "damping", PoseInertia: "inertia"}[type(law)]
+        tree = {"kind": f"pose-{_POSE[word]}", "body_a": law.body_a, "body_b": law.body_b, word: rows(getattr(law, word), what)}
+        return tree | (placed("rest", law.rest, what) if isinstance(law, PoseSpring) else {})
+    if isinstance(law, JointFriction):
+        return {"kind": "joint-friction", "joint": law.joint} | _sliding(law.law, what)
+    kind, key = _WRITTEN[type(f)]
+    tree = {"kind": kind, key: function_of(law, f"{what}: {key}")}
+    return tree | ({"joint": f.joint} if isinstance(f, GeneralisedForce) and f.joint is not None else {})
+
+
+_POSE = {"stiffness": "spring", "damping": "damper", "inertia": "inertia"}
+_WRITTEN = {
+    Potential: ("potential", "V"), Dissipation: ("dissipation", "R"), KineticEnergy: ("kinetic-energy", "T"),
+    GeneralisedForce: ("generalised-force", "f"),
+}  # fmt: skip
+"""Class of a force with a function -> its kind in a file, and the key of the function."""
+
+
+def _wrench(f: Wrench, what: str) -> Tree:
+    """The entry of a wrench, contact friction, drag or propeller."""
+    law = f.value
+    if isinstance(law, ContactFriction):
+        tree: Tree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
+        unit = Sliding(law.law.sliding, law.law.static, law.law.stribeck, law.law.viscous, law.law.smooth)
+        numbers = _sliding(unit, what)
+        return tree | {"load": 1.0, "coefficient": numbers.pop("sliding")} | numbers | some(what, point=law.point)
+    if isinstance(law, Drag):
+        tree = {"kind": "drag", "body": law.body, "area": formula(2 * law.factor, what), "density": 1.0}
+        wind = {"wind": law_tree(law.wind, f"{what}: wind")} if callable(law.wind) else some(what, wind=law.wind)
+        return tree | some(what, point=law.point) | wind
+    if isinstance(law, Propeller):
+        return _propeller(f, law, what)
+    tree = {"kind": "wrench", "body": f.body, "axes": f.axes} | some(what, point=f.point)
+    tree |= {"by": f.by} if f.by is not None else {}
+    if law is None:
+        return tree
+    return tree | {"value": function_of(law, f"{what}: value") if callable(law) else formulas(law, what)}
+
+
+def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
+    """The entry of a propeller with a constant speed, or of a rotor that turns with a joint."""
+    if callable(law.speed):
+        raise ModelError(f"{what}: its speed is a function in Python, which a file cannot contain; give a number or a joint")
+    turned = {"joint": law.speed} if isinstance(law.speed, str) else {"speed": formula(law.speed, what)}
+    left = _negative(law.thrust)
+    tree: Tree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
+    tree |= {"thrust": formula(-law.thrust if left else law.thrust, what), "axis": formulas(law.axis, what)}
+    return tree | one(what, torque=law.torque) | some(what, point=f.point) | ({"handed": "left"} if left else {})
+
+
+def _negative(x: ca.SX) -> bool:
+    """Whether a number is below zero, with parameters at their defaults."""
+    value = at_defaults(x)
+    return value is not None and float(value.item()) < 0
+
+
+def _sliding(law: Sliding, what: str) -> Tree:
+    """The keys of a law of dry friction."""
+    numbers = {key: formula(getattr(law, key), what) for key in ("sliding", "static", "stribeck", "viscous", "smooth")}
+    return {key: x for key, x in numbers.items() if x != 0.0 or key in ("sliding", "static")}

@@ -1,0 +1,1 @@
+"""YAML, this library's own files."""

@@ -1,0 +1,373 @@
+"""Reading the entries of YAML files: parameters, bodies, joints, constraints, forces and actuators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.text.expression import CONSTANTS, NAME, words
+from pfaffian.formats.text.library_laws import read_law, whole
+from pfaffian.formats.text.mesh_file import MESHES, NOWHERE, Places
+from pfaffian.formats.text.place import WAY_OUT
+from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.written import Written
+from pfaffian.formats.text.yaml_tree import Node
+from pfaffian.maths.closures import CLOSURES
+from pfaffian.model.body import Body, body
+from pfaffian.model.constraint import Constraint, closure, coincide, holonomic, nonholonomic, servo
+from pfaffian.model.force import (
+    Actuator,
+    Force,
+    Thruster,
+    Transmission,
+    actuator,
+    dissipation,
+    generalised_force,
+    kinetic_energy,
+    potential,
+    spring,
+    thruster,
+    transmission,
+    wrench,
+)
+from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
+from pfaffian.model.number import Parameter, at_defaults
+from pfaffian.model.pose import IDENTITY, Pose, pose
+from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
+from pfaffian.parts.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
+from pfaffian.parts.fluid import drag, propeller
+from pfaffian.parts.friction import contact_friction, joint_friction
+from pfaffian.parts.wheels import disk, ellipsoid, knife_edge, sphere, wheel
+
+Names = Mapping[str, ca.SX]
+
+
+def read_parameter(name: str, node: Node) -> Parameter:
+    """Read a parameter: `l: 1.0` or `m: {default: 1, unit: kg}`."""
+    if not NAME.fullmatch(name) or name in CONSTANTS:
+        raise node.error(f"{printable(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
+    if isinstance(node.value, str):
+        return Parameter(name, node.constant())
+    f = node.fields(("default", "unit"), required=("default",))
+    return Parameter(name, f["default"].constant(), f["unit"].text() if "unit" in f else "")
+
+
+def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> Body:
+    """Read a body: `crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
+    f = node.fields(("mass", "com", "inertia", "shape"))
+    given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
+                  inertia=lambda n: _inertia(n, names), shape=lambda n: read_shapes(n, names, where))  # fmt: skip
+    return _made(node, body, name, **given)
+
+
+def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
+    """Read one shape, or a list of shapes: `{kind: box, size: [l, 0.02, 0.01], density: 2700}`."""
+    return [_shape(n, names, where) for n in (node.items() if isinstance(node.value, list) else [node])]
+
+
+def _shape(node: Node, names: Names, where: Places) -> Shape:
+    lengths = ("radius", "length", "density", "mass")
+    f = node.fields(("kind", "size", "file", "label", "scale", "placement", "colour", "role", *lengths), required=("kind",))
+    kind = f["kind"].choice(SIZES)
+    if kind == "mesh" and "label" in f:
+        return _labelled(node, f, names, where)
+    given = _take(f, size=lambda n: n.numbers(3, names), file=lambda n: _mesh(n, where), scale=lambda n: n.array({}),
+                  placement=lambda n: read_pose(n, names), colour=_colour, role=lambda n: n.choice(ROLES),
+                  **{k: lambda n: n.number(names) for k in lengths})  # fmt: skip
+    return _made(node, shape, kind, **given)
+
+
+def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) -> Shape:
+    """A mesh with its name in another file as label. It is not an error if it is not found: pictures then show a box."""
+    f = node.fields(("kind", "file", "label", "scale", "placement", "colour", "role"))
+    given = _take(f, scale=lambda n: n.array({}), placement=lambda n: read_pose(n, names), colour=_colour,
+                  role=lambda n: n.choice(ROLES))  # fmt: skip
+    colour = given.pop("colour", None)
+    checked = {} if colour is None else {"colour": _made(node, shape, "sphere", radius=1.0, colour=colour).colour}
+    found = where.find(f["file"].text()) if "file" in f else None
+    return _made(node, mesh, found, f["label"].text(), **given, **checked)
+
+
+def _mesh(node: Node, where: Places) -> str:
+    """The path of a mesh. Raises ModelError: it is not found."""
+    found = where.find(node.text())
+    if found is None:
+        kinds = ", ".join(MESHES)
+        raise node.error(f"the mesh {printable(node.text())} is not a file ({kinds}) below the file's own folder; {WAY_OUT}")
+    return found
+
+
+def _colour(node: Node) -> Any:
+    return [n.constant() for n in node.items()] if isinstance(node.value, list) else node.text()
+
+
+def _inertia(node: Node, names: Names) -> Any:
+    if isinstance(node.value, str):
+        return node.number(names)
+    count = len(node.items())
+    if count not in (3, 6):
+        raise node.error("give one number, 3 principal moments, or 6 numbers xx yy zz xy xz yz")
+    entries = node.numbers(count, names)
+    return entries if count == 6 else ca.vertcat(entries, ca.SX.zeros(3, 1))
+
+
+def read_joint(name: str, node: Node, names: Names) -> Joint:
+    """Read a joint: `pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`.
+
+    `locked: 0.3` locks it at this coordinate; `mimic: {joints: {other: 2}, offset: 0.1}` makes it follow others.
+    """
+    arrays = ("stiffness", "rest", "damping", "armature", "pitch")
+    keys = ("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", "distribution", "speeds",
+            "mimic", "locked", *arrays)  # fmt: skip
+    f = node.fields(keys, required=("kind", "parent", "child"))
+    given = _take(f, axis=lambda n: n.constants(3), placement=lambda n: read_pose(n, names),
+                  child_placement=lambda n: read_pose(n, names), limits=_limits, effort=lambda n: n.constant(),
+                  distribution=lambda n: _distribution(n, names), speeds=_speeds, mimic=lambda n: _mimic(n, names),
+                  **{k: lambda n: n.array(names) for k in arrays})  # fmt: skip
+    made = _made(node, joint, name, f["kind"].choice(KINDS), f["parent"].text(), f["child"].text(), **given)
+    return _made(f["locked"], locked, made, f["locked"].array(names)) if "locked" in f else made
+
+
+def _limits(node: Node) -> Any:
+    """A pair of constants, or a list with a pair for each coordinate."""
+    if isinstance(node.value, list) and any(isinstance(n.value, list) for n in node.value):
+        return [interval_of(n) for n in node.items()]
+    return interval_of(node)
+
+
+def interval_of(node: Node) -> tuple[float, ...]:
+    """(low, high), both constants; `-inf` or `inf` means no limit."""
+    return tuple(float(n.text()) if n.value in ("inf", "-inf") else n.constant() for n in node.items(2))
+
+
+def _distribution(node: Node, names: Names) -> Any:
+    """A distribution: names of velocities, or rows of numbers."""
+    rows = node.items()
+    return node.array(names) if any(isinstance(n.value, list) for n in rows) else [n.text() for n in rows]
+
+
+def _speeds(node: Node) -> Any:
+    if isinstance(node.value, dict):
+        return {name: unit.text() for name, unit in node.value.items()}
+    return [n.text() for n in node.items()]
+
+
+def _mimic(node: Node, names: Names) -> Mimic:
+    f = node.fields(("joints", "offset"), required=("joints",))
+    ratios = {name: ratio.number(names) for name, ratio in f["joints"].map().items()}
+    return _made(node, mimic, ratios, **_take(f, offset=lambda n: n.number(names)))
+
+
+def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
+    """Read a constraint: `loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, also of kind
+    coincide, or a contact with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_BY_TEXT, *_CONTACTS])
+    if "servo" in node.map():
+        return _servo(name, node, names)
+    if kind in _CONTACTS:
+        return _CONTACTS[kind](name, node, names)
+    if kind in _BY_TEXT:
+        make, key = _BY_TEXT[kind]
+        f = node.fields(("kind", key), required=(key,))
+        return _made(node, make, name, _column(f[key], names))
+    ends = ("kind", "body_a", "body_b")
+    if kind == "coincide":
+        f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
+        a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
+        return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
+    f = node.fields((*ends, "placement_a", "placement_b", "axis", "axis_b", "pitch", "length"), required=ends)
+    given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
+                  axis=lambda n: n.constants(3), axis_b=lambda n: n.constants(3), pitch=lambda n: n.number(names),
+                  length=lambda n: n.number(names))  # fmt: skip
+    return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
+
+
+def _servo(name: str, node: Node, names: Names) -> Constraint:
+    """A constraint that inputs maintain, with `servo: {directions: [motor], stiffness: 400, damping: 40}` and its kind."""
+    inner = dict(node.map())
+    f = inner.pop("servo").fields(("directions", "stiffness", "damping"), required=("directions",))
+    target = read_constraint(name, Node(inner, node.where), names)
+    given = _take(f, stiffness=lambda n: n.number(names), damping=lambda n: n.number(names))
+    return _made(node, servo, target, [n.text() for n in f["directions"].items()], **given)
+
+
+def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster | Transmission:
+    """Read an actuator: `motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0]}`, or on several
+    velocities `tendon: {gears: [{joint: a, gear: 2}, {joint: b, component: 1, gear: -1}]}`."""
+    if "gears" in node.map():
+        f = node.fields(("gears", "limits"))
+        gears = dict(_gear(n, names) for n in f["gears"].items())
+        if len(gears) < len(f["gears"].items()):
+            raise f["gears"].error("a velocity is listed twice; list it once, with the sum of its gears")
+        return _made(node, transmission, name, gears, **_take(f, limits=interval_of))
+    if "body" in node.map():
+        f = node.fields(("body", "axis", "point", "torque", "limits"))
+        given = _take(f, axis=lambda n: n.constants(3), point=lambda n: n.numbers(3, names),
+                      torque=lambda n: n.number(names), limits=interval_of)  # fmt: skip
+        return _made(node, thruster, name, f["body"].text(), **given)
+    f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
+    given = _take(f, component=lambda n: whole(n, 6), gear=lambda n: n.number(names), limits=interval_of)
+    return _made(node, actuator, name, f["joint"].text(), **given)
+
+
+def _gear(node: Node, names: Names) -> tuple[tuple[str, int], ca.SX]:
+    f = node.fields(("joint", "component", "gear"), required=("joint", "gear"))
+    return (f["joint"].text(), whole(f["component"], 6) if "component" in f else 0), f["gear"].number(names)
+
+
+def read_pose(node: Node, names: Names) -> Pose:
+    """Read a pose: `{xyz: [0, 0, l], rpy: [0, pi/2, 0]}`; `quaternion: [x, y, z, w]` or rows in `rotation` may replace rpy."""
+    f = node.fields(("xyz", "rpy", "quaternion", "rotation"))
+    if "rotation" in f:
+        R = ca.densify(ca.vertcat(*[row.numbers(3, names).T for row in f["rotation"].items(3)]))
+        if R.is_constant() and "rpy" not in f and "quaternion" not in f:
+            _made(f["rotation"], pose, rotation=np.array(ca.DM(R)))
+            return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
+        if not R.is_constant():
+            return _turned(f, R, names)
+    given = _take(f, xyz=lambda n: n.numbers(3, names), rpy=lambda n: n.numbers(3, names),
+                  quaternion=lambda n: n.constants(4))  # fmt: skip
+    return _made(node, pose, **given)
+
+
+def _turned(f: Mapping[str, Node], R: ca.SX, names: Names) -> Pose:
+    """A pose whose rotation depends on parameters; it must be a rotation at their defaults."""
+    if "rpy" in f or "quaternion" in f:
+        raise f["rotation"].error("give only one of rotation, rpy and quaternion")
+    _made(f["rotation"], pose, rotation=at_defaults(R))
+    return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
+
+
+def _take(fields: Mapping[str, Node], **readers: Callable[[Node], Any]) -> dict[str, Any]:
+    """The values of the keys that are present.   readers: key -> reader of its value."""
+    return {key: read(fields[key]) for key, read in readers.items() if key in fields}
+
+
+def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any:
+    """The result of `make`, whose errors get the place in the file."""
+    try:
+        return make(*args, **given)
+    except ModelError as error:
+        raise node.error(str(error)) from None
+
+
+# -- forces and contacts, one reader per kind ------------------------------------------------------------------------------
+
+
+def read_force(name: str, node: Node, names: Names) -> Force | tuple[Force, ...]:
+    """Read a force: `rope: {kind: spring, body_a: ..., stiffness: k}`, with the arguments of the function that makes it."""
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
+    return _FORCES[kind](name, node, names)
+
+
+def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callable[[str, Node, Names], Any]:
+    """A reader of the arguments of `make`.
+
+    required: keys of the bodies or the joint, in order.   optional: key -> form of its value; with "!" it is required too.
+    """
+
+    def read(name: str, node: Node, names: Names) -> Any:
+        needed = [key for key, form in optional.items() if form.endswith("!")]
+        f = node.fields(("kind", *required, *optional), required=(*required, *needed))
+        forms = {key: _FORMS[form.rstrip("!")] for key, form in optional.items()}
+        given = _take(f, **{key: lambda n, form=form: form(n, names) for key, form in forms.items()})
+        return _made(node, make, name, *[f[key].text() for key in required], **given)
+
+    return read
+
+
+def _pseudo(node: Node, names: Names) -> ca.SX:
+    """Read a pseudo-matrix: `{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, `{diagonal: [six numbers]}`, or its rows."""
+    if isinstance(node.value, list):
+        return ca.vertcat(*[ca.horzcat(*[x.number(names) for x in row.items(len(node.value))]) for row in node.value])
+    if "diagonal" in node.map():
+        return ca.densify(ca.diag(ca.vertcat(*[x.number(names) for x in node.fields(("diagonal",))["diagonal"].items(6)])))
+    f = node.fields(("weight", "centre", "moments"), required=("weight",))
+    given = _take(f, weight=lambda n: n.number(names), centre=lambda n: n.numbers(3, names),
+                  moments=lambda n: _moments(n, names))  # fmt: skip
+    return _made(node, pseudo_matrix, **given)
+
+
+def _moments(node: Node, names: Names) -> Any:
+    return node.number(names) if isinstance(node.value, str) else [x.number(names) for x in node.items()]
+
+
+def _written(texts: list[str], names: Names) -> Written:
+    used = [word for word in words(texts) if word in names]
+    return Written(tuple(texts), tuple(used), ca.vertcat(ca.SX(0, 1), *[names[word] for word in used]))
+
+
+def _wrench(node: Node, names: Names) -> Any:
+    """The value of a wrench: six numbers, a law, or a function if the expressions contain more than parameters."""
+    if isinstance(node.value, dict):
+        return read_law(node, names, read_pose)
+    try:
+        return node.numbers(6, names)
+    except ModelError:
+        return _written([n.text() for n in node.items(6)], names)
+
+
+def _column(node: Node, names: Names) -> Any:
+    """A function given by one or several expressions, or by a law."""
+    if isinstance(node.value, dict):
+        return read_law(node, names, read_pose)
+    return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
+
+
+_FORMS: dict[str, Callable[[Node, Names], Any]] = {
+    "number": lambda n, names: n.number(names),
+    "point": lambda n, names: n.numbers(3, names),
+    "wrench": _wrench,
+    "function": _column,
+    "wind": lambda n, names: read_law(n, names, read_pose) if isinstance(n.value, dict) else n.numbers(3, names),
+    "direction": lambda n, _: n.constants(3),
+    "axes": lambda n, _: n.choice(("LOCAL", "WORLD")),
+    "hand": lambda n, _: n.choice(("right", "left")),
+    "text": lambda n, _: n.text(),
+    "pose": read_pose,
+    "pseudo": _pseudo,
+}
+"""Form of a value -> its reader."""
+
+_BY_TEXT: dict[str, tuple[Callable[..., Any], str]] = {"holonomic": (holonomic, "phi"), "nonholonomic": (nonholonomic, "eta")}
+"""Kind of constraint given by expressions -> the function that makes it, and the key of the expressions."""
+
+_DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
+_BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
+
+_FORCES: dict[str, Callable[[str, Node, Names], Force | tuple[Force, ...]]] = {
+    "spring": _reader(spring, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
+                      damping="number"),
+    "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
+    "potential": _reader(potential, V="function!"),
+    "dissipation": _reader(dissipation, R="function!"),
+    "kinetic-energy": _reader(kinetic_energy, T="function!"),
+    "generalised-force": _reader(generalised_force, f="function!", joint="text"),
+    "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
+    "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
+    "bushing": _reader(bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
+    "pose-inertia": _reader(pose_inertia, "body_a", "body_b", inertia="pseudo!"),
+    "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
+    "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",
+                                point="point", **_DRY),
+    "drag": _reader(drag, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
+    "propeller": _reader(propeller, "body", speed="number!", **_BLADE),
+    "rotor": _reader(propeller, "body", "joint", **_BLADE),
+}  # fmt: skip
+"""Kind of force -> its reader. The speed of a propeller is a number, that of a rotor the rate of a joint."""
+
+_PLANE = {"on": "text", "through": "point", "normal": "direction", "rate": "number"}
+_DISK = {"radius": "number!", "axis": "direction", "centre": "point", **_PLANE}
+
+_CONTACTS: dict[str, Callable[[str, Node, Names], Any]] = {
+    "rolling-disk": _reader(disk, "body", **_DISK),
+    "rolling-wheel": _reader(wheel, "body", **_DISK),
+    "rolling-sphere": _reader(sphere, "body", radius="number!", centre="point", **_PLANE),
+    "rolling-ellipsoid": _reader(ellipsoid, "body", semi_axes="point!", centre="point", **_PLANE),
+    "knife-edge": _reader(knife_edge, "body", along="direction!", point="point", **_PLANE),
+}
+"""Kind of contact with a plane -> its reader."""

@@ -1,0 +1,1 @@
+"""Ready-made parts of machines: springs, friction, contacts, wheels, drives, tyres, multicopters."""

@@ -1,0 +1,525 @@
+"""Compliant contact of points, spheres, capsules, boxes and planes, with friction, and compliant stops of joints.
+
+Where the surfaces overlap by a depth x = -gap, they push each other apart with the force [Hunt and Crossley 1975]
+
+    N = k x^n + k x^n max(-1, c x_dot),   zero while they are apart
+
+The first part has the potential k x^(n + 1) / (n + 1). The second part only dissipates energy, and N never pulls. Friction is
+the law of `parts/friction.py` with the load k x^n. The model is one of soft surfaces: a body at rest sinks in by
+(N / k)^(1 / n), and it creeps on a slope. Rigid contacts are constraints with `active_while`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model import reprs
+from pfaffian.model.data import data
+from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
+from pfaffian.model.joint import UNLIMITED
+from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
+from pfaffian.model.pose import IDENTITY, Pose, as_pose
+from pfaffian.model.shape import Shape
+from pfaffian.model.traced_function import TracedFunction
+from pfaffian.parts.friction import Sliding, sliding_law
+from pfaffian.parts.wheels import velocity_at
+
+CREEP = 1e-2
+"""[m/s] Speed below which friction grows with the speed, by default."""
+
+DISTANCE_SMOOTHING = 1e-12
+"""[m] Smoothing of the distance between two points, which gives it a derivative where they coincide."""
+
+ROUND = ("sphere", "capsule")
+"""Kinds of shapes that may be shape_b of a contact."""
+
+
+class ContactPoint(NamedTuple):
+    """The place where two surfaces are nearest to each other.
+
+    gap: (1, 1) distance of the surfaces [m], below zero where they overlap.
+    normal: (3, 1) unit normal from b to a, world axes.
+    point: (3, 1) midway between the two surfaces, from the origin of body_a, world axes [m].
+    """
+
+    gap: ca.SX
+    normal: ca.SX
+    point: ca.SX
+
+
+@data
+class Surfaces:
+    """The surfaces of two bodies that may touch.
+
+    shape_a, shape_b: in the frame of each body. A point is a sphere of radius zero; a plane is a Pose whose z is its normal.
+    """
+
+    body_a: str
+    body_b: str
+    shape_a: Shape
+    shape_b: Shape | Pose
+
+    def __repr__(self) -> str:
+        kind = "plane" if isinstance(self.shape_b, Pose) else self.shape_b.kind
+        return f"{self.shape_a.kind} of {self.body_a!r} on {kind} of {self.body_b!r}"
+
+    def contact_points(self, k: Any) -> list[ContactPoint]:
+        """The places where the surfaces may touch: one, except for a capsule (2) or a box (8) on a plane."""
+        X, Y = self.shape_a.placement, self.shape_b if isinstance(self.shape_b, Pose) else self.shape_b.placement
+        # Both poses are relative to the origin of body_a, along the world's axes.
+        A = Pose(k.rotation(self.body_a) @ X.R, k.rotation(self.body_a) @ X.p)
+        B = Pose(k.rotation(self.body_b) @ Y.R, k.line(self.body_a, self.body_b, point_b=Y.p))
+        if isinstance(self.shape_b, Pose):
+            return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
+        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B))]
+
+    def slip(self, k: Any, x: ca.SX) -> ca.SX:
+        """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
+        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, x - k.line(self.body_a, self.body_b))
+
+
+def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
+    """Centre (3, 1) in the world and radius of each ball with which a shape touches a plane; zero for a corner."""
+    if s.kind == "box":
+        signs = [(i, j, l) for i in (-1, 1) for j in (-1, 1) for l in (-1, 1)]
+        for sign in signs:
+            yield G.R @ (ca.SX(ca.DM(sign)) * s.size / 2) + G.p, ca.SX(0)
+    elif s.kind == "capsule":
+        for end in (-1, 1):
+            yield G.p + end * G.R[:, 2] * s.size[1] / 2, s.size[0]
+    else:
+        yield G.p, s.size[0]
+
+
+def _plane_contact(x: ca.SX, radius: ca.SX, plane: Pose) -> ContactPoint:
+    """The contact of a ball with centre x (3, 1) and a plane, both in the world."""
+    n = plane.R[:, 2]
+    gap = ca.dot(n, x - plane.p) - radius
+    return ContactPoint(gap, n, x - n * (radius + gap / 2))
+
+
+class _Segment(NamedTuple):
+    """The axis of a capsule or the centre of a sphere, in the world.
+
+    p: (3, 1) middle [m].
+    d: (3, 1) vector from the middle to one end [m]; None for a sphere.
+    r: radius [m].
+    """
+
+    p: ca.SX
+    d: ca.SX | None
+    r: ca.SX
+
+    @staticmethod
+    def of(s: Shape, G: Pose) -> _Segment:
+        """The segment of a sphere or capsule whose frame has the pose G in the world."""
+        return _Segment(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
+
+    def nearest(self, x: ca.SX) -> ca.SX:
+        """(3, 1) point of the segment nearest to x (3, 1)."""
+        return self.p if self.d is None else self.p + self.d * _clamp(ca.dot(x - self.p, self.d) / ca.sumsqr(self.d))
+
+
+def _clamp(part: ca.SX) -> ca.SX:
+    """A position along a segment, in units of its half length, limited to the segment: -1 to 1."""
+    return ca.fmax(-1, ca.fmin(1, part))
+
+
+def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
+    """The contact of two spheres or capsules."""
+    x, y = _nearest(a, b)
+    l = ca.sqrt(ca.sumsqr(x - y) + DISTANCE_SMOOTHING**2)
+    n, gap = (x - y) / l, l - a.r - b.r
+    return ContactPoint(gap, n, y + n * (b.r + gap / 2))
+
+
+def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
+    """The pair of points, one on each segment, that are nearest to each other. [Ericson 2005, 5.1.9]"""
+    if a.d is None or b.d is None:
+        y = b.nearest(a.p) if a.d is None else b.p
+        return a.nearest(y), y
+    aa, bb, ab, between = ca.sumsqr(a.d), ca.sumsqr(b.d), ca.dot(a.d, b.d), b.p - a.p
+    # Parallel lines have many nearest pairs; start from the middle of a then.
+    determinant = aa * bb - ab**2
+    parallel = determinant < 1e-12 * aa * bb
+    along = ca.dot(between, a.d) * bb - ca.dot(between, b.d) * ab
+    x = a.p + a.d * _clamp(ca.if_else(parallel, 0, along / ca.if_else(parallel, 1, determinant)))
+    y = b.nearest(x)
+    return a.nearest(y), y
+
+
+@data
+class Press:
+    """The law of a compliant surface: its normal force as a function of the gap and its rate.
+
+    stiffness: k [N/m^n].
+    exponent: n.
+    damping: c [s/m], or [s/rad] for a rotational stop.
+    """
+
+    stiffness: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+
+    def __repr__(self) -> str:
+        parts = (f"stiffness {reprs.number(self.stiffness)}", f"exponent {reprs.number(self.exponent)}")
+        return ", ".join((*parts, f"damping {reprs.number(self.damping, 's/m')}"))
+
+    def elastic(self, gap: ca.SX) -> ca.SX:
+        """The elastic force k x^n [N] at the depth x = -gap, zero where the surfaces are apart."""
+        return self.stiffness * ca.fmax(0, -gap) ** self.exponent
+
+    def energy(self, gap: ca.SX) -> ca.SX:
+        """The potential energy k x^(n + 1) / (n + 1) [J] at the depth x = -gap."""
+        return self.stiffness * ca.fmax(0, -gap) ** (self.exponent + 1) / (self.exponent + 1)
+
+    def loss(self, gap: ca.SX, gap_dot: ca.SX) -> ca.SX:
+        """The damping force, added to the elastic force; their sum never pulls."""
+        return self.elastic(gap) * ca.fmax(-1, -self.damping * gap_dot)
+
+    def depth(self, load: ca.SX, energy: ca.SX) -> ca.SX:
+        """The larger of two depths: the one that carries a load [N] and the one that stores an energy [J]."""
+        under_load = (load / self.stiffness) ** (1 / self.exponent)
+        return ca.fmax(under_load, ((self.exponent + 1) * energy / self.stiffness) ** (1 / (self.exponent + 1)))
+
+    def slope(self, depth: ca.SX) -> ca.SX:
+        """The derivative dN/dx of the elastic force at a depth x."""
+        return self.exponent * self.stiffness * depth ** (self.exponent - 1)
+
+
+@data
+class ContactEnergy:
+    """V(k) of a contact: the elastic energy of its surfaces [J]."""
+
+    surfaces: Surfaces
+    press: Press
+
+    @property
+    def bodies(self) -> tuple[str, str]:
+        return self.surfaces.body_a, self.surfaces.body_b
+
+    def __call__(self, k: Any) -> ca.SX:
+        return sum((self.press.energy(point.gap) for point in self.surfaces.contact_points(k)), ca.SX(0))
+
+    def __repr__(self) -> str:
+        return reprs.words(self, repr(self.surfaces), repr(self.press))
+
+
+@data
+class ContactLoss:
+    """f(k) of a contact: the wrench of damping and friction on body_a about its origin, world axes.
+
+    friction: the friction law, with coefficients per load.
+    """
+
+    surfaces: Surfaces
+    press: Press
+    friction: Sliding
+
+    def __call__(self, k: Any) -> ca.SX:
+        total = ca.SX.zeros(6, 1)
+        for gap, n, x in self.surfaces.contact_points(k):
+            s = self.surfaces.slip(k, x)
+            gap_dot = ca.dot(n, s)
+            F = n * self.press.loss(gap, gap_dot) + self.press.elastic(gap) * self.friction(s - n * gap_dot)
+            total += ca.vertcat(F, ca.cross(x, F))
+        return total
+
+    def __repr__(self) -> str:
+        return reprs.words(self, repr(self.surfaces), f"friction {self.friction!r}")
+
+
+def contact(
+    name: str, body_a: str, body_b: str = "world", *, shape_a: Any = (0, 0, 0), shape_b: Any = IDENTITY, stiffness: Scalar,
+    exponent: Scalar = 1.5, damping: Scalar = 0.0, friction: Scalar = 0.0, static: Scalar | None = None,
+    stribeck: Scalar = 0.01, creep: Scalar = CREEP,
+) -> tuple[Potential, Wrench]:  # fmt: skip
+    """Compliant contact of two bodies: a normal force with damping, and friction, for forces=[*contact(...)].
+
+        N = k x^n (1 + max(-1, c x_dot)),   F = -mu k x^n s / sqrt(|s|^2 + creep^2)      [Hunt and Crossley 1975]
+
+    x is the depth by which the surfaces overlap, and s is the velocity of body_a along them. The surfaces are soft by design: a
+    body at rest sinks in by (N / k)^(1 / n), and a body that friction holds on a slope creeps at about creep tan(slope) / mu. A
+    ball that hits the ground at speed v has a coefficient of restitution of about 1 - 2 c v / 3. A box touches a plane with its
+    corners, a capsule with its ends.
+
+    A contact is stiff, so use `Scheme(integrator="tr-bdf2")`. Other integrators need short steps to resolve it; a run names a
+    suitable step.
+
+    Args:
+        name: of the contact; its parts are called "name press" (the elastic force) and "name loss" (damping and friction).
+        body_a: name of a body.
+        body_b: name of the other body; "world" by default.
+        shape_a: a `shape` (sphere, capsule or box), or a point (3,) of body_a [m]; its origin by default.
+        shape_b: a sphere or capsule, or the placement in body_b of a plane whose normal is z, out of the ground; by default the
+            plane z = 0. A box touches only planes.
+        stiffness: k, at each point of contact [N/m^n]; 4/3 E* sqrt(R) for two spheres. [Hertz 1882]
+        exponent: n, 1 or more; 1.5 by default, the value for round surfaces.
+        damping: c [s/m], zero by default.
+        friction: mu of sliding, per load [1], zero by default.
+        static: friction at the onset of sliding, per load [1]; `friction` if None.
+        stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
+        creep: speed below which friction grows with the speed [m/s], 0.01 by default; friction is complete well above it.
+    Returns: a potential and a wrench.
+    Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice.
+
+    Example:
+        A ball of 2 kg comes to rest where the ground carries its weight:
+
+        >>> import pfaffian as pf
+        >>> ball, fall = pf.body("ball", mass=2.0), pf.joint("fall", "prismatic", "world", "ball")
+        >>> rubber = {"stiffness": 1e4, "exponent": 1.0, "damping": 2.0}
+        >>> ground = pf.forces.contact("ground", "ball", shape_a=pf.shape("sphere", radius=0.1), **rubber)
+        >>> m = pf.mechanism("ball", [ball], [fall], forces=[*ground])
+        >>> stiff = pf.Scheme(integrator="tr-bdf2")
+        >>> r = pf.run(m, [0.1], duration=2.0, scheme=stiff, error_bound=1, backend="interpreter")
+        >>> print(f"{(0.1 - float(r.q[-1, 0])) * 1e3:.3f} mm, m g / k = {2 * 9.81 / 1e4 * 1e3:.3f} mm")
+        1.962 mm, m g / k = 1.962 mm
+    """
+    what = f"force {name!r}"
+    surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
+    press = press_of(what, stiffness, exponent, damping)
+    law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
+    loss = wrench(f"{name} loss", body_a, ContactLoss(surfaces, press, law), by=body_b)
+    return Potential(f"{name} press", ContactEnergy(surfaces, press)), loss
+
+
+def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -> Surfaces:
+    """The surfaces of a contact, checked.   what: the label of the contact in error messages."""
+    for body in (body_a, body_b):
+        if not isinstance(body, str):
+            raise ModelError(f"{what}: bodies are given by name, got {brief(body)}")
+    if body_a == body_b:
+        raise ModelError(f"{what}: both surfaces are on {body_a!r}; name two bodies")
+    if isinstance(shape_a, Pose):
+        raise ModelError(f"{what}: shape_a is a plane; a plane must be shape_b, so swap the two bodies")
+    a = shape_a if isinstance(shape_a, Shape) else _point(shape_a, what)
+    if a.kind not in (*ROUND, "box"):
+        raise ModelError(f"{what}: shape_a: a {a.kind} cannot touch; use a point, sphere, capsule or box")
+    if not isinstance(shape_b, Shape):
+        return Surfaces(body_a, body_b, a, as_pose(shape_b, f"{what}: shape_b, a shape(...)"))
+    if shape_b.kind not in ROUND:
+        raise ModelError(f"{what}: shape_b: a {shape_b.kind} cannot be touched; use a plane, sphere or capsule")
+    if a.kind == "box":
+        raise ModelError(f"{what}: a box touches only planes, not a {shape_b.kind}; replace it by several spheres or capsules")
+    return Surfaces(body_a, body_b, a, shape_b)
+
+
+def _point(x: Any, what: str) -> Shape:
+    """A point (3,) of a body as a sphere of radius zero."""
+    if not several(x):
+        raise ModelError(f"{what}: shape_a must be a shape(...) or a point (3,), got {brief(x)}")
+    return Shape("sphere", ca.SX.zeros(1, 1), Pose(IDENTITY.R, vector(x, 3, f"{what}: shape_a, a point")))
+
+
+def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
+    """The law of a compliant surface, checked.   what: the label of the force in error messages."""
+    n = positive(exponent, f"{what}: exponent")
+    value = at_defaults(n)
+    if value is not None and value.item() < 1:
+        raise ModelError(
+            f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 the contact is infinitely stiff at zero depth"
+        )
+    return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
+
+
+# -- stops of joints ----------------------------------------------------------------------------------------------------
+
+
+@data
+class Range:
+    """The range of one coordinate of a joint between its stops.
+
+    component: number of the coordinate among those of the joint, from 0.
+    low, high: values of the coordinate at the stops [m or rad]; None where there is no stop.
+    """
+
+    joint: str
+    component: int
+    low: ca.SX | None
+    high: ca.SX | None
+
+    def gaps(self, k: Any) -> list[tuple[ca.SX, int]]:
+        """The gap to each stop, and +1 or -1: the derivative of this gap with respect to the coordinate."""
+        q = self.coordinate(k.joint(self.joint))
+        stops = ((self.low, 1), (self.high, -1))
+        return [(sign * (q - at), sign) for at, sign in stops if at is not None]
+
+    def coordinate(self, x: ca.SX) -> ca.SX:
+        """The entry of the joint's coordinates or rates x to which the range belongs."""
+        if self.component >= x.numel():
+            raise ModelError(f"joint {self.joint!r} has {x.numel()} coordinate(s), none numbered {self.component}")
+        return x[self.component]
+
+
+@data
+class StopEnergy:
+    """V(k) of stops: their elastic energy [J]."""
+
+    range: Range
+    press: Press
+
+    @property
+    def joints(self) -> tuple[str]:
+        return (self.range.joint,)
+
+    def __call__(self, k: Any) -> ca.SX:
+        return sum((self.press.energy(gap) for gap, _ in self.range.gaps(k)), ca.SX(0))
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
+
+
+@data
+class StopLoss:
+    """f(k) of stops: their damping force along the joint's rates."""
+
+    range: Range
+    press: Press
+
+    def __call__(self, k: Any) -> ca.SX:
+        rates = k.joint_rate(self.range.joint)
+        if rates.numel() != k.joint(self.range.joint).numel():
+            raise ModelError(
+                f"joint {self.range.joint!r} has more coordinates than velocities; stops are for joints like hinges and rails"
+            )
+        out, rate = ca.SX.zeros(rates.numel(), 1), self.range.coordinate(rates)
+        for gap, sign in self.range.gaps(k):
+            out[self.range.component] += sign * self.press.loss(gap, sign * rate)
+        return out
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
+
+
+def stop(
+    name: str, joint: str, low: Scalar | None = None, high: Scalar | None = None, *, component: int = 0, stiffness: Scalar,
+    exponent: Scalar = 1.0, damping: Scalar = 0.0,
+) -> tuple[Potential, GeneralisedForce]:  # fmt: skip
+    """Compliant stops of a joint, with the normal force of `contact` beyond low and high, for forces=[*stop(...)].
+
+        f = k x^n (1 + max(-1, c x_dot)) back into the range, x the depth beyond it
+
+    Args:
+        name: of the stop; its parts are called "name press" and "name loss".
+        joint: name of the joint or of coordinates.
+        low, high: values of the coordinate [m or rad] at which the stops begin; None, but not for both, for no stop there.
+        component: number of the coordinate among those of the joint, from 0; 0 by default.
+        stiffness: k [N/m^n or N m/rad^n].
+        exponent: n, 1 or more; 1 by default.
+        damping: c [s/m or s/rad], zero by default.
+    Returns: a potential and a generalised force.
+    Raises ModelError: neither low nor high, a low that is not below high, or a number out of its range.
+
+    Example:
+        A cart of 2 kg is pushed against its buffer:
+
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> buffer = pf.forces.stop("buffer", "rail", high=0.5, stiffness=1e4)
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[*buffer])
+        >>> pf.forward_dynamics(m, [0.501]).v_dot.round(9)  # -1e4 * 0.001 / 2
+        array([-5.])
+    """
+    what = f"force {name!r}"
+    if not isinstance(joint, str):
+        raise ModelError(f"{what}: joint must be the name of a joint, got {brief(joint)}")
+    if isinstance(component, bool) or not isinstance(component, int) or component < 0:
+        raise ModelError(f"{what}: component must be a whole number from 0, got {brief(component)}")
+    if low is None and high is None:
+        raise ModelError(f"{what}: low or high is needed, or both")
+    first, last = (None if x is None else scalar(x, f"{what}: {side}") for x, side in ((low, "low"), (high, "high")))
+    width = None if first is None or last is None else at_defaults(last - first)
+    if width is not None and not width.item() > 0:
+        raise ModelError(f"{what}: low must be below high; high - low is {width.item():g}")
+    span, press = Range(joint, component, first, last), press_of(what, stiffness, exponent, damping)
+    loss = generalised_force(f"{name} loss", StopLoss(span, press), joint=joint)
+    return Potential(f"{name} press", StopEnergy(span, press)), loss
+
+
+def stops(
+    joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Scalar = 0.0
+) -> tuple[Potential | GeneralisedForce, ...]:
+    """A compliant `stop` at each finite limit of the given joints, for forces=[*stops(m.joints, ...)].
+
+    Args:
+        joints: joints, made by `joint` or taken from a mechanism (m.joints); joints without limits are skipped.
+        stiffness, exponent, damping: as for `stop`, the same for all. The exponent is 1 and the damping 0 by default.
+    Returns: two forces for each limited coordinate, called "joint stop press" and "joint stop loss".
+    Raises ModelError: none of the joints has limits, or a number is out of its range.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), limits=(-0.5, 0.5))
+        >>> ends = pf.forces.stops([rail], stiffness=1e4, damping=0.5)
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], forces=[*ends])
+        >>> pf.forward_dynamics(m, [-0.501]).v_dot.round(9)
+        array([5.])
+    """
+    forces: list[Potential | GeneralisedForce] = []
+    for j in [joints] if isinstance(joints, str) else joints:
+        if isinstance(j, str) or not hasattr(j, "limits"):
+            raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
+        for i, limits in enumerate(j.limits):
+            if limits == UNLIMITED:
+                continue
+            low, high = (None if abs(x) == float("inf") else x for x in interval(limits, f"joint {j.name!r}: limits"))
+            name = f"{j.name} stop" if len(j.limits) == 1 else f"{j.name}.{j.kind.q_names[i]} stop"
+            forces += stop(name, j.name, low, high, component=i, stiffness=stiffness, exponent=exponent, damping=damping)
+    if not forces:
+        raise ModelError("stops: none of these joints has limits")
+    return tuple(forces)
+
+
+# -- data from which a run estimates stiffness and damping --------------------------------------------------------------
+
+
+class Compliant(NamedTuple):
+    """The data of a contact or stop from which a run estimates its stiffness and damping.
+
+    contacts: function of Kinematics giving the gap and the sliding velocity (3, 1) of each contact point.
+    press: normal force law of the surfaces.
+    friction: mu / s_0 [s/m], the damping by friction per load at speeds below s_0.
+    """
+
+    contacts: partial[list[tuple[ca.SX, ca.SX]]]
+    press: Press
+    friction: ca.SX
+
+
+def compliant_parts(m: Any) -> dict[str, Compliant]:
+    """The contacts and stops of a mechanism, by name."""
+    parts = {}
+    for f in m.forces:
+        law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
+        law, name = law.function if isinstance(law, TracedFunction) else law, f.name.removesuffix(" loss")
+        if isinstance(law, ContactLoss):
+            parts[name] = Compliant(partial(_contact_gaps, law.surfaces), law.press, law.friction.static / law.friction.smooth)
+        elif isinstance(law, StopLoss):
+            parts[name] = Compliant(partial(_stop_gaps, law.range), law.press, ca.SX(0))
+    return parts
+
+
+def stopped(m: Any) -> set[str]:
+    """Names of the coordinates of a mechanism that have compliant stops."""
+    ranges = [c.contacts.args[0] for c in compliant_parts(m).values() if c.contacts.func is _stop_gaps]
+    return {m.q_names[m.q_slices[span.joint].start + span.component] for span in ranges}
+
+
+def _contact_gaps(surfaces: Surfaces, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    """The gap and the sliding velocity (3, 1) of each point of a contact."""
+    gaps = []
+    for gap, n, x in surfaces.contact_points(k):
+        s = surfaces.slip(k, x)
+        gaps.append((gap, s - n * ca.dot(n, s)))
+    return gaps
+
+
+def _stop_gaps(span: Range, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    """The gap of each stop of a joint, with a sliding velocity of zero."""
+    return [(gap, ca.SX.zeros(3, 1)) for gap, _ in span.gaps(k)]

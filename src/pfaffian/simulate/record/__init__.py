@@ -1,0 +1,1 @@
+"""What a run leaves: its result, why it stopped, its files."""

@@ -1,0 +1,146 @@
+"""Rows that the rank tolerance leaves out as dependent although they are not exactly dependent, with one warning.
+
+Two hinges 1e-7 rad out of line block a motion that two hinges in line leave free. Below RANK_TOLERANCE they count as in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.maths.linear import SURE
+from pfaffian.maths.reflection import NOTHING
+from pfaffian.maths.values import values
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step.draft import Draft
+from pfaffian.starts.newton import free_problem, rank_at
+from pfaffian.starts.start import Start
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
+from pfaffian.terms.traced_now import remembered
+
+EXACT = 1e-10
+"""Fraction of a dependent row's length that rounding may leave."""
+
+CHECKED = 8
+"""Largest number of runs of a batch that are checked."""
+
+NAMED = 4
+"""Largest number of rows that a warning names."""
+
+
+def record_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
+    """Record the relative length left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
+
+    t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
+    rows depend on each other at the parameters of a run but not at the defaults.
+    """
+    if not m.ideal or not m.nv:
+        return
+    result.attrs["left_out"] = 0.0
+    runs = list(islice((i for i, message in enumerate(begun.messages) if not message), CHECKED)) or [0]
+    q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
+    rank, written = rank_at(free_problem(m, p, t, backend), q, v)
+    if not typical(m).dependent and (rank == written).all():
+        return
+    numbers = _numbers(m)
+    _tell_unexpected(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
+    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
+    worst = np.sqrt(left.max(axis=1, initial=0.0))
+    result.attrs["left_out"] = float(worst.max(initial=0.0))
+    for i in np.flatnonzero(worst > EXACT)[:1]:
+        names = [repr(n) for n, x in zip(numbers.names, left[i], strict=True) if x > EXACT**2]
+        others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        notice(
+            f"{m.name!r} begins where constraint rows depend on each other up to {worst[i]:.1e} of their length: less than "
+            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} constrain nothing here; make "
+            "their dependence exact if it is meant, otherwise separate them further",
+            RunWarning,
+        )
+
+
+def _tell_unexpected(m: Mechanism, p: np.ndarray) -> None:
+    """Warn where rows depend on each other at parameters p (1 or 0, np) but not at the defaults.
+
+    The defaults decide which rows are orthonormalised best first (`terms.dependence`).
+    """
+    known = [set(block) for block in typical(m).dependent]
+    new = [block for block in (typical_at(m, p[0]).dependent if len(p) else ()) if not any(k >= set(block) for k in known)]
+    if new:
+        rows = row_names(shared(m).kinematics)
+        given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
+        notice(
+            f"with the {listed(given)} of a run, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
+            "they do not with the defaults; they are orthonormalised in the order in which they are written. Where a row "
+            "vanishes for a moment, as in overconstrained linkages, that may lose energy: make such numbers the defaults",
+            RunWarning,
+        )
+
+
+class Numbers(NamedTuple):
+    """The rows of a mechanism in numbers.   rows: function (q, v, t, p) -> A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).
+    names: names of the rows.   groups, counted: see `Terms`.
+    """
+
+    rows: ca.Function
+    names: tuple[str, ...]
+    groups: list[list[int]] | None
+    counted: np.ndarray | None
+
+    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia."""
+        A, M, size = values(self.rows, q, v, t, p)
+        Lam = mass_weighted(A, M)
+        if Lam is None:
+            return np.full(len(A), np.nan)
+        counted = np.ones(Lam.shape[1]) if self.counted is None else self.counted
+        return dropped(Lam, RANK_TOLERANCE, size[:, 0], counted, self.groups)
+
+
+@remembered(64)
+def _numbers(m: Mechanism) -> Numbers:
+    """The Numbers of a mechanism."""
+    T = shared(m)
+    rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
+    counted = None if T.counted is None else T.counted.full()[0]
+    return Numbers(rows, row_names(T.kinematics), T.groups, counted)
+
+
+def dropped(
+    A: np.ndarray, tolerance: float, size: np.ndarray, counted: np.ndarray, groups: Sequence[Sequence[int]] | None
+) -> np.ndarray:
+    """(m,) squared length left of each row that `maths.linear.orthogonalise` drops, relative to its typical length; 0 for the
+    others. Applies the same rule to numbers: A (m, n), size (m,), counted (n,).
+    """
+    rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
+    whole, independent, left = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
+    Q, rank = np.zeros(A.shape), 0
+    order = [[i] for i in range(len(A))] if groups is None else groups
+    for g, group in enumerate(order):
+        waiting = [i for other in order[g + 1 :] for i in other] + (list(group) if len(group) > 1 else [])
+        for _ in group:
+            part = _squared(rest[group], counted) * weight[group] / whole[group]
+            i = group[int(np.argmax(part >= SURE * part.max()))]
+            r = rest[i] - (Q[:rank] @ rest[i]) @ Q[:rank]
+            left[i] = _squared(r, counted) * weight[i] / whole[i]
+            if not left[i] * whole[i] > tolerance**2 * squared[i]:
+                break
+            independent[i], Q[rank] = True, r / np.sqrt(r @ r)
+            touching = [j for j, c in zip(waiting, rest[waiting] @ Q[rank], strict=True) if c]
+            rest[touching] -= np.outer(rest[touching] @ Q[rank], Q[rank])
+            rank += 1
+        if len(group) > 1:
+            left[group] = _squared(rest[group], counted) * weight[group] / whole[group]
+    return np.where(independent, 0.0, left)
+
+
+def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Squared lengths of rows (..., n), their entries weighted by `counted` (n,)."""
+    return ((rows * counted) ** 2).sum(axis=-1)

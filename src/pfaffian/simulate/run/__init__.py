@@ -1,0 +1,1 @@
+"""Runs: `run`, `stepper`, adaptive runs, environments."""

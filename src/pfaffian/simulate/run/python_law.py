@@ -1,0 +1,140 @@
+"""A law in plain Python within runs: called between the compiled steps, after its sensors and all modes are evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.discrete import LawPart
+from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.remember import remembered
+from pfaffian.model import reprs
+from pfaffian.model.user_functions import call_user
+from pfaffian.simulate.record.result import status_of
+from pfaffian.simulate.step.sampling import in_python, instants, pass_on, sampling
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.states.system import show
+
+
+@remembered(64)
+def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    """A compiled loop whose steps change nothing, with the samplers that are otherwise part of the run's own loop."""
+    return kernel.compile_rollout(
+        lambda: s.traced.between, backend=backend, lanes=lanes, strict=strict, key=f"{s.key} between the steps"
+    )
+
+
+@dataclass(eq=False)
+class PythonLaw:
+    """A law in Python with the samplers of its run, and the messages of the runs in which the law failed.
+
+    due: period and phase of each sampler, in steps.   due_law: period and phase of the law, in steps.
+    messages: run -> why it stopped.
+    """
+
+    loop: Loop
+    part: LawPart
+    rollout: kernel.Rollout
+    due: list[tuple[int, int]]
+    due_law: tuple[int, int]
+    messages: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """The name of the law in messages."""
+        assert self.part.python is not None
+        return f"the law in Python, {reprs.function(self.part.python)}"
+
+    def until(self, k: int) -> int:
+        """Number of steps from k to the next step at which a sampler or the law is due."""
+        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.due_law))
+
+    def is_due(self, k: int) -> bool:
+        """Whether a sampler or the law is due at step k."""
+        return any(_is_due(when, k) for when in (*self.due, self.due_law))
+
+    def answered(
+        self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (runs, nx), status and stopped after the samplers and the law that are due at step k.
+
+        Runs in which the law fails are stopped, and their message is added to `messages`.
+        """
+        if any(_is_due(when, k) for when in self.due):
+            loop = self.loop
+            span = loop.span(k, 1)._replace(every=1, sampling=self.due)
+            r = self.rollout(x, loop.series, loop.p, span, threads=loop.threads, status=status, stopped=stopped)
+            x, status, stopped = r.x, r.status, r.stopped
+        if not _is_due(self.due_law, k) or status.all():
+            return x, status, stopped
+        u = self._inputs(x, k, status)
+        failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
+        s, x = self.loop.simulation, x.copy(order="F")
+        status, stopped = np.where(failed, status_of(s, "python"), status), np.where(failed, k, stopped)
+        d = x[:, s.nx - s.layout.size :]
+        going = d[status == 0].T.copy()
+        pass_on(s.layout.of(self.part).slots, going, u[status == 0].T, self._time(k))
+        d[status == 0] = going.T
+        return x, status, stopped
+
+    def _time(self, k: int) -> float:
+        """Time of step k [s]."""
+        return self.loop.when.start + k * self.loop.when.step
+
+    def _inputs(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
+        """(runs, nu) inputs from the law. A call that fails stops all runs, a number that is not finite only its own run."""
+        s, t = self.loop.simulation, self._time(k)
+        p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
+        due_law = s.layout.of(self.part).slots.given.start
+        signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= due_law}
+        given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
+        try:
+            u = self._called(t, given, (len(x), s.mechanism.nu))
+        except ModelError as error:
+            self.messages |= dict.fromkeys(np.flatnonzero(status == 0).tolist(), f"{error} at t = {t:.6g} s")
+            return np.zeros((len(x), s.mechanism.nu))
+        for run, i in np.argwhere(~np.isfinite(u)).tolist():
+            words = f"{self.what}: u is not finite: {s.mechanism.u_names[i]!r} is {u[run, i]} at t = {t:.6g} s"
+            self.messages.setdefault(run, words)
+        return u
+
+    def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
+        """(runs, nu) inputs that the function returns. For a single run its arguments and u have no axis of runs."""
+        single = shape[0] == 1
+
+        def of_run(a: np.ndarray) -> np.ndarray:
+            return np.array(a[0] if single else a)
+
+        arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
+        assert self.part.python is not None
+        answer = call_user(self.part.python, self.what, t, *arguments)
+        try:
+            u = np.asarray(answer, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{self.what} gives {brief(answer)}: numbers are needed") from None
+        if u.shape != shape[single:]:
+            each = "" if single else ", a row for each run"
+            raise ModelError(f"{self.what} gives u of shape {u.shape}: {shape[single:]} is needed{each}")
+        return u.reshape(shape)
+
+
+def _is_due(when: tuple[int, int], k: int) -> bool:
+    """Whether a sampler with this period and phase, in steps, is due at step k."""
+    period, phase = when
+    return k >= phase and (k - phase) % period == 0
+
+
+def python_law_of(loop: Loop, backend: Backend, strict: bool) -> PythonLaw | None:
+    """The law in Python of a run, None if it has none."""
+    s = loop.simulation
+    part = in_python(s.control)
+    if part is None:
+        return None
+    rollout = _sampled(s, backend, 8 if len(loop.p) > 1 else 1, strict)
+    step = loop.when.step
+    return PythonLaw(loop, part, rollout, instants(s.control, s.changing, step), sampling([part], step)[0])

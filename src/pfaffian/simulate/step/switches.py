@@ -1,0 +1,108 @@
+"""Parameters that change during a run: modes that latch, and the constraints, forces and laws that switch with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column
+from pfaffian.model.user_functions import call_for_column, call_for_value
+from pfaffian.simulate.step.signals import MotionOutput, Output, output_digest
+from pfaffian.states.system import System
+from pfaffian.terms.equations_digest import of_function
+from pfaffian.terms.terms import Terms, symbols
+
+Next = Output
+"""Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
+
+Moving = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
+"""(T, z, d, w) -> the Terms under all inputs that act, and the motion under them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """The parameters that a run changes.   next: (name, function that returns the next value, perhaps from the current one)."""
+
+    m: Mechanism
+    next: tuple[tuple[str, Next], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.next)
+
+    @property
+    def at(self) -> list[int]:
+        """Indices of the parameters in p."""
+        return [self.m.p_names.index(name) for name in self.names]
+
+    @property
+    def digests(self) -> list[tuple[str, str]]:
+        """Name and digest of each function."""
+        return [(name, _digest(name, f, self.m)) for name, f in self.next]
+
+    def now(self, p: ca.SX, values: ca.SX) -> ca.SX:
+        """p (np, 1) with the current values (len, 1) of the switched parameters."""
+        p = ca.SX(p)
+        p[self.at, 0] = values
+        return p
+
+    def put(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """A copy of the numbers p (..., np) with the current values (..., len) of the switched parameters."""
+        p = p.copy()
+        p[..., self.at] = values
+        return p
+
+    def sampler(self, system: System, before: int, size: int, where: slice, nw: int, moving: Moving) -> ca.Function:
+        """Function (x, w, p, t) -> (x, no faults) that gives the switched parameters, d[where], their next values.
+
+        x = [state of the system; z (before); d (size)].   nw: number of inputs w.
+        """
+        here, m = system.at(), self.m
+        z, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
+        needs_motion = any(isinstance(f, MotionOutput) for _, f in self.next)
+        at = moving(here.T, z, d, w) if needs_motion else (here.T, None)
+        following = ca.vertcat(*[self._next(name, f, *at) for name, f in self.next])
+        (following,) = here.of_state([following])
+        after = ca.SX(d)
+        after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
+        inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, here.T.t]
+        return ca.Function("switch", inputs, [ca.vertcat(here.x, z, after), ca.SX(0, 1)])
+
+    def _next(self, name: str, f: Next, T: Terms, motion: Motion | None) -> ca.SX:
+        """(1, 1) the next value of a parameter.   motion: needed by `of_motion` only."""
+        what = f"switch {name!r}"
+        if isinstance(f, MotionOutput):
+            value = column(call_for_value(f.column, what, T, motion), what)
+        else:
+            value = call_for_column(f, what, T.kinematics)
+        if value.numel() != 1:
+            raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
+        return value
+
+
+def _digest(name: str, f: Next, m: Mechanism) -> str:
+    """Digest of a function in `next`."""
+    if isinstance(f, MotionOutput):
+        return output_digest(name, f, m)
+    return of_function(f, f"switch {name!r}", symbols(m).kinematics)
+
+
+def as_switches(m: Mechanism, given: Any) -> Switches:
+    """The Switches of a caller's {name of a parameter: function}. Raises ModelError: it is not one, or a name is unknown."""
+    if given is None:
+        return Switches(m)
+    if not isinstance(given, Mapping):
+        raise ModelError(f"switches: {{name of a parameter: function of the kinematics}} is needed, got {brief(given)}")
+    for name, f in given.items():
+        if name not in m.p_names:
+            raise ModelError(f"switches: the mechanism has no parameter {brief(name)}; {nearest(name, m.p_names)}")
+        if not callable(f) and not isinstance(f, MotionOutput):
+            raise ModelError(f"switches: {name!r}: a function of the kinematics or of_motion(...) is needed, got {brief(f)}")
+    return Switches(m, tuple(given.items()))

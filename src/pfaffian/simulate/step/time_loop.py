@@ -1,0 +1,104 @@
+"""The compiled steps of a run with their inputs: for a batch of runs, and for trial steps of some of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.kernel.call.rollout import Buffers, InPlace
+from pfaffian.kernel.program.numpy_loop import Hold, RolloutResult
+from pfaffian.simulate.step.inputs import Times
+from pfaffian.simulate.step.running_statistics import Tally
+from pfaffian.simulate.step.sampling import in_python
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.states.system import show
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A compiled simulation with its inputs.
+
+    when: times of steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.
+    due: period and phase of each sampler, in steps.   threads: number of threads of a call.
+    tally: statistics of the run, if any; every step is then recorded for them.
+    """
+
+    simulation: Simulation
+    rollout: kernel.Rollout
+    when: Times
+    series: np.ndarray
+    hold: Hold
+    p: np.ndarray
+    due: list[tuple[int, int]]
+    threads: int
+    tally: Tally | None = None
+
+    @property
+    def every(self) -> int:
+        """Steps between two records of a call."""
+        return 1 if self.tally else self.when.every
+
+    @property
+    def python(self) -> bool:
+        """Whether a law in Python is evaluated between the steps."""
+        return in_python(self.simulation.control) is not None
+
+    def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
+        """The Span of `steps` steps of the run from step `first`.   last: whether the last state is recorded."""
+        when = self.when
+        return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, sampling=self.due)
+
+    def steps(self, x: np.ndarray, at: slice, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
+        """The next steps of the runs `at`, from their states x (runs, nx) at step `first`.
+
+        last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs.
+        """
+        series = self.series[:, at] if self.series.ndim == 3 else self.series
+        return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
+
+    def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
+        """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
+
+        x: (len(runs), nx) the states at step `first`.   runs: indices of the runs in the batch.
+        parts: number of substeps in each step; `first` and `steps` count substeps.
+        """
+        if len(x) == len(self.p) == 1:
+            return self._alone(x, first, steps, parts)
+        series, p, whole = self.series, self.p, len(runs) == len(self.p)
+        span = self._in_parts(parts)._replace(first=first, steps=steps, every=first + steps, last=True)
+        chosen = series if whole or series.ndim == 2 else series[:, runs]
+        return self.rollout(x, chosen, p if whole else p[runs], span, threads=self.threads)
+
+    def _in_parts(self, parts: int) -> kernel.Span:
+        """The Span of trial steps, with each step of the run divided into `parts` substeps."""
+        when, due = self.when, [(period * parts, phase * parts) for period, phase in self.due]
+        return kernel.Span(when.start, when.step / parts, 0, hold=self.hold, stride=when.stride * parts, sampling=due)
+
+    def _alone(self, x: np.ndarray, first: int, steps: int, parts: int) -> RolloutResult:
+        """Trial steps of a batch of one run, where preparing a call takes longer than the call: prepared calls are reused."""
+        if parts not in self._prepared:
+            buffers = Buffers(np.empty_like(x), self.series, self.p, np.zeros(1, np.int32), np.zeros(1, np.int64))
+            self._prepared[parts] = InPlace(self.rollout, self._in_parts(parts), buffers, 1)
+        moved = self._prepared[parts]
+        end, _, _, status, stopped = moved.arrays
+        end[...], status[...], stopped[...] = x, 0, -1
+        record = moved.observed(first, steps)
+        return RolloutResult(end.copy(), record[None].copy(), status.copy(), stopped.copy())
+
+    @cached_property
+    def _prepared(self) -> dict[int, InPlace]:
+        """Prepared calls for a single run, by the number of substeps."""
+        return {}
+
+    def q_and_v(self, k: int, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
+        """[q; v; 0] (len(runs), nq + nv + 1) of the states x of these runs at step k."""
+        s = self.simulation
+        p = s.parameters(self.p[runs], x) if s.system.other_state else self.p
+        q, v = show(s.system, x, p, self.when.start + k * self.when.step)
+        q_v = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
+        q_v[:, : q.shape[1]], q_v[:, q.shape[1] : -1] = q, v
+        return q_v

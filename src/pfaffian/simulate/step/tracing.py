@@ -1,0 +1,232 @@
+"""The functions of a simulation that the kernel compiles: the right-hand side, the step, the correction, what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.dynamics import formulation, gauss, passage
+from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError
+from pfaffian.maths.pack import pack, placeholders, unpack
+from pfaffian.simulate.step import activation
+from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.limits import saturated
+from pfaffian.simulate.step.sampling import in_force, in_python, samplers
+from pfaffian.simulate.step.signals import columns
+from pfaffian.simulate.step.step import Along, Functions, along, correct, time_step
+from pfaffian.simulate.step.tangent import tangent
+from pfaffian.states.system import At
+from pfaffian.terms.pfaffian import ACCELERATION
+from pfaffian.terms.terms import Terms
+
+if TYPE_CHECKING:
+    from pfaffian.simulate.step.simulation import Simulation
+
+SHARED = {"never_inline": True}
+"""Options of a Function that is called and never inlined, so that it is compiled once."""
+
+
+class Traced(NamedTuple):
+    """The CasADi functions of a run.
+
+    rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
+        `carried` are numbers that the correction after a step needs from its last stage, and the integrator from all stages.
+    step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, which is thus compiled once.
+    sizes: number of entries of each signal.   functions: that the step calls.
+    between: with a law in Python, arguments of a rollout that runs the samplers between the steps and changes nothing else."""
+
+    rhs: ca.Function
+    project: ca.Function
+    step: ca.Function
+    observe: ca.Function
+    sizes: Mapping[str, int]
+    functions: Functions
+    samplers: tuple[ca.Function, ...]
+    between: tuple[ca.Function, ...]
+
+
+def trace(sim: Simulation) -> Traced:
+    """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
+    here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
+    inputs, corrected, needed = correction(sim, here, z)
+    project = ca.Function("project", inputs, corrected, SHARED)
+    rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
+    x, w, p, t = inputs = list(rhs.sx_in())
+    observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
+    functions = Functions(
+        rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
+    )
+    sampled, python = _samplers(sim), in_python(sim.control)
+    between = (*_standstill(x, w, p, t), *sampled) if python else ()
+    return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, () if python else sampled, between)
+
+
+def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca.Function]:
+    """A step that does not change the state, and an observation that contains only the time."""
+    end = [ca.SX.sym("w", w.numel()), p, t, ca.SX.sym("h")]
+    return ca.Function("step", [x, w, *end], [x[:1, 0], ca.SX(0, 1)]), ca.Function("observe", [x, w, p, t], [t])
+
+
+def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
+    """The sampler of the switched parameters, if there are any, then those of the law."""
+    at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
+    moving = partial(_moving, sim)
+    first = (changing.sampler(sim.system, nz, at.size, at.switched, nw, moving),) if changing.names else ()
+    return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
+
+
+def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
+    sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
+    u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
+    return _cut(sim, u) if sim.scheme.saturate else u
+
+
+def _moving(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
+    """The Terms under the inputs of `_acting`, and the motion under them."""
+    pushed = T.under(_acting(sim, T, z, d, w))
+    return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
+
+
+def entering_step(sim: Simulation) -> ca.Function:
+    """The step from a start in a singular configuration, whose first stage uses the rates of the lost rows, see `passage`."""
+    first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
+    return _step(sim, sim.traced.functions, first)
+
+
+def _step(sim: Simulation, functions: Functions, first: ca.Function | None = None) -> ca.Function:
+    """The `time_step` of a simulation.   first: replaces the right-hand side at the first stage."""
+    return time_step(functions, sim.mechanism, sim.system.variables, sim.scheme, first, sim.now, sim.arrived)
+
+
+def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:
+    """x on the manifold of the system's state, see `System.settled`; the states of a law stay unchanged."""
+    s = sim.system
+    return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
+
+
+def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
+    """(x, way, p, t) -> T + V and its derivative along the direction `way` of x."""
+    x = ca.vertcat(here.x, z)
+    way = ca.SX.sym("way", x.numel())
+    (E,) = here.of_state([here.T.T + here.T.V])
+    return ca.Function("energy", [x, way, sim.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
+
+
+def arrival_flags(sim: Simulation) -> ca.Function | None:
+    """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
+    if not sim.arriving:
+        return None
+    m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
+    later = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
+    flags = activation.fault_flags(a.T, b.T, later, h, sim.scheme.violation_limit, sim.changing.names)
+    outputs = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
+    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], outputs)
+
+
+def projection(sim: Simulation) -> ca.Function:
+    """(x, p, t) -> (x on the constraints, violation), with a factorisation at x itself."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t]
+    return ca.Function("project", inputs, _corrected(sim, here, z, None))
+
+
+def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
+    """Arguments (x, p, t, carried) and results (x, violation) of the correction, and indices of the numbers of `along` in
+    `carried`.
+    """
+    solve = formulation(sim.scheme.formulation, here.T)
+    # Reuse the last stage's factor only if it has exactly the rows to be corrected: acceleration rows belong to the rate
+    # alone, and a row that becomes active after the last stage is missing from it.
+    shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
+    shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
+    near = along(here.T) if shares else None
+    numbers = placeholders(near, "carried")
+    corrected = _corrected(sim, here, z, near and unpack(near, numbers))
+    used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+    needed = [i for i in range(numbers.numel()) if numbers[i].is_symbolic() and numbers[i].element_hash() in used]
+    return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
+
+
+def rate_with(sim: Simulation, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
+    """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
+    return rhs, terms
+
+
+def _corrects(sim: Simulation) -> bool:
+    """Whether a step has to put the state onto the constraints."""
+    return bool(sim.mechanism.ideal) and not sim.system.holds
+
+
+def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+    """The state put onto its manifold and, by way of (q, v), onto the constraints; and the largest relative residual."""
+    s, T = sim.system, here.T
+    x, violation = here.x, ca.SX(0)
+    if s.project is None or _corrects(sim):
+        q, v, violation = correct(T, sim.scheme, near and near.move)
+        x, violation = here.of_state([s.entered(T, q, v), violation])
+        x[list(s.uncorrected), 0] = here.x[list(s.uncorrected), 0]
+    if s.project is not None:
+        x, violation = ca.substitute([x, violation], [here.x], [s.projected(here.x, T.t)])
+    return [ca.vertcat(x, z), violation]
+
+
+def _rate(
+    sim: Simulation,
+    name: str,
+    here: At,
+    z: ca.SX,
+    solve: Callable[[Terms], Motion] | None,
+    needed: list[int] | None,
+    needs: Callable[..., Any] | None = None,
+) -> tuple[ca.Function, dict[str, int], Any]:
+    """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the sizes of the signals, and the integrator's terms.
+
+    solve: computes the accelerations; None: the scheme's formulation.   needed: indices of the numbers of `along` to carry;
+        None: zeros in their place.   needs: computes the terms to carry after these; None: those of the integrator."""
+    m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
+    T = here.T.under(ca.SX(m.nu, 1))
+    d = ca.SX.sym("d", sim.layout.size)
+    state = ca.vertcat(here.x, z, d)
+    discrete = in_force(sim.layout, d, m.nu, T.t)
+    command = command_of(T, sim.control, sim.scheme, z, w, discrete)
+    requested = command.u
+    if sim.scheme.saturate:
+        command = command._replace(u=_cut(sim, requested))
+    closed = T.under(command.u)
+    motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
+    faults, sides = command.faults, command.sides
+    if m.servos:
+        servo = control_force(closed)
+        faults, sides = ca.vertcat(faults, 1 - servo.realisable), ca.vertcat(sides, servo.side)
+    side = sim.system.side(here.x, T)
+    faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
+    rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
+    cut = requested - command.u if sim.scheme.saturate else None
+    state_signals = sim.system.recorded(here.x, closed, motion)
+    recorded = columns(closed, motion, command, dict(sim.outputs), sim.record, cut, state_signals)
+    if needed is None:
+        near = ca.SX.zeros(sim.traced.project.size1_in(3), 1)
+    else:
+        near = ca.densify(pack(along(closed))[needed, 0]) if needed else ca.SX(0, 1)
+    terms = (needs or sim.integrator.needs)(closed, motion, partial(sim.system.pushed, here.x, T))
+    carried = ca.vertcat(near, ca.densify(pack(terms)))
+    parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
+    rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+    return rhs, {name: column.numel() for name, column in recorded.items()}, terms
+
+
+def _cut(sim: Simulation, u: ca.SX) -> ca.SX:
+    """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
+    m = sim.mechanism
+    if m.servos:
+        servos = ", ".join(s.name for s in m.servos)
+        raise ModelError(f"saturate: the forces of {servos} hold a motion and cannot be cut; use control.servo_control")
+    return saturated(m, u)

@@ -1,0 +1,75 @@
+"""The start of a run: put onto the constraints with the named coordinates fixed, and a warning where a guess moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.control.reason import foremost
+from pfaffian.errors import RunError, RunWarning, notice
+from pfaffian.starts.assemble import Given, close, tell_jumps
+from pfaffian.starts.start_search import explain, open_row
+from pfaffian.terms.lengths import scales
+
+ROUNDING = 1e-9
+"""Largest displacement of a guess that counts as rounding [rad, the machine's length, their rates]."""
+
+
+class Start(NamedTuple):
+    """The start of some runs.
+
+    q: (runs, nq), v: (runs, nv), as given where a run cannot start.   p: (runs, np) parameters.
+    moved: (runs, nq), moved_rate: (runs, nv) changes of the given q and v.   residual: (runs,) of the constraints.
+    messages: reason why each run cannot start, "" where it can.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    moved: np.ndarray
+    moved_rate: np.ndarray
+    residual: np.ndarray
+    messages: tuple[str, ...]
+
+
+def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
+    """The start of each run, put onto the constraints if `correct`.   q, v: as the caller gave them; arrays are guesses.
+
+    Warns RunWarning where a guess moved. Raises RunError: no run can be put onto the constraints.
+    """
+    m = given.problem.m
+    if not (correct and m.ideal):
+        still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
+        return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
+    assembled = close(given)
+    open_ = ~assembled.satisfied
+    if open_.all():
+        raise RunError(explain(given.problem, assembled.lost.take([0]), given.q, given.v))
+    tell_jumps(given, assembled)
+    assembled.q[open_], assembled.v[open_] = given.q[open_], given.v[open_]
+    messages = [""] * len(open_)
+    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, assembled.lost), strict=True):
+        messages[run] = message
+    moves = assembled.q - given.q, assembled.v - given.v
+    moved = Start(assembled.q, assembled.v, given.problem.p, *moves, assembled.residual, tuple(messages))
+    if q is not None and not isinstance(q, Mapping):
+        _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))
+    if v is not None and not isinstance(v, Mapping):
+        _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, moved.q, m.v_units))
+    return moved
+
+
+def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...], size: np.ndarray) -> None:
+    """Warn once that a guess moved, naming the entry that moved the most relative to its size."""
+    if not moved.size or (np.abs(moved) <= ROUNDING * size).all():
+        return
+    run, i = foremost(np.abs(moved) / size)
+    unit = "" if units[i] == "1" else f" {units[i]}"
+    where = f" in run {run} of {len(moved)}" if len(moved) > 1 else ""
+    notice(
+        f"{what} was off the constraints and has been moved onto them, {names[i]!r} the most, by {moved[run, i]:.3g}{unit}"
+        f"{where}; see 'moved' in the result, and give {what} as a dict, {{{names[i]!r}: ...}}, to fix the named entries",
+        RunWarning,
+    )
