@@ -9,8 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control import check_thrust, estimation, identification, least_time
-from pfaffian.control import path_demands as extremes
+from pfaffian.control import check_thrust, estimation, extremes, identification, least_time
 from tests.tolerance import close
 
 MOON = 1.62

@@ -71,7 +71,7 @@ def test_studies_are_listed_and_load_in_any_folder(call, installed):
     listing = call("pfaffian", "study")
     assert str(installed.parent) in listing.split("\n")[0]
     assert all(f.stem.replace("_", "-") in listing for f in (ROOT / "studies").glob("*.py"))
-    load = "from pfaffian.viewer import study as s; print(len([s.load(n, s.folder()) for n in s.studies()]))"
+    load = "from pfaffian.viewer import run_study as s; print(len([s.load(n, s.folder()) for n in s.studies()]))"
     assert int(call("python", "-c", load)) == len(list((ROOT / "studies").glob("*.py")))
 
 

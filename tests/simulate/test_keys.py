@@ -386,7 +386,7 @@ def test_a_constraint_that_is_always_active(condition):
 
 def test_sources_are_read_at_import():
     """Files that are edited later change no key, since the imported code is what runs: see tests/kernel/test_sources.py."""
-    code = "from pfaffian.kernel.call import keyed; print(keyed._contents.cache_info().currsize)"
+    code = "from pfaffian.kernel.call import cache_keys; print(cache_keys._contents.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1"]
 

@@ -28,7 +28,7 @@ def machine() -> dict[str, str]:
 def _unchanging() -> dict[str, str]:
     """What stays the same in a process."""
     cpu = processor()
-    commit = checked_out(Path(__file__).resolve().parents[3])
+    commit = checked_out(Path(__file__).resolve().parents[4])
     return {
         "pfaffian": version("pfaffian"),
         **({"commit": commit} if commit else {}),
