@@ -77,7 +77,7 @@ def at_a_rate(o: Options) -> Comparison:
 
 
 def loop(
-    m: pf.Mechanism | pf.System,
+    m: pf.Mechanism | pf.reduction.AbstractSystem,
     law: Control | None,
     q: np.ndarray,
     v: np.ndarray,

@@ -18,7 +18,13 @@ def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True, backend
 
 
 def again(
-    m: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, steps: int, u: Any = None, backend: str = "c", **how: Any
+    m: pf.Mechanism | pf.reduction.AbstractSystem,
+    q: np.ndarray,
+    v: np.ndarray,
+    steps: int,
+    u: Any = None,
+    backend: str = "c",
+    **how: Any,
 ) -> tuple[Callable[[], np.ndarray], dict[str, int]]:
     """A call that makes this many steps from q, v (runs, n) and returns the last states, [q, v, ...]; and its operations.
 

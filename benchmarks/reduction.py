@@ -25,6 +25,8 @@ from benchmarks.robots import undamped, urdf
 from benchmarks.timing import Options, interleaved
 from studies.chhabra_reduction import ROVER_START, rover
 
+Machine = pf.Mechanism | pf.reduction.AbstractSystem
+
 SOON, LATE = 10.0, 100.0
 """Time at which joints are compared, and duration over which conserved quantities are checked [s]."""
 SPREAD = 0.5
@@ -68,7 +70,7 @@ def satellite() -> pf.Mechanism:
 def beside(case: Case, o: Options) -> Iterator[Comparison]:
     """Comparisons of each reduced machine with the full one: for a step, then for a second of motion at the same accuracy."""
     m, (q, v) = case.m, starts(case, max(o.runs, FEW))
-    sides: dict[str, pf.Mechanism | pf.System] = {"reduced": pf.reduce(m)}
+    sides: dict[str, Machine] = {"reduced": pf.reduce(m)}
     if case.at_mu:
         sides["reduced, at one momentum"] = pf.reduce(m, momentum=pf.reduction.momentum_map(m, case.q, case.v))
     sides["full"] = m
@@ -110,14 +112,12 @@ def for_a_second(t: Timing, step: float) -> Timing:
     return replace(t, samples=tuple(x / step for x in t.samples))
 
 
-def accuracy(
-    case: Case, sides: Mapping[str, pf.Mechanism | pf.System], q: np.ndarray, v: np.ndarray
-) -> dict[str, dict[str, float]]:
+def accuracy(case: Case, sides: Mapping[str, Machine], q: np.ndarray, v: np.ndarray) -> dict[str, dict[str, float]]:
     """By side: the step with the joint error `case.off`, the joint error with that step, and the drift of conserved
     quantities."""
     joints = slice(case.m.q_slices[case.m.joints[0].name].stop, case.m.nq)
 
-    def end(x: pf.Mechanism | pf.System, step: float) -> np.ndarray:
+    def end(x: Machine, step: float) -> np.ndarray:
         n = round(SOON / step)
         r = pf.run(x, q, v, duration=SOON, step=SOON / n, every=n)
         if (r["status"] != 0).any():
@@ -128,7 +128,7 @@ def accuracy(
         warnings.simplefilter("ignore", pf.RunWarning)  # joints may exceed their limits
         exact = end(case.m, case.steps[-1])
 
-        def off(x: pf.Mechanism | pf.System, step: float) -> float:
+        def off(x: Machine, step: float) -> float:
             return float(np.median(np.abs(end(x, step) - exact).max(axis=1)))
 
         found = {}
@@ -146,7 +146,7 @@ def at(error: float, errors: list[float], steps: tuple[float, ...]) -> float:
     return float(steps[i] * (error / errors[i]) ** slope)
 
 
-def drifts(m: pf.Mechanism, x: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, step: float) -> dict[str, float]:
+def drifts(m: pf.Mechanism, x: Machine, q: np.ndarray, v: np.ndarray, step: float) -> dict[str, float]:
     """Largest drift of energy and momentum, or slip of the wheels, within LATE over all runs."""
     steps = round(LATE / step)
     r = pf.run(x, q, v, duration=LATE, step=LATE / steps, every=max(steps // 100, 1))

@@ -80,7 +80,7 @@ from pfaffian.simulate.step.step import Scheme as Scheme
 from pfaffian.starts.assemble import assemble as assemble
 from pfaffian.starts.equilibrium import equilibrium as equilibrium
 from pfaffian.starts.impact import impact as impact
-from pfaffian.states.reduced_state import reduce as reduce
+from pfaffian.states.reduce import reduce as reduce
 from pfaffian.states.system import System as System
 from pfaffian.sweeps.engine import sweep as sweep
 from pfaffian.terms.kinematics import Kinematics as Kinematics

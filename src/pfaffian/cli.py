@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pfaffian.formats.text.run_settings import RunSettings
     from pfaffian.model.mechanism import Mechanism
     from pfaffian.simulate.step.step import Scheme
-    from pfaffian.states.system import System
+    from pfaffian.states.abstract_system import AbstractSystem
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
@@ -420,7 +420,7 @@ def _scheme(settings: RunSettings) -> Scheme:
     return pf.Scheme(**options, saturate=settings.saturate)
 
 
-def _system(m: Mechanism, state: str) -> Mechanism | System:
+def _system(m: Mechanism, state: str) -> Mechanism | AbstractSystem:
     """The mechanism, or the System with the state that the run integrates."""
     import pfaffian as pf
     from pfaffian.formats.text.run_settings import STATES
@@ -475,7 +475,7 @@ def _info(chosen: argparse.Namespace) -> int:
         return DONE
     if chosen.symmetry:
         from pfaffian.evaluate.symmetry import symmetry
-        from pfaffian.states.reduced_state import reduce
+        from pfaffian.states.reduce import reduce
 
         print("\n".join(text(line) for line in symmetry(m).lines()))
         try:

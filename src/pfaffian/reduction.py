@@ -5,7 +5,7 @@ isotropy_inertia, isotropy_connection, reduced_two_form                         
 constraint_connection, constraint_curvature                                                   for constraints on velocities
 floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            for machines with a floating base
 symmetry                                                                                      finds symmetries
-StatePart, chosen_velocities, hamiltonian                                                     a System with another state
+AbstractSystem, StatePart, chosen_velocities, hamiltonian                                     a System with another state
 """
 
 from pfaffian.dynamics.floating_base import floating_base as floating_base
@@ -24,6 +24,7 @@ from pfaffian.evaluate.floating_quantities import momentum_twist as momentum_twi
 from pfaffian.evaluate.floating_quantities import reaction_null_space as reaction_null_space
 from pfaffian.evaluate.symmetry import symmetry as symmetry
 from pfaffian.starts.holonomy import holonomy as holonomy
-from pfaffian.states.other_states import chosen_velocities as chosen_velocities
-from pfaffian.states.other_states import hamiltonian as hamiltonian
-from pfaffian.states.system import StatePart as StatePart
+from pfaffian.states.abstract_system import AbstractSystem as AbstractSystem
+from pfaffian.states.abstract_system import StatePart as StatePart
+from pfaffian.states.chosen_velocities import chosen_velocities as chosen_velocities
+from pfaffian.states.hamilton_state import hamiltonian as hamiltonian

@@ -14,7 +14,7 @@ from pfaffian.evaluate.directions_at_states import Moves
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.states import reduced_state as reduction
+from pfaffian.states import reduce as reduction
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 

@@ -29,7 +29,8 @@ from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.simulation import arguments, input_names
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.states.system import System, as_system, enter
+from pfaffian.states.abstract_system import AbstractSystem, enter
+from pfaffian.states.system import as_system
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import scales
@@ -257,7 +258,7 @@ def _sizes(A: np.ndarray, letters: Sequence[str], rate: float) -> np.ndarray:
 
 
 def linearise(
-    m: Mechanism | System,
+    m: Mechanism | AbstractSystem,
     q: Any = None,
     v: Any = None,
     u: Any = None,
@@ -324,7 +325,7 @@ def linearise(
     return _followed(system, linear, q0, v0, p0, as_number(t, "t")) if system.other_state else linear
 
 
-def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:
+def _followed(s: AbstractSystem, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:
     """The linear system x restricted to the motions that the state of a System can represent.
 
     That is x unchanged unless the System holds a momentum fixed. The representable motions x = Z r stay among themselves, so

@@ -13,8 +13,8 @@ where Y_turn are the turns about that point with the angular velocity w, and e V
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import casadi as ca
 import numpy as np
@@ -27,7 +27,8 @@ from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
-from pfaffian.states.system import StatePart, System
+from pfaffian.states.abstract_system import AbstractSystem, StatePart
+from pfaffian.states.reduced_state import ReducedState
 from pfaffian.states.variables import normalise
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.momentum import weight
@@ -54,46 +55,115 @@ def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple
     return tuple(mu.tolist())
 
 
-def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float]) -> System:
+def at_momentum(reduced: ReducedState, common: CommonMotion, momentum: tuple[float, ...]) -> AtOneMomentum:
     """The reduced system of several joints at one momentum, with the state [q; other momenta].   momentum: (k,), checked."""
-    m = system.mechanism
+    m = reduced.mechanism
     group = common.entries(symbols(m).kinematics.tree)
     rest = [i for i in range(m.nv) if i not in group]
-    remaining = [*range(m.nq), *(m.nq + i for i in rest)]
-    q, pi = system.parts
+    q, pi = reduced.parts
+    left = StatePart(pi.name, tuple(pi.names[i] for i in rest), tuple(pi.units[i] for i in rest))
+    value = f"{', '.join(common.names)} about the origin is {', '.join(f'{x:.6g}' for x in momentum)}"
+    return AtOneMomentum(
+        mechanism=m,
+        parts=tuple(part for part in (q, left) if part.names),
+        named=reduced.named,
+        about=(*reduced.about, f"the momentum of {value} in every run: start with it or run reduce(m)"),
+        ends=reduced.ends,
+        holds=reduced.holds,
+        reduced=reduced,
+        common=common,
+        momentum=momentum,
+        group=group,
+        rest=rest,
+    )
 
-    def full(x: ca.SX) -> ca.SX:
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AtOneMomentum(AbstractSystem):
+    """[q; pi] of the `reduced` system without the momenta of its base.
+
+    common: the motions of the base, with the given `momentum`.   group, rest: entries of v of the base, and the others.
+    """
+
+    mechanism: Mechanism
+    parts: tuple[StatePart, ...]
+    named: tuple[StatePart, ...]
+    about: tuple[str, ...]
+    ends: str | None
+    holds: bool
+    reduced: ReducedState
+    common: CommonMotion
+    momentum: tuple[float, ...]
+    group: list[int]
+    rest: list[int]
+    name = "[q; reduced momentum] at one momentum"
+
+    def enter(self, T: Terms) -> ca.SX:
+        """[q; the other momenta]."""
+        return ca.SX(self.reduced.enter(T))[self.remaining, 0]
+
+    def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """(q, v) of x."""
+        return self.reduced.show(self.full(x), t)
+
+    def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        """[q_dot; rates of the other momenta]."""
+        return ca.SX(self.reduced.rate(T, motion, self.full(x)))[self.remaining, 0]
+
+    def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """x with quaternions of unit length."""
+        nq = self.mechanism.nq
+        return ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+
+    def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """That of the reduced system, which depends on q alone."""
+        return self.reduced.inside(x, t)
+
+    def signals(self, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+        """Those of the reduced system."""
+        return self.reduced.signals(T, motion, self.full(x))
+
+    def inertia(self, T: Terms) -> ca.SX:
+        """That of the reduced system."""
+        return self.reduced.inertia(T)
+
+    def check(self, p: np.ndarray) -> None:
+        """Raise ModelError if the momentum is not conserved at parameters (runs, np), although it is near the defaults."""
+        self.reduced.check(p)
+        m = self.mechanism
+        T = symbols(m)
+        pushes = changes_of(T, self.common.fields(T.kinematics))
+        for words, at, _ in other_values(m, p):
+            by = [in_words(cause) for cause, x in zip(pushes.causes, changing(pushes, at).T, strict=True) if (x > NONE).any()]
+            if by:
+                raise ModelError(
+                    f"{words}the momentum of {reprs.listed(self.common.joints)} of {m.name!r} is not conserved: "
+                    f"{', '.join(by)} changes it, although it does not near the defaults; run reduce(m) without momentum"
+                )
+
+    def identity(self) -> str:
+        """The reduced system, and the momentum."""
+        return f"{self.reduced.key} at {self.momentum}"
+
+    def changed(self) -> bool:
+        """That of the reduced system."""
+        return self.reduced.changed()
+
+    @property
+    def remaining(self) -> list[int]:
+        """The entries of the reduced state that this state contains."""
+        nq = self.mechanism.nq
+        return [*range(nq), *(nq + i for i in self.rest)]
+
+    def full(self, x: ca.SX) -> ca.SX:
+        """The reduced state of x."""
+        m = self.mechanism
         out = ca.SX(m.nq + m.nv, 1)
-        out[remaining, 0] = x
-        out[[m.nq + i for i in group], 0] = _base_momenta(
-            Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum
-        )
+        out[self.remaining, 0] = x
+        still = Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0))
+        out[[m.nq + i for i in self.group], 0] = _base_momenta(still, self.common, self.momentum)
         return out
-
-    def rate(T: Terms, motion: Motion, x: ca.SX) -> Any:
-        return ca.SX(system.rate(T, motion, full(x)))[remaining, 0]
-
-    assert system.signals is not None
-    signals = system.signals
-    return replace(
-        system,
-        name="[q; reduced momentum] at one momentum",
-        parts=tuple(x for x in (q, StatePart(pi.name, _of(pi.names, rest), _of(pi.units, rest))) if x.names),
-        enter=lambda T: ca.SX(system.enter(T))[remaining, 0],
-        show=lambda x, t: system.show(full(x), t),
-        rate=rate,
-        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
-        signals=lambda T, motion, x: signals(T, motion, full(x)),
-        about=(*system.about, f"the momentum of {', '.join(common.names)} about the origin is "
-               f"{', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or run reduce(m)"),
-        check=lambda p: _check_values(system, common, p),
-        uncorrected=(),
-    )  # fmt: skip
-
-
-def _of(names: Sequence[str], entries: Sequence[int]) -> tuple[str, ...]:
-    """Some of the names."""
-    return tuple(names[i] for i in entries)
 
 
 def _base_momenta(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> ca.SX:
@@ -106,19 +176,3 @@ def _base_momenta(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> 
     turns = common.fields(k, along_base=True)[:, n:]
     about = w.T @ ca.cross(common.point(k, along_base=True), P)
     return ca.vertcat(ca.DM(mu[:n]), ca.DM(mu[n:]) - about - turns.T @ weight(k, P / frame.mass))
-
-
-def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
-    """Raise ModelError if the momentum is not conserved at parameters (runs, np), although it is near the defaults."""
-    m = system.mechanism
-    if system.check:
-        system.check(p)
-    T = symbols(m)
-    pushes = changes_of(T, common.fields(T.kinematics))
-    for words, at, _ in other_values(m, p):
-        by = [in_words(cause) for cause, x in zip(pushes.causes, changing(pushes, at).T, strict=True) if (x > NONE).any()]
-        if by:
-            raise ModelError(
-                f"{words}the momentum of {reprs.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
-                "changes it, although it does not near the defaults; run reduce(m) without momentum"
-            )

@@ -22,46 +22,38 @@ motion, due to a horizontal symmetry that no group of positions has, it is conse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, final
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.motion import Motion
-from pfaffian.errors import ModelError, ModelWarning, brief, nearest, notice
-from pfaffian.evaluate.directions_at_states import other_places, planned, states
-from pfaffian.evaluate.effects import CONSTRAINTS, NONE, Changes, changes_of, changing, sampled
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.directions_at_states import other_places
+from pfaffian.evaluate.effects import NONE, Changes, changes_of, changing
 from pfaffian.evaluate.reduction_plan import (
     Plan,
-    as_group,
     carrier,
     conserved_motions,
     first_in_words,
-    further,
-    in_words,
     other_values,
     place_dependence,
 )
 from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.subgroups import name_of
-from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
+from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.user_functions import call_for_column
-from pfaffian.states.constants import with_constants
-from pfaffian.states.inner_momenta import with_inner_momenta
-from pfaffian.states.momentum_orbit import reduced_space
-from pfaffian.states.one_momentum import at_momentum, checked_momentum
-from pfaffian.states.system import StatePart, System, made
+from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.variables import normalise
-from pfaffian.terms.common_motion import CommonMotion, carried_together
+from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.equations_digest import digest, of_function
-from pfaffian.terms.generic_states import ZERO, at_generic_states, speed_units, tell, vanishing
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
 from pfaffian.terms.permitted_directions import Directions, directions, labels, left_by
@@ -82,88 +74,11 @@ from pfaffian.terms.reduced_terms import (
 )
 from pfaffian.terms.terms import Terms, shared
 
-
-def reduce(
-    m: Mechanism, *, by: Any = None, momentum: Any = None, along: Mapping[str, Callable[[Kinematics], Any]] | None = None
-) -> System:
-    """The mechanism reduced by its symmetries and by its constraints on velocities, as a System for `run`.
-
-    The state is [q; momentum]. Where no constraint acts on velocities, `momentum` begins with the spatial momentum of the
-    first joint, which is conserved while no force acts on it. [chhabra14 (3.3.35)] If the first joint slides, this is the
-    momentum along the axes of the joint's frame and the angular momentum about the mass centre, which are conserved as well,
-    and the momenta of the other joints are relative to a frame that moves with the mass centre: no digits are lost however far
-    and fast the machine moves. `momentum_map` gives the momentum about the frame. Where constraints act on velocities, the
-    reduction looks for a group whose velocities they determine from the others (Chaplygin), and `momentum` belongs to the
-    others. Where the constraints determine no group in every shape, as for a snakeboard, a roller racer or a car with a
-    trailer, `momentum` belongs to directions that turn with the shape and are named after velocities: those that move the body
-    on the first joints alone, of unit length (a turn counts as a slide at the typical lever of the constraints), and those of
-    the shape's velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries (axially symmetric
-    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
-
-    Several first joints, as of satellites that a spring or a closure connects, and successive joints without mass between them
-    (a translation and a ball; x, y and an angle) are treated as one joint that carries all bodies by the motions common to
-    them: `momentum` then contains the momentum of all bodies, with the names all.vx to all.wz, instead of that of one joint.
-    Symmetries of the first joint from its child's side, such as the spin of a top, have their momenta in `inner_momentum`;
-    after each step the attitude is corrected to agree with them.
-
-    Args:
-        m: open chains or trees. Closures between their bodies remain constraints with reactions; closures to the floor are
-            allowed together with wheels or blades, and are treated as constraints like these.
-        by: under constraints on velocities, names of the joints whose velocities the constraints determine; searched if None.
-        momentum: (k,) spatial momentum of the first joint in every run [N s, N m s], for a machine without external forces.
-            The state is then that of the reduced space, [q; orbit; momentum]: orbit is the given momentum in the axes of the
-            body, on its coadjoint orbit, and momentum that of the other joints. The given momentum is about the frame, so that
-            far from the frame few digits remain of the part that turns the machine. A run warns of this; place the frame
-            nearby. For several first joints it is the momentum of all bodies as `momentum_map` gives it, and the state is
-            [q; momentum] with the other momenta. None: a state for any momentum, wherever the machine is.
-        along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p,
-            sigma> is a constant of motion. This momentum replaces that of the velocity in the state, and is conserved.
-            [chhabra14 thm. 4.2.17] It has the unit of sigma, whose entry for that velocity is nowhere zero.
-    Returns:
-        A System. Results contain, besides q and v: `momentum`, by name; `momentum_drift`, the momenta computed from q and v of
-        the bodies less the conserved momenta of the state; `momentum_rate_error`, the rates at which the full equations would
-        change the conserved momenta other than those of the first joint; `reduction_error`, an estimate of the resulting
-        departure from the full equations; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`,
-        the components of the first joint's momentum that gravity does not change, where they are along none of its axes, exact
-        however long the machine falls. A run warns where these show that its motion departs from that of the full equations,
-        and refuses parameters that break a symmetry. Printing the System shows which momenta are conserved.
-    Raises ModelError: m is not a mechanism; the mechanism has no symmetry (the message names the causes); constraints on
-    velocities leave neither a group nor directions that are the same wherever the first joints are, or determine a group of
-    `by` only in some shapes; the constraints do not allow a field, or its momentum is not conserved (the message names the
-    causes).
-
-    Example:
-        A motor between two bodies of 3 and 1 kg does not change their momentum, here 4 N s:
-
-        >>> import pfaffian as pf
-        >>> joints = [pf.joint("base", "prismatic", "world", "base", axis=(1, 0, 0)),
-        ...           pf.joint("arm", "prismatic", "base", "arm", axis=(1, 0, 0))]
-        >>> bodies = [pf.body("base", mass=3.0), pf.body("arm", mass=1.0)]
-        >>> m = pf.mechanism("pair", bodies, joints, actuators=[pf.actuator("motor", "arm")])
-        >>> result = pf.run(pf.reduce(m), v=[1.0, 0.0], u=[2.0], duration=0.1, step=0.01, backend="numpy")
-        >>> result["momentum"].sel(momentum_entry="base").values[[0, -1]]
-        array([4., 4.])
-    """
-    if momentum is not None:
-        if by is not None or along is not None:
-            raise ModelError(
-                "reduce: momentum= is for a machine without constraints, at one momentum; by= is for a machine with "
-                "constraints, along= for a state of any momentum"
-            )
-        m = as_mechanism(m)
-        common = carried_together(m)
-        return _at_momentum(m, common, momentum) if common else reduced_space(m, momentum)
-    fields = {} if along is None else along
-    if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):
-        raise ModelError(f"along: {{name of a velocity: function of Kinematics}} is needed, got {brief(along)}")
-    return _reduced(as_mechanism(m), as_group(by), tuple(fields.items()))
-
-
 Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
 """Pairs of the name of a velocity and the field whose momentum replaces that of the velocity."""
 
 
-class _Reduction(NamedTuple):
+class Reduction(NamedTuple):
     """The data of a reduced state.
 
     plan: how the mechanism is reduced.   along: directions that constraints leave, where they fix no group of velocities by
@@ -223,7 +138,7 @@ class _Reduction(NamedTuple):
         fixed = self.along or self.plan.group
         if not (fixed or self.fields or isinstance(self.base, CommonMotion)):
             return None
-        X = _lift(T, self.plan, fixed, self.fields)
+        X = lifted(T, self.plan, fixed, self.fields)
         if isinstance(self.base, CommonMotion):
             X[:, self.at(self.counted)] = self.base.lift(T.kinematics, along_base=True)[:, self.counted]
         return X
@@ -252,67 +167,21 @@ class _Reduction(NamedTuple):
         return ca.densify(pi)
 
 
-def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> _Reduction:
-    """The data of the reduced state, by the plan of the reduction. Raises ModelError: see `reduce`."""
-    plan, along = planned(m, by)
-    plan = plan._replace(conserved=tuple(dict.fromkeys((*plan.conserved, *_constants(m, plan, along, fields)))))
-    first = carrier(m)
-    base = first if isinstance(first, CommonMotion) or first.name in plan.spatial else None
-    r = _Reduction(m, plan, along, fields, base, further(m, plan), ())
-    return r._replace(shared=_shared(r))
-
-
-def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> System:
-    """The System at one momentum of all bodies, which several joints carry. Raises ModelError: see `reduce`."""
-    if any(not isinstance(c, Closure) for c in m.constraints):
-        raise ModelError(
-            f"reduce: {m.name!r} has constraints besides closures, which do not fit one momentum: leave momentum out"
-        )
-    mu = checked_momentum(m, common, momentum)
-    r = _reduction(m, None)
-    system = at_momentum(_state(r), common, mu)
-    return made(system, f"[q; reduced momentum] at {mu} {r.plan} {r.shared}", lambda: digest(m))
-
-
-def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
-    """The System of a reduced state, with the momenta of inner symmetries and the constants under gravity added."""
-    r = _reduction(m, by, fields)
-    for words in r.plan.unclear:
-        notice(f"{m.name!r}: {words}; it counts as not conserved", ModelWarning)
-    system = _state(r)
-    if r.base:
-        joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
-        system = with_inner_momenta(system, partial(_turns, r), partial(_terms_in_frame, r), joints)
-    if isinstance(r.base, Joint):
-        system = with_constants(system, symmetries(m), r.base, r.frame(shared(m).kinematics) is not None)
-    return made(
-        system,
-        f"[q; reduced momentum] {r.plan} {r.along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
-        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
-    )
-
-
-def _state(r: _Reduction) -> System:
+def reduced_state(r: Reduction) -> ReducedState:
     """The System with the state [q; momentum], without inner momenta and constants."""
-    m, plan, along = r.m, r.plan, r.along
-    names = [r.names[i] for i in plan.y]
-    units = [f"{force_unit(r.units[i])} s" for i in plan.y]
-    return System(
-        m,
-        "[q; reduced momentum]",
-        (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
-        enter=partial(_enter, r),
-        show=partial(_show, r),
-        rate=partial(_rate, r),
-        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
-        signals=partial(_signals, r),
+    m, y = r.m, r.plan.y
+    names = tuple(r.names[i] for i in y)
+    units = tuple(f"{force_unit(r.units[i])} s" for i in y)
+    return ReducedState(
+        mechanism=m,
+        parts=(StatePart("q", m.q_names, m.q_units), StatePart("momentum", names, units)),
         named=_named(r),
-        limit=(ENDS, partial(_inside_directions, r)) if along else None,
-        holds=bool(plan.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
         about=_about(r),
-        check=partial(_check_values, r),
-        inertia=partial(_inertia, r),
+        ends=ENDS if r.along else None,
+        holds=bool(r.plan.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
         uncorrected=tuple(m.nq + i for i in r.at(r.group)),
+        r=r,
+        made_from=sources(m, r.fields),
     )
 
 
@@ -322,29 +191,151 @@ ENDS = (
 )
 
 
-def _inside_directions(r: _Reduction, x: ca.SX, t: ca.SX) -> ca.SX:
-    """(1, 1) positive while the directions are smooth functions of q."""
-    assert r.along is not None
-    return ca.mmin(directions(r.terms(x[: r.m.nq, 0], ca.SX(r.m.nv, 1), t), r.along).inside)
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ReducedState(AbstractSystem):
+    """[q; pi].   r: the data of the reduction.   made_from: `sources` when it was made."""
+
+    mechanism: Mechanism
+    parts: tuple[StatePart, ...]
+    named: tuple[StatePart, ...]
+    about: tuple[str, ...]
+    ends: str | None
+    holds: bool
+    uncorrected: tuple[int, ...]
+    r: Reduction
+    made_from: str
+    name = "[q; reduced momentum]"
+
+    def enter(self, T: Terms) -> ca.SX:
+        """The state at the Terms of q and v."""
+        r = self.r
+        frame, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
+        pi = ca.SX(r.by_lift(T, momenta(_still(r, T))))
+        pi[shared, 0] = r.by_lift(T, p)[shared, 0]
+        if frame is None:
+            return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
+        pi[frame.entries, 0] = 0
+        pi = r.turned(T.q, pi, to_space)
+        pi[frame.entries, 0] = frame.along(p)
+        return ca.vertcat(T.q, pi)
+
+    def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """q and v of a state."""
+        r = self.r
+        q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
+        v = ca.SX(_relative_motion(r, q, pi, t).v)
+        frame = r.frame(Kinematics(r.m, q, v, t))
+        if frame:
+            v += frame.fields @ pi[frame.entries, 0] / frame.mass
+        return q, v
+
+    def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        """The rate of a state."""
+        r = self.r
+        k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
+        intrinsic = ca.SX(_carried(r, T, x))
+        intrinsic[r.at(r.plan.conserved), 0] = 0
+        if r.plan.closed:
+            # Reactions of closures between bodies do no work along the motions that carry all; those of wheels vanish in X^T.
+            carrying = [] if r.plan.group else r.group or indices(r.m, (first_joint(r.m).name,))
+            reaction = ca.SX(r.by_lift(T, motion.reaction))
+            reaction[r.at(carrying), 0] = 0
+            intrinsic += reaction
+        if frame is None:
+            return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
+        push = frame.along(pushed)
+        forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.effective_gravity(r.m.gravity, push))))
+        conserved, shared = r.at(r.conserved), r.at(r.shared)
+        forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
+        forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
+        forces[frame.entries, 0] = 0
+        pi_dot = r.turned(T.q, forces + intrinsic, to_space)
+        pi_dot[frame.entries, 0] = frame.rate(r.m.gravity, push)
+        return ca.vertcat(k.q_dot, pi_dot)
+
+    def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """x with quaternions of unit length."""
+        nq = self.mechanism.nq
+        return ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+
+    def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """(1, 1) positive while the directions are smooth functions of q."""
+        r = self.r
+        assert r.along is not None
+        return ca.mmin(directions(r.terms(x[: r.m.nq, 0], ca.SX(r.m.nv, 1), t), r.along).inside)
+
+    def signals(self, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+        """The signals beyond the state, see `reduce`."""
+        r = self.r
+        pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
+        drift, signals = [Y.T @ momenta(T) - pi[r.at(r.conserved), 0]], {}
+        if r.base:
+            rest, p, X = others(r.m, r.group), r.by_lift(T, momenta(still)), r.lift(T)
+            drift = [_of_bodies(r, T) - pi[r.at(r.group), 0], *drift]
+            A = split(T.M if X is None else X.T @ T.M @ X, r.group).A
+            signals = {"shape_momentum": p[rest] - A.T @ p[r.group]} if rest else {}
+        if r.conserved:
+            shared = [i for i, entry in enumerate(r.conserved) if entry in r.shared]
+            error = changes(still, Y)["inertia"]
+            error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
+            signals["momentum_rate_error"] = error
+        return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.conserved else {}) | signals
+
+    def inertia(self, T: Terms) -> ca.SX:
+        """(k, 1) the inertia along each entry of `momentum_drift`."""
+        r = self.r
+        Y = r.base.fields(T.kinematics, along_base=True) if isinstance(r.base, CommonMotion) else ca.SX.eye(r.m.nv)[:, r.group]
+        Y = ca.horzcat(Y, _motions(r, T))
+        return ca.sum1(Y * (T.M @ Y)).T
+
+    def check(self, p: np.ndarray) -> None:
+        """Raise ModelError where parameters (runs, np) break a symmetry that the plan found near the defaults."""
+        r = self.r
+        m, group = r.m, set(r.plan.group)
+        names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
+        if r.along:
+            names = list(r.along.base)
+        for words, at, elsewhere in other_places(m, p, r.along) if r.along else other_values(m, p, names):
+            differing = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else {}
+            if differing:
+                raise ModelError(
+                    f"{words}{first_in_words(differing)} of {m.name!r} depends on where {reprs.listed(names)} is, but not near "
+                    "the defaults; run the mechanism as it is"
+                )
+            changed = changing(_watching(r), at)[:, 0] if r.conserved else ()
+            lost = [i for i, x in zip(r.conserved, changed, strict=True) if x > NONE]
+            if lost:
+                raise ModelError(
+                    f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, but is near the defaults; "
+                    "reduce a mechanism that has these as its defaults, or run it as it is"
+                )
+
+    def identity(self) -> str:
+        """The data of the reduction, and what it was made from."""
+        r = self.r
+        return f"{r.plan} {r.along} {r.conserved} {r.shared} {self.made_from}"
+
+    def changed(self) -> bool:
+        """Whether a function of the mechanism or a field gives another result now."""
+        return sources(self.r.m, self.r.fields) != self.made_from
+
+    def terms_in_frame(self, x: ca.SX, t: ca.SX) -> Terms:
+        """The Terms of the machine at a state, with velocities relative to its frame."""
+        r = self.r
+        q = x[: r.m.nq, 0]
+        return r.terms(q, ca.SX(_relative_motion(r, q, x[r.m.nq :, 0], t).v), t)
+
+    def turns(self, T: Terms) -> ca.SX:
+        """(nv, k) velocities that turn all bodies about a point of the base."""
+        r = self.r
+        if isinstance(r.base, CommonMotion):
+            return r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :]
+        turning = [i for i in r.group if r.m.v_units[i] == "rad/s"]
+        return ca.SX.eye(r.m.nv)[:, turning]
 
 
-def _shared(r: _Reduction) -> tuple[int, ...]:
-    """The entries `shared` of a `_Reduction`, decided at random states relative to the size of the momenta there."""
-    T = shared(r.m)
-    frame = r.frame(T.kinematics)
-    if frame is None or not r.conserved:
-        return ()
-    X, rows = r.lift(T), r.at(r.conserved)
-    X = ca.SX.eye(r.m.nv) if X is None else X
-    moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
-    inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
-    at = at_generic_states(r.m, {"moved": moved, "size": ca.sqrt(frame.mass * inertia)})
-    question = "whether a translation changes a momentum"
-    apart = tell(r.m, question, vanishing(at["moved"], at["size"])).all(axis=1)
-    return tuple(i for i, alone in zip(r.conserved, apart, strict=True) if not alone)
-
-
-def _relative_motion(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
+def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     """v and the momenta of the links at a state, relative to its frame."""
     T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
     frame, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
@@ -358,73 +349,12 @@ def _relative_motion(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
-def _terms_in_frame(r: _Reduction, x: ca.SX, t: ca.SX) -> Terms:
-    """The Terms of the machine at a state, with velocities relative to its frame."""
-    q = x[: r.m.nq, 0]
-    return r.terms(q, ca.SX(_relative_motion(r, q, x[r.m.nq :, 0], t).v), t)
-
-
-def _turns(r: _Reduction, T: Terms) -> ca.SX:
-    """(nv, k) velocities that turn all bodies about a point of the base."""
-    if isinstance(r.base, CommonMotion):
-        return r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :]
-    turning = [i for i in r.group if r.m.v_units[i] == "rad/s"]
-    return ca.SX.eye(r.m.nv)[:, turning]
-
-
-def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """q and v of a state."""
-    q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
-    v = ca.SX(_relative_motion(r, q, pi, t).v)
-    frame = r.frame(Kinematics(r.m, q, v, t))
-    if frame:
-        v += frame.fields @ pi[frame.entries, 0] / frame.mass
-    return q, v
-
-
-def _still(r: _Reduction, T: Terms) -> Terms:
+def _still(r: Reduction, T: Terms) -> Terms:
     """The Terms with velocities relative to the frame."""
     return in_moving_frame(T, r.frame(T.kinematics))
 
 
-def _enter(r: _Reduction, T: Terms) -> ca.SX:
-    """The state at the Terms of q and v."""
-    frame, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
-    pi = ca.SX(r.by_lift(T, momenta(_still(r, T))))
-    pi[shared, 0] = r.by_lift(T, p)[shared, 0]
-    if frame is None:
-        return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
-    pi[frame.entries, 0] = 0
-    pi = r.turned(T.q, pi, to_space)
-    pi[frame.entries, 0] = frame.along(p)
-    return ca.vertcat(T.q, pi)
-
-
-def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-    """The rate of a state."""
-    k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
-    intrinsic = ca.SX(_carried(r, T, x))
-    intrinsic[r.at(r.plan.conserved), 0] = 0
-    if r.plan.closed:
-        # Reactions of closures between bodies do no work along the motions that carry all; those of wheels vanish in X^T.
-        carrying = [] if r.plan.group else r.group or indices(r.m, (first_joint(r.m).name,))
-        reaction = ca.SX(r.by_lift(T, motion.reaction))
-        reaction[r.at(carrying), 0] = 0
-        intrinsic += reaction
-    if frame is None:
-        return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
-    push = frame.along(pushed)
-    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.effective_gravity(r.m.gravity, push))))
-    conserved, shared = r.at(r.conserved), r.at(r.shared)
-    forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
-    forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
-    forces[frame.entries, 0] = 0
-    pi_dot = r.turned(T.q, forces + intrinsic, to_space)
-    pi_dot[frame.entries, 0] = frame.rate(r.m.gravity, push)
-    return ca.vertcat(k.q_dot, pi_dot)
-
-
-def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
+def _carried(r: Reduction, T: Terms, x: ca.SX) -> ca.SX:
     """(ny, 1) the part of the rate of the momenta that the motion itself causes."""
     X, frame = r.lift(T), r.frame(T.kinematics)
     if X is not None and frame is None:
@@ -434,33 +364,13 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
     return transport(in_frame, relative.h) if X is None else transport_along(in_frame, X)
 
 
-# -- signals and checks of a reduced run ---------------------------------------------------------------------------------
-
-
-def _motions(r: _Reduction, T: Terms) -> ca.SX:
-    """(nv, n) motions whose momenta are conserved beyond those of the base, in the order of `_Reduction.conserved`."""
+def _motions(r: Reduction, T: Terms) -> ca.SX:
+    """(nv, n) motions whose momenta are conserved beyond those of the base, in the order of `Reduction.conserved`."""
     X = r.lift(T)
     return conserved_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.plan)
 
 
-def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
-    """The signals beyond the state, see `reduce`."""
-    pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
-    drift, signals = [Y.T @ momenta(T) - pi[r.at(r.conserved), 0]], {}
-    if r.base:
-        rest, p, X = others(r.m, r.group), r.by_lift(T, momenta(still)), r.lift(T)
-        drift = [_of_bodies(r, T) - pi[r.at(r.group), 0], *drift]
-        A = split(T.M if X is None else X.T @ T.M @ X, r.group).A
-        signals = {"shape_momentum": p[rest] - A.T @ p[r.group]} if rest else {}
-    if r.conserved:
-        shared = [i for i, entry in enumerate(r.conserved) if entry in r.shared]
-        error = changes(still, Y)["inertia"]
-        error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
-        signals["momentum_rate_error"] = error
-    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.conserved else {}) | signals
-
-
-def _of_bodies(r: _Reduction, T: Terms) -> ca.SX:
+def _of_bodies(r: Reduction, T: Terms) -> ca.SX:
     """(k, 1) momentum of the base, computed from q and v of the bodies."""
     frame = r.frame(T.kinematics)
     if isinstance(r.base, CommonMotion):
@@ -470,44 +380,14 @@ def _of_bodies(r: _Reduction, T: Terms) -> ca.SX:
     return about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
 
 
-def _check_values(r: _Reduction, p: np.ndarray) -> None:
-    """Raise ModelError where parameters (runs, np) break a symmetry that the plan found near the defaults."""
-    m, group = r.m, set(r.plan.group)
-    names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
-    if r.along:
-        names = list(r.along.base)
-    for words, at, elsewhere in other_places(m, p, r.along) if r.along else other_values(m, p, names):
-        differing = place_dependence(m, r.along or r.plan.group, at, elsewhere) if names else {}
-        if differing:
-            raise ModelError(
-                f"{words}{first_in_words(differing)} of {m.name!r} depends on where {reprs.listed(names)} is, but not near "
-                "the defaults; run the mechanism as it is"
-            )
-        lost = (
-            [i for i, x in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if x > NONE] if r.conserved else []
-        )
-        if lost:
-            raise ModelError(
-                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, but is near the defaults; "
-                "reduce a mechanism that has these as its defaults, or run it as it is"
-            )
-
-
 @lru_cache(maxsize=64)
-def _watching(r: _Reduction) -> Changes:
+def _watching(r: Reduction) -> Changes:
     """The forces and constraints that may change the conserved momenta beyond those of the base."""
     T = shared(r.m)
     return changes_of(T, _motions(r, T))
 
 
-def _inertia(r: _Reduction, T: Terms) -> ca.SX:
-    """(k, 1) the inertia along each entry of `momentum_drift`."""
-    base = r.base.fields(T.kinematics, along_base=True) if isinstance(r.base, CommonMotion) else ca.SX.eye(r.m.nv)[:, r.group]
-    Y = ca.horzcat(base, _motions(r, T))
-    return ca.sum1(Y * (T.M @ Y)).T
-
-
-def _named(r: _Reduction) -> tuple[StatePart, ...]:
+def _named(r: Reduction) -> tuple[StatePart, ...]:
     """Names and units of the signals beyond the state."""
     of = {
         "momentum_drift": ([*r.group, *r.conserved], " s"),
@@ -522,7 +402,7 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
     )
 
 
-def _about(r: _Reduction) -> tuple[str, ...]:
+def _about(r: Reduction) -> tuple[str, ...]:
     """A description of the plan, line by line."""
     m, plan = r.m, r.plan
     first, names = carrier(m), r.names
@@ -560,7 +440,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _reference(r: _Reduction, joint: str) -> str:
+def _reference(r: Reduction, joint: str) -> str:
     """The reference point of the spatial momenta of a joint."""
     is_base = isinstance(r.base, Joint) and joint == r.base.name
     frame = r.frame(shared(r.m).kinematics) if is_base else None
@@ -576,9 +456,6 @@ def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
     return ", ".join(reprs.listed([names[i]]) for i in sorted(entries)) or "none"
 
 
-# -- fields of the user --------------------------------------------------------------------------------------------------
-
-
 def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
     """(nv, 1) the user's field. Raises ModelError: it is not a column of that size."""
     what, x = f"along {name!r}", call_for_column(f, f"along {name!r}", k)
@@ -587,7 +464,7 @@ def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
     return x
 
 
-def _lift(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fields) -> ca.SX:
+def lifted(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fields) -> ca.SX:
     """X (nv, ny) of v = X y, with the user's fields as the columns of their velocities."""
     X, names = left_by(T, fixed), labels(T.mechanism, fixed if isinstance(fixed, Directions) else None)[0]
     for name, f in fields:
@@ -597,49 +474,12 @@ def _lift(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fie
 
 def _fields_digest(m: Mechanism, fields: Fields) -> str:
     """Digest of the user's fields, by what they return."""
+    if not fields:
+        return ""
     k = shared(m).kinematics
     return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
 
 
-def _constants(m: Mechanism, plan: Plan, along: Directions | None, fields: Fields) -> tuple[int, ...]:
-    """The entries of v whose momenta are those of fields.
-
-    Raises ModelError: a field is not valid, or its momentum is not conserved.
-    """
-    if not fields:
-        return ()
-    free = [i for i in plan.y if i not in indices(m, plan.spatial)]
-    v_names = labels(m, along)[0]
-    for name, _ in fields:
-        if name not in v_names:
-            raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, v_names)}")
-        entry = v_names.index(name)
-        if entry not in free:
-            raise ModelError(
-                f"along {name!r}: that momentum is not among the free ones of {m.name!r}; choose one of "
-                f"{', '.join(v_names[i] for i in free)}"
-            )
-    entries = tuple(v_names.index(name) for name, _ in fields)
-    T, fixed, at = shared(m), along or plan.group, [plan.y.index(i) for i in entries]
-    Y, X, unit = _lift(T, plan, fixed, fields)[:, at], left_by(T, fixed), speed_units(m, m.p_defaults)[:, None]
-    if ca.depends_on(Y, ca.vertcat(T.v, T.t)):
-        raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
-    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X)])
-    at_states, of_fields = states(m, along), changes_of(T, Y)
-    across = sampled(of_fields, at_states).effects.get(CONSTRAINTS)
-    for state in at_states:
-        fields_at, allowed = (x / unit for x in values(f, *state))
-        parts = np.linalg.pinv(allowed, rcond=ZERO) @ fields_at
-        for i, (name, place) in enumerate(zip(dict(fields), at, strict=True)):
-            if across and across.largest[i] > NONE:
-                raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
-            if not abs(parts[place, i]) > ZERO * np.linalg.norm(parts[:, i]):
-                raise ModelError(f"along {name!r}: the field does not move {name!r}; name a velocity that it moves")
-    for name, relative in zip(dict(fields), changing(of_fields, at_states), strict=True):
-        by = [in_words(cause) for cause, x in zip(of_fields.causes, relative, strict=True) if x > NONE]
-        if by:
-            raise ModelError(
-                f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
-                "changes it; leave it out: the state then contains the momenta of the velocities"
-            )
-    return entries
+def sources(m: Mechanism, fields: Fields) -> str:
+    """Digest of all from which a reduction is made."""
+    return f"{digest(m)} {_fields_digest(m, fields)}"

@@ -30,7 +30,8 @@ from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.switches import as_switches
-from pfaffian.states.system import System, as_system
+from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.system import as_system
 from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
@@ -81,7 +82,7 @@ class Sweep:
     python: digest of what the law in Python was made of before anyone called it, None without one.
     """
 
-    system: System
+    system: AbstractSystem
     space: Space
     store: Path
     keep: Any

@@ -16,7 +16,7 @@ from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
 from pfaffian.simulate.error.sizes import relative
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.states.system import show
+from pfaffian.states.abstract_system import show
 
 FINEST, FINEST_INTERPRETED = 50_000, 100
 """Largest divisor of a step that is tried, in compiled and interpreted code: the search must not take longer than the run."""

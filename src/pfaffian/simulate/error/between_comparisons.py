@@ -19,7 +19,7 @@ import numpy as np
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.comparisons import Comparison
 from pfaffian.simulate.error.sizes import relative
-from pfaffian.states.system import enter
+from pfaffian.states.abstract_system import enter
 
 INSTANTS, INSTANTS_OTHER_STATE = 2**6, 2**10
 """Largest number of instants at which differences are taken, so that a long run takes no longer; more of them for states other

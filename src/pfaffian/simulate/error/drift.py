@@ -7,14 +7,14 @@ import numpy as np
 
 from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.states.system import System
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.terms import symbols
 
 BEYOND_ROUNDING = 1e-6
 """Departure from the motion of the full equations at the end of a run [m, rad] above which a run warns: more than rounding."""
 
 
-def warn_of_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
+def warn_of_drift(result: Draft, s: AbstractSystem, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
     """Estimate how far the momentum errors of a reduced run let it depart from the full equations, and warn of a departure.
 
     A momentum that has drifted moves its body at the speed drift / inertia; an error of a momentum's rate makes a speed that
@@ -59,7 +59,7 @@ def _summed(x: np.ndarray, time: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros_like(x[:, :1]), np.cumsum(pieces, axis=1)], axis=1)
 
 
-def _inertia(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+def _inertia(s: AbstractSystem, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
     """(runs, entries) inertias along the momenta at the start, at the time t [s]."""
     assert s.inertia is not None
     T = symbols(s.mechanism)

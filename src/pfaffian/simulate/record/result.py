@@ -20,8 +20,8 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
 from pfaffian.starts.start import Start
 from pfaffian.starts.start_search import BLOCKED
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
-from pfaffian.states.system import System
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -193,7 +193,7 @@ def _each(values: np.ndarray, runs: int) -> np.ndarray:
     return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
-def _coordinates(s: System) -> dict[str, Any]:
+def _coordinates(s: AbstractSystem) -> dict[str, Any]:
     """Coordinates with the names and units of the mechanism, its inputs and the parts of the state."""
     m = s.mechanism
     coords: dict[str, Any] = {

@@ -17,7 +17,7 @@ from pfaffian.simulate.record.result import CAUSES, DIVERGED, causes_of, ends, s
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
-from pfaffian.states.system import System, show
+from pfaffian.states.abstract_system import AbstractSystem, show
 
 Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
 """(x, p, t) -> message for each run that names the cause: x (runs, nx) last good states, p (runs, np) parameters, t (runs,) [s]
@@ -108,12 +108,12 @@ def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.nda
     return ended(m, law, t, step, p)
 
 
-def _by_reason(s: System, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _by_reason(s: AbstractSystem, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     """The causes that `find` names at (q, v, p, t), for the states x of a system."""
     return find(*show(s, x, p, t), p, t)
 
 
-def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _hold(s: AbstractSystem, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     """The realisability of the servo constraints at the last states x."""
     return [f"its last state is {found}" for found in realisable_per_run(s.mechanism, show(s, x, p, t)[0], t, p)]
 

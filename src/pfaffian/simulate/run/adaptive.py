@@ -27,7 +27,8 @@ from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.starts.assemble import start_of
 from pfaffian.starts.start import start_state
-from pfaffian.states.system import System, as_system, enter
+from pfaffian.states.abstract_system import AbstractSystem, enter
+from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +42,7 @@ def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
 
 
 def run_adaptive(
-    m: Mechanism | System,
+    m: Mechanism | AbstractSystem,
     q: Any = None,
     v: Any = None,
     *,

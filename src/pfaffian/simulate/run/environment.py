@@ -17,7 +17,8 @@ from pfaffian.simulate.run.run import run
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.stepper import Stepper, stepper
 from pfaffian.simulate.step.sampling import check_seed
-from pfaffian.states.system import System, as_system
+from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.system import as_system
 
 try:
     from gymnasium.spaces import Box
@@ -153,7 +154,7 @@ class _Functions:
 
 
 def vector_environment(
-    m: Mechanism | System,
+    m: Mechanism | AbstractSystem,
     runs: int,
     *,
     reward: Numbers,
@@ -222,7 +223,9 @@ def vector_environment(
     return env
 
 
-def _try(m: Mechanism | System, starts: Stepper, space: Any, actions: int, steps: int, step: float, options: Any) -> None:
+def _try(
+    m: Mechanism | AbstractSystem, starts: Stepper, space: Any, actions: int, steps: int, step: float, options: Any
+) -> None:
     """Run some of the starts under random actions, and pass on the warnings of this run.
 
     space: of the actions of one machine.   actions, steps: number of actions, and of steps for each.   options: of `run`.

@@ -18,7 +18,7 @@ from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.step.sampling import in_python, instants, pass_on, sampling
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.states.system import show
+from pfaffian.states.abstract_system import show
 
 
 @remembered(64)

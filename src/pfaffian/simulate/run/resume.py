@@ -18,7 +18,7 @@ from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
-from pfaffian.states.system import show
+from pfaffian.states.abstract_system import show
 from pfaffian.terms.equations_digest import digest
 
 WHOLE = "start_from continues a whole result, which contains q, v, parameters, start and seed, so leave out"

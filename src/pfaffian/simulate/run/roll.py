@@ -19,7 +19,7 @@ from pfaffian.simulate.run.singular_start import REGULAR, entering
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import Loop
 from pfaffian.starts.start import Start
-from pfaffian.states.system import enter
+from pfaffian.states.abstract_system import enter
 
 CALL_SECONDS = 0.5
 """Approximate duration of one call of the compiled loop [s]; Ctrl-C and the progress bar wait until the call ends."""

@@ -44,7 +44,8 @@ from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.time_loop import Loop
 from pfaffian.starts.assemble import start_from_guess
 from pfaffian.starts.start import Start, start_state
-from pfaffian.states.system import System, as_system
+from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +63,7 @@ def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool)
 
 
 def run(
-    m: Mechanism | System,
+    m: Mechanism | AbstractSystem,
     q: Any = None,
     v: Any = None,
     *,

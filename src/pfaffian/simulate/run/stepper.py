@@ -32,7 +32,8 @@ from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.time_loop import Loop
 from pfaffian.starts.assemble import start_of
 from pfaffian.starts.start import start_state
-from pfaffian.states.system import System, as_system
+from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.system import as_system
 
 
 class Saved(NamedTuple):
@@ -375,7 +376,7 @@ class _Options(NamedTuple):
 
 
 def stepper(
-    m: Mechanism | System,
+    m: Mechanism | AbstractSystem,
     *,
     step: float = 1e-3,
     runs: int | None = None,

@@ -23,7 +23,7 @@ from pfaffian.model.number import real_array
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import Switches
-from pfaffian.states.system import System
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.terms import Terms
 
@@ -76,7 +76,7 @@ class Loads(NamedTuple):
 
 
 def samplers(
-    system: System, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
+    system: AbstractSystem, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
     """A function (x, w, p, t) -> (x, faults) for each group of `rates`; x = [state of the system; z; d], w (nw, 1)."""
     if not control.parts:

@@ -29,8 +29,8 @@ from pfaffian.simulate.step.signals import MotionOutput, Output, Record, check_n
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
-from pfaffian.states.system import System
 from pfaffian.terms.equations_digest import digest
 
 
@@ -87,7 +87,7 @@ class Simulation:
     control: the law.   switches: parameters that change during the run.
     """
 
-    system: System
+    system: AbstractSystem
     scheme: Scheme
     control: Control
     outputs: tuple[tuple[str, Output], ...] = ()
@@ -144,11 +144,11 @@ class Simulation:
     @property
     def faults(self) -> Faults:
         """The faults that may stop a run, in addition to those of the step itself."""
-        servos, limit = self.mechanism.servos, self.system.limit
+        servos, ends = self.mechanism.servos, self.system.ends
         return Faults(
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
-            limit=(Fault(limit[0]),) if limit else (),
+            limit=(Fault(ends),) if ends else (),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator).faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
@@ -162,7 +162,7 @@ class Simulation:
             digest(self.mechanism),
             self.system.key,
             self.system.holds,
-            self.system.limit and self.system.limit[0],
+            self.system.ends,
             [(f.name, getattr(self.scheme, f.name)) for f in fields(self.scheme)],
             self.formulation,
             self.users_integrator,

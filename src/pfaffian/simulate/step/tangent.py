@@ -5,17 +5,17 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.simulate.step.integrators import Tangent
-from pfaffian.states.system import System
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.variables import AS_THEY_ARE, Variables
 from pfaffian.terms.terms import Terms
 
 
-def tangent(s: System, corrects: bool) -> Tangent:
+def tangent(s: AbstractSystem, corrects: bool) -> Tangent:
     """The Tangent of a system's state."""
     return _of_another_state(s, corrects) if s.other_state else _of_velocities(s, corrects)
 
 
-def _of_velocities(s: System, corrects: bool) -> Tangent:
+def _of_velocities(s: AbstractSystem, corrects: bool) -> Tangent:
     """The Tangent of [q; v], whose v is stepped along other axes at the same q."""
     nq, n, axes = s.mechanism.nq, s.nx, s.variables
 
@@ -29,7 +29,7 @@ def _of_velocities(s: System, corrects: bool) -> Tangent:
     return Tangent(n, corrects, show, lambda q, v, t: ca.vertcat(q, v), into, onto)
 
 
-def _of_another_state(s: System, corrects: bool) -> Tangent:
+def _of_another_state(s: AbstractSystem, corrects: bool) -> Tangent:
     """The Tangent of any other state, by the derivatives of `show` and `enter`."""
     m, nq = s.mechanism, s.mechanism.nq
 

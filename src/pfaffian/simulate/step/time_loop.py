@@ -15,7 +15,7 @@ from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Tally
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.states.system import show
+from pfaffian.states.abstract_system import show
 
 
 @dataclass(frozen=True, eq=False)

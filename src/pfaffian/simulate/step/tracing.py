@@ -20,7 +20,7 @@ from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import columns
 from pfaffian.simulate.step.step import Along, Functions, along, correct, time_step
 from pfaffian.simulate.step.tangent import tangent
-from pfaffian.states.system import At
+from pfaffian.states.abstract_system import At
 from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
 
