@@ -18,7 +18,8 @@ from pfaffian.kernel import remember
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
-from pfaffian.simulate.step.integrators import INTEGRATORS, NO_FAULTS, Integrator, Moved
+from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.method import NO_FAULTS, Moved
 from pfaffian.simulate.step.running_statistics import KINDS as STATISTICS
 from pfaffian.states.system import as_system
 from tests.simulations import simulation

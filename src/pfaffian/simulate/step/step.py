@@ -21,7 +21,8 @@ from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.parts.contact import compliant_parts
-from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON, Stage, StepData, Tangent
+from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON
+from pfaffian.simulate.step.method import Stage, StepData, Tangent
 from pfaffian.states.variables import Variables, normalise, of_joints
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.simulate.step.integrators import Tangent
+from pfaffian.simulate.step.method import Tangent
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.variables import AS_THEY_ARE, Variables
 from pfaffian.terms.terms import Terms
