@@ -135,11 +135,14 @@ def time_step(
     first: ca.Function | None = None,
     now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, discrete: p,
     arrived: ca.Function | None = None,
+    *,
+    embedded: bool = False,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults); x_next is without the discrete last part of x, which a step does not change.
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
+    embedded: whether to add the `differences` of a pair to the results.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -154,32 +157,32 @@ def time_step(
         rest = unpack(terms, carried[near:, 0])
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
 
-    moved = INTEGRATORS.named(scheme.integrator).step(
-        StepData(
-            m,
-            variables,
-            partial(stage, first or rhs),
-            partial(stage, rhs),
-            functions.settled,
-            lambda x, t, near: project(x, p, t, near)[0],
-            lambda x, way, t: energy(x, way, p, t),
-            functions.tangent,
-            x,
-            p,
-            u0,
-            u1,
-            t,
-            h,
-            settings_of(scheme, m)["iterations"],
-            lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
-        )
+    data = StepData(
+        m=m,
+        variables=variables,
+        start=partial(stage, first or rhs),
+        f=partial(stage, rhs),
+        settled=functions.settled,
+        project=lambda x, t, near: project(x, p, t, near)[0],
+        energy=lambda x, way, t: energy(x, way, p, t),
+        tangent=functions.tangent,
+        x=x,
+        p=p,
+        u0=u0,
+        u1=u1,
+        t=t,
+        h=h,
+        iterations=settings_of(scheme, m)["iterations"],
+        solved=lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
     )
+    moved = INTEGRATORS.named(scheme.integrator).step(data)
     corrected, violation = project(moved.x, p, t + h, moved.near)
     faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.integrator_faults)
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults])
+    differences = (moved.differences,) if embedded else ()
+    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *differences])
 
 
 class Along(NamedTuple):

@@ -104,6 +104,14 @@ def _step(sim: Simulation, functions: Functions, first: ca.Function | None = Non
     return time_step(functions, sim.mechanism, sim.system.variables, sim.scheme, first, sim.now, sim.arrived)
 
 
+def embedded_step(sim: Simulation) -> ca.Function:
+    """(x, u0, u1, p, t, h) -> (x_next, faults, differences): the `time_step` of a simulation whose integrator is a pair."""
+    system, arrived = sim.system, sim.arrived
+    return time_step(
+        sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True
+    )
+
+
 def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:
     """x on the manifold of the system's state, see `System.settled`; the states of a law stay unchanged."""
     s = sim.system

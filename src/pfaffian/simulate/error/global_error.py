@@ -1,0 +1,56 @@
+"""The global error of a run: the difference between its motion and that of a finer solution, at every record.
+
+    angle: the largest difference of an angle [rad]; of a quaternion, the angle between the two.
+    length: the largest difference of a position, relative to the machine's length.
+    speed: the largest difference of a speed, relative to the largest of its unit in the run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.lengths import scales
+
+ERROR_KINDS = ("angle", "length", "speed")
+
+
+class Solutions(NamedTuple):
+    """Two solutions of the same runs.   motion, finer: (times, runs, nq + nv) q and v."""
+
+    motion: np.ndarray
+    finer: np.ndarray
+
+
+def global_error(m: Mechanism, of: Solutions, p: np.ndarray) -> np.ndarray:
+    """(times, runs, 3) the estimated error of each of the ERROR_KINDS.   p: (runs, np) parameters."""
+    off = np.abs(of.motion - of.finer)
+    q, v = off[..., : m.nq], off[..., m.nq :]
+    error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
+    turning = [i for turn in m.quaternions.values() for i in range(turn.start, turn.stop)]
+    angles = [i for i, unit in enumerate(m.q_units) if unit != "m" and i not in turning]
+    error[..., 0] = q[..., angles].max(axis=-1, initial=0.0)
+    for turn in m.quaternions.values():
+        error[..., 0] = np.maximum(error[..., 0], 2 * np.sqrt((q[..., turn] ** 2).sum(axis=-1)))
+    sliding = [i for i, unit in enumerate(m.q_units) if unit == "m"]
+    start = of.motion[0, :, : m.nq]
+    long = scales(m, p, start, tuple(m.q_units))
+    error[..., 1] = (q[..., sliding] / long[:, sliding]).max(axis=-1, initial=0.0)
+    error[..., 2] = (v / _largest_speeds(m, of.finer[..., m.nq :], long, sliding)).max(axis=-1, initial=0.0)
+    return np.where(np.isnan(off).any(axis=-1, keepdims=True), np.nan, error)
+
+
+def _largest_speeds(m: Mechanism, v: np.ndarray, long: np.ndarray, sliding: list[int]) -> np.ndarray:
+    """(runs, nv) the largest speed of the unit of each v; that of slides at least that of the fastest turn on the machine's
+    length; 1 where nothing moves."""
+    with np.errstate(all="ignore"):
+        top = np.nanmax(np.abs(v), axis=0, initial=0.0)
+    units = np.array(m.v_units)
+    largest = {unit: top[:, units == unit].max(axis=-1, initial=0.0) for unit in set(m.v_units)}
+    if {"m/s", "rad/s"} <= set(largest):
+        lever = long[:, sliding].max(axis=-1, initial=0.0)
+        largest["m/s"] = np.maximum(largest["m/s"], lever * largest["rad/s"])
+    each = np.stack([largest[unit] for unit in m.v_units], axis=-1) if m.nv else top
+    return np.where(each > 0, each, 1.0)
