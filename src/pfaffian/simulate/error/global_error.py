@@ -1,8 +1,8 @@
 """The global error of a run: the difference between its motion and that of a finer solution, at every record.
 
-    angle: the largest difference of an angle [rad]; of a quaternion, the angle between the two.
-    length: the largest difference of a position, relative to the machine's length.
-    speed: the largest difference of a speed, relative to the largest of its unit in the run.
+angle: the largest difference of an angle [rad]; of a quaternion, the angle between the two.
+length: the largest difference of a position, relative to the machine's length.
+speed: the largest difference of a speed, relative to the largest of its unit in the run.
 """
 
 from __future__ import annotations

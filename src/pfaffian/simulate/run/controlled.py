@@ -1,13 +1,14 @@
 """Runs to a given accuracy: steps under error control, and an estimate of the global error from a second, finer solution.
 
-Each run is computed twice, by lanes of one compiled loop: once with steps of the tolerance that it needs, once with steps of a
-tolerance FINER times smaller. Their difference is the error of the first, except for the small error of the second. Where it
-exceeds the accuracy the run is repeated with a smaller tolerance.
+Each run is computed twice, side by side in one compiled loop: with steps of the tolerance that it needs, which is its result,
+and with steps of a tolerance COARSER times larger. The error of the result is a small part of their difference: about a
+twentieth where the motion is smooth, and a PART at most is assumed. Where it exceeds the accuracy the run is repeated with a
+smaller tolerance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,19 @@ from pfaffian.evaluate.progress import progress_bar
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.remember import remembered
-from pfaffian.simulate.error.global_error import Solutions, global_error
+from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
+from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.interrupt import interrupts
-from pfaffian.simulate.step.attempt import Lane, attempt, first_length, lane_of, record
+from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
 from pfaffian.simulate.step.simulation import Simulation
 
-FINER = 16.0
+COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
 
-PER_STEP = 0.1
+PART = 0.25
+"""Error of the result as a part of its difference from the coarser solution."""
+
+PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
 
 TRIES = 6
@@ -43,6 +48,9 @@ SMALLEST = 1e-14
 ATTEMPTS = 1_000_000
 """Greatest number of steps that a run tries."""
 
+SAME = 1e-12
+"""Relative difference of instants that count as one."""
+
 FIRST_CALL, CALL_BYTES = 256, 2**26
 """Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
 
@@ -50,23 +58,55 @@ BLOCK = 2**13
 """Most lanes in one call."""
 
 
+class Interval(NamedTuple):
+    """A part of a run in which nothing changes abruptly.   since, barrier: its ends, as times since the run began [s]; a
+    barrier that is inf may be passed.   w: [w; w_dot], (2 nw,) or (runs, 2 nw), the inputs at its begin and their rates.
+    due: indices of the samplers that are called at its begin."""
+
+    since: float
+    barrier: float
+    w: np.ndarray
+    due: tuple[int, ...]
+
+
 class Inputs(NamedTuple):
-    """The inputs of runs.   series: (samples, nw) or (samples, runs, nw).   step: time between two samples [s].
-    linear: whether they are interpolated."""
+    """Inputs and samplers of runs.   series: (samples, nw) or (samples, runs, nw).   step: time between two samples [s].
+    linear: whether they are interpolated.   rates: period and phase of each sampler [s]."""
 
     series: np.ndarray
-    step: float
-    linear: bool
+    step: float = np.inf
+    linear: bool = False
+    rates: tuple[tuple[float, float], ...] = ()
 
-    def intervals(self, end: float) -> Iterator[tuple[float, float, np.ndarray]]:
-        """(from, barrier, [w; w_dot]) of each interval until the time `end` [s] since the begin of the run."""
-        samples = self.series
-        for i, w in enumerate(samples):
-            last = i == len(samples) - 1
-            rate = (samples[i + 1] - w) / self.step if self.linear and not last else np.zeros_like(w)
-            yield i * self.step if i else 0.0, np.inf if last else (i + 1) * self.step, np.concatenate([w, rate], axis=-1)
-            if (i + 1) * self.step >= end and not last:
-                return
+    def snapped(self, instants: np.ndarray) -> np.ndarray:
+        """The instants (times,), those that differ by rounding from the begin of an interval moved there."""
+        begins = np.array([interval.since for interval in self.intervals(float(instants[-1]))])
+        nearest = begins[np.abs(instants[:, None] - begins).argmin(axis=1)] if len(begins) > 1 else np.zeros_like(instants)
+        return np.where(np.abs(instants - nearest) <= SAME * np.abs(instants), nearest, instants)
+
+    def intervals(self, end: float) -> list[Interval]:
+        """The intervals of a run that lasts until `end` [s]."""
+        most = max(0, min(len(self.series) - 1, int(np.ceil(end / self.step * (1 - SAME)))))
+        events = [(i * self.step if i else 0.0, -1) for i in range(most + 1)]
+        for j, (period, phase) in enumerate(self.rates):
+            count = int(np.floor((end - phase) / period * (1 + SAME))) + 1
+            events += [(phase + i * period, j) for i in range(max(count, 0))]
+        events.sort()
+        grouped: list[tuple[float, list[int]]] = []
+        for t, j in events:
+            if not grouped or t > grouped[-1][0] * (1 + SAME):
+                grouped.append((t, []))
+            grouped[-1][1].append(j)
+        after = [t for t, _ in grouped[1:]] + [np.inf]
+        sample, intervals = -1, []
+        for (t, due), barrier in zip(grouped, after, strict=True):
+            sample += due.count(-1)
+            w, last = self.series[sample], sample == len(self.series) - 1
+            rate = np.zeros_like(w) if last or not self.linear else (self.series[sample + 1] - w) / self.step
+            now = w + rate * (t - sample * self.step if sample else t)
+            samplers = tuple(j for j in due if j >= 0)
+            intervals.append(Interval(t, barrier, np.concatenate([now, rate], axis=-1), samplers))
+        return intervals
 
 
 class Solved(NamedTuple):
@@ -77,15 +117,14 @@ class Solved(NamedTuple):
     q_v: np.ndarray
     lane: np.ndarray
     status: np.ndarray
+    steps: np.ndarray
     tried: np.ndarray
 
 
 @remembered(64)
 def compiled_attempt(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
     """The compiled loop of a simulation under error control."""
-    return kernel.compile_rollout(
-        lambda: attempt(s), backend=backend, lanes=lanes, strict=strict, key=f"attempt {s.key}"
-    )
+    return kernel.compile_rollout(lambda: attempt(s), backend=backend, lanes=lanes, strict=strict, key=f"attempt {s.key}")
 
 
 @remembered(64)
@@ -100,14 +139,24 @@ def compiled_start(s: Simulation, backend: Backend, strict: bool) -> kernel.Kern
     return kernel.compile(lambda: first_length(s), backend=backend, strict=strict, key=f"first length {s.key}")
 
 
+class Watch(NamedTuple):
+    """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
+    interrupted: whether Ctrl-C was pressed."""
+
+    count: Callable[[float], Any]
+    interrupted: Callable[[], bool]
+
+
 class Solver(NamedTuple):
-    """What solves runs.   loop, recorder, starter: compiled.   inputs: of the runs.   p: (runs, np).   begin: [s].
-    instants: (times,) of the records [s], since begin.   longest: greatest length of a step [s].   threads: of a call."""
+    """What solves runs.   loop, recorder, starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
+    begin: [s].   instants: (times,) of the records [s], since begin.   longest: greatest length of a step [s].
+    threads: of a call."""
 
     simulation: Simulation
     loop: kernel.Rollout
     recorder: kernel.Kernel
     starter: kernel.Kernel
+    samplers: tuple[kernel.Kernel, ...]
     inputs: Inputs
     p: np.ndarray
     begin: float
@@ -115,86 +164,102 @@ class Solver(NamedTuple):
     longest: float
     threads: int
 
-    def solve(self, x: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, count: Any) -> Solved:
+    def solve(self, x: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> Solved:
         """Solve runs from their states x (n, [x; z; d]), each with a tolerance (n,).
 
-        runs: (n,) which run of the batch each is.   count: called with the parts of the whole that are done.
+        runs: (n,) which run of the batch each is.
         """
-        at, end = lane_of(self.simulation), float(self.instants[-1])
-        lane = np.zeros((len(x), at.size))
-        split = at.x.stop
-        lane[:, at.x], lane[:, at.discrete] = x[:, :split], x[:, split:]
-        lane[:, at.settings] = self.begin, 0.0, end, np.inf, 0.0, self.longest
-        lane[:, at.settings.stop - 2] = tolerance
-        solved = Solved(
-            np.full((len(self.instants), len(x), self.loop_width), np.nan),
-            np.full((len(self.instants), len(x), self.recorder.shape.outputs[1]), np.nan),
-            lane, np.zeros(len(x), np.int32), np.zeros(len(x), np.int64),
-        )  # fmt: skip
-        for since, barrier, w in self.inputs.intervals(end):
-            lane[:, at.settings.start + 1] = since
-            lane[:, at.settings.start + 2] = min(end, barrier)
-            lane[:, at.settings.start + 3] = barrier
-            mine = w[runs] if w.ndim == 2 else w
-            if since == 0:
-                lane[:, at.length] = self.starter(lane, mine, self.p[runs])[0][:, 0]
-            for first in range(0, len(x), BLOCK):
-                self._pass(solved, slice(first, first + BLOCK), runs, mine, since, count)
+        at, end, n = lane_of(self.simulation), float(self.instants[-1]), len(x)
+        solved = self.empty(n)
+        lane = solved.lane
+        lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
+        lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
+        for interval in self.inputs.intervals(end):
+            w = interval.w[runs] if interval.w.ndim == 2 else interval.w
+            lane[:, at.since], lane[:, at.barrier] = interval.since, interval.barrier
+            lane[:, at.end] = min(end, interval.barrier)
+            self._sample(solved, interval, w, self.p[runs])
+            if interval.since == 0:
+                lane[:, at.root] = 1.0
+                lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
+            for first in range(0, n, BLOCK):
+                self._pass(solved, slice(first, first + BLOCK), interval, w, runs, watch)
         return solved
 
-    @property
-    def loop_width(self) -> int:
-        return self.recorder.shape.outputs[0]
+    def empty(self, n: int) -> Solved:
+        """Solutions of n runs before their start."""
+        records = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
+        lane, status = np.zeros((n, lane_of(self.simulation).size)), np.zeros(n, np.int32)
+        return Solved(*records, lane, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
 
-    def _pass(self, solved: Solved, block: slice, runs: np.ndarray, w: np.ndarray, since: float, count: Any) -> None:
+    def _sample(self, solved: Solved, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
+        """Call the samplers that are due at the begin of an interval; lanes in which one has a fault stop."""
+        at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
+        first = 2 + self.loop.shapes[0].outputs[1]
+        for j, sampler in enumerate(self.samplers):
+            if j in interval.due:
+                x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+                t = np.array([self.begin + interval.since])
+                x, faults = sampler(x, w[..., : w.shape[-1] // 2], p, t)
+                stops = going & (faults != 0).any(axis=1)
+                solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
+                lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
+            first += sampler.shape.outputs[1]
+
+    def _pass(self, solved: Solved, block: slice, interval: Interval, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
         """Advance the lanes of a block to the end of an interval, and write their records."""
-        at, lane = lane_of(self.simulation), solved.lane[block]
-        end, status, tried = at.settings.start + 2, solved.status[block], solved.tried[block]
-        p, w = self.p[runs[block]], w[block] if w.ndim == 2 else w
-        n = FIRST_CALL
+        at, lane, n = lane_of(self.simulation), solved.lane[block], FIRST_CALL
+        status, tried, p = solved.status[block], solved.tried[block], self.p[runs[block]]
+        w, new = (w[block] if w.ndim == 2 else w), True
         while True:
-            going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, end]) & (tried < ATTEMPTS))
+            going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
+            if new and interval.since == self.instants[-1]:
+                going = np.flatnonzero(status == 0)  # samples at the end are only for its record
             if not going.size:
                 return
-            left = ((lane[going, end] - lane[going, at.time]) / np.minimum(lane[going, at.length], self.longest)).max()
-            most = min(n, max(4, CALL_BYTES // (8 * at.moving * len(going))))
-            steps = int(min(most, 2 + np.ceil(min(left, most))))
-            mine = w[going] if w.ndim == 2 else w
-            r = self.loop(
-                lane[going], mine[None], p[going], Span(0.0, 1.0, steps), threads=self.threads, status=status[going]
-            )
-            before = lane[going, at.time]
-            self._record(solved, r.records, r.x, going + block.start, mine, p[going], at, since)
-            lane[going], status[going] = r.x, r.status
+            left = (lane[going, at.end] - lane[going, at.time]) / np.minimum(lane[going, at.length], self.longest)
+            most = max(4, min(n, CALL_BYTES // (8 * at.moving * len(going))))
+            steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
+            given = lane[going], (w[going] if w.ndim == 2 else w)[None], p[going]
+            r = self.loop(*given, Span(0.0, 1.0, steps), threads=self.threads, status=status[going])
+            self._record(solved, r.records, r.x, going + block.start, w[going] if w.ndim == 2 else w, p[going], interval)
+            watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
+            lane[going], status[going], new = r.x, r.status, False
             tried[going] += steps
-            count(float((r.x[:, at.time] - before).sum()))
+            status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
+            if watch.interrupted():
+                status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
             n = min(2 * n, ATTEMPTS)
 
     def _record(
-        self, solved: Solved, passed: np.ndarray, x: np.ndarray, going: np.ndarray, w: np.ndarray, p: np.ndarray, at: Lane, since: float
+        self, solved: Solved, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray, now: Interval
     ) -> None:
-        """Write the records at instants within the steps that were made.   passed: (steps, lanes, numbers) before each."""
+        """Write the records at instants within the steps that lanes have made.
+
+        passed: (steps, lanes, numbers) before each step.   x: (lanes, numbers) at the end.
+        """
+        at = lane_of(self.simulation)
         times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
-        step, lanes, places = [], [], []
-        for i in range(len(going)):
-            begin = np.searchsorted(self.instants, times[0, i], "left" if times[0, i] == 0 and since == 0 else "right")
-            stop = np.searchsorted(self.instants, min(times[-1, i], x[i, at.settings.start + 2]), "right")
-            if stop > begin:
-                step.append(np.maximum(np.searchsorted(times[:, i], self.instants[begin:stop], "left") - 1, 0))
-                lanes.append(np.full(stop - begin, i))
-                places.append(np.arange(begin, stop))
-        if not step:
-            return
-        k, i, j = map(np.concatenate, (step, lanes, places))
-        rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-        w, p = (a[i] if a.ndim == 2 else a for a in (w, p))
-        y, q_v = self.recorder(rows, w, p, self.instants[j][:, None], threads=self.threads)
-        solved.records[j, going[i]], solved.q_v[j, going[i]] = y, q_v
+        solved.steps[lanes] += (times[1:] > times[:-1]).sum(axis=0)
+        ends = np.minimum(times[-1], x[:, at.end])
+        found = []
+        for i in range(len(lanes)):
+            begin = np.searchsorted(self.instants, times[0, i], "left" if times[0, i] == now.since else "right")
+            stop = np.searchsorted(self.instants, ends[i], "left" if ends[i] == now.barrier else "right")
+            j = np.arange(begin, stop)
+            k = np.maximum(np.searchsorted(times[:, i], self.instants[j], "left") - 1, 0)
+            found.append(np.stack([np.full(len(j), i), j, k]))
+        i, j, k = np.concatenate(found, axis=1)
+        if len(i):
+            rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+            given = (a[i] if a.ndim == 2 else a for a in (w, p))
+            y, q_v = self.recorder(rows, *given, self.instants[j][:, None], threads=self.threads)
+            solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
 
 
 class Controlled(NamedTuple):
     """Runs to an accuracy.   solved: of each run.   error: (times, runs, kinds), nan where it was not estimated.
-    tolerance: (runs,) of the steps."""
+    tolerance: (runs,) of the steps.   steps: (runs,) number of steps made.   interrupted: whether Ctrl-C ended the runs."""
 
     solved: Solved
     error: np.ndarray
@@ -202,45 +267,38 @@ class Controlled(NamedTuple):
     interrupted: bool
 
 
-def controlled(solver: Solver, x: np.ndarray, accuracy: float, estimated: np.ndarray, progress: bool) -> Controlled:
+def controlled(
+    solver: Solver, x: np.ndarray, accuracy: float, status: np.ndarray, estimated: np.ndarray, progress: bool
+) -> Controlled:
     """Solve runs from their states x (runs, [x; z; d]), until the estimate of their error is within the accuracy.
 
-    estimated: runs whose error is estimated.
+    status: (runs,) nonzero where a run cannot start.   estimated: runs whose error is estimated.
     """
-    runs = len(x)
-    tolerance = np.full(runs, max(PER_STEP * accuracy, SMALLEST))
-    error = np.full((len(solver.instants), runs, 3), np.nan)
-    whole, todo = None, np.arange(runs)
-    total = float(solver.instants[-1]) * (runs + len(estimated))
-    with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts():
+    tolerance = np.full(len(x), max(PER_STEP * accuracy, SMALLEST))
+    error = np.full((len(solver.instants), len(x), len(ERROR_KINDS)), np.nan)
+    whole = solver.empty(len(x))
+    whole.status[:] = status
+    todo = np.flatnonzero(status == 0)
+    total = float(solver.instants[-1]) * (len(todo) + len(estimated)) or 1.0
+    with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
         for _ in range(TRIES):
             second = np.intersect1d(todo, estimated)
             order = np.argsort(np.concatenate([todo, second]), kind="stable")  # both solutions of a run side by side
-            which = np.concatenate([todo, second])[order]
-            fine = (np.arange(len(order)) >= len(todo))[order]
-            found = solver.solve(
-                x[which], which, tolerance[which] / np.where(fine, FINER, 1.0), lambda s: bar(100 * s / total if total else 0)
-            )
-            coarse = Solved(*(a[:, ~fine] if a.ndim == 3 else a[~fine] for a in found))
-            if whole is None:
-                whole = coarse
-            else:
-                for old, new in zip(whole, coarse, strict=True):
-                    if old.ndim == 3:
-                        old[:, todo] = new
-                    else:
-                        old[todo] = new
-            if not second.size:
-                break
-            place = np.searchsorted(todo, second)
-            pair = Solutions(coarse.q_v[:, place], found.q_v[:, fine])
-            error[:, second] = global_error(solver.simulation.mechanism, pair, solver.p[second])
-            with np.errstate(all="ignore"):
-                worst = np.nanmax(error[:, second], axis=(0, 2))
-                again = (worst > accuracy) & (tolerance[second] > SMALLEST) & (coarse.status[place] == 0)
-                factor = np.clip(AIM * accuracy / worst, MOST_SHORTENED, AIM)
+            which, coarse = np.concatenate([todo, second])[order], order >= len(todo)
+            tolerances = tolerance[which] * np.where(coarse, COARSER, 1.0)
+            found = solver.solve(x[which], which, tolerances, Watch(lambda s: bar(100 * s / total), interrupted))
+            for old, new in zip(whole, found, strict=True):
+                if old.ndim == 3:
+                    old[:, todo] = new[:, ~coarse]
+                else:
+                    old[todo] = new[~coarse]
+            pair = Solutions(found.q_v[:, coarse], whole.q_v[:, second])
+            error[:, second] = PART * global_error(solver.simulation.mechanism, pair, solver.p[second])
+            worst = np.nanmax(error[:, second], axis=(0, 2), initial=0.0)
+            again = (worst > accuracy) & (tolerance[second] > SMALLEST) & (whole.status[second] == 0)
             todo = second[again]
             if not todo.size:
                 break
-            tolerance[todo] = np.maximum(tolerance[todo] * factor[again], SMALLEST)
-    return Controlled(whole, error, tolerance, False)
+            factor = np.clip(AIM * accuracy / worst[again], MOST_SHORTENED, AIM)
+            tolerance[todo] = np.maximum(tolerance[todo] * factor, SMALLEST)
+        return Controlled(whole, error, tolerance, interrupted())

@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
+from pfaffian.errors import ModelError, listed
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
@@ -27,12 +28,14 @@ from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.record_memory import check_memory
 from pfaffian.simulate.record.result import DIVERGED, Recorded, build_result, status_of, stored_signals
 from pfaffian.simulate.record.stops import record_stops
+from pfaffian.simulate.run.accurate import run_accurately
 from pfaffian.simulate.run.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.run.resume import end_of, end_state, following, resumed, since_start, warn_of_restart
 from pfaffian.simulate.run.roll import LoopResult, LoopStart, first_state, roll
 from pfaffian.simulate.run.singular_start import REGULAR, entrances, record_singular_starts
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.inputs import constant_or_series, times, warn_of_short_inputs
+from pfaffian.simulate.step.inputs import constant_or_series, warn_of_short_inputs
+from pfaffian.simulate.step.inputs import times as steps_of
 from pfaffian.simulate.step.limits import warn_of_limits
 from pfaffian.simulate.step.running_statistics import as_recording, tally_of
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
@@ -49,6 +52,9 @@ from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
+
+ACCURACY = 1e-6
+"""Accuracy of a run whose `times` are given without one."""
 
 NOTHING = slice(0, 0)
 SHARE = 64
@@ -67,9 +73,12 @@ def run(
     q: Any = None,
     v: Any = None,
     *,
-    duration: float,
-    step: float = 1e-3,
-    every: int = 1,
+    duration: float | None = None,
+    times: Any = None,
+    accuracy: float | None = None,
+    step: float | None = None,
+    every: int | None = None,
+    max_step: float | None = None,
     start: float = 0.0,
     start_from: xr.Dataset | None = None,
     u: Any = None,
@@ -84,6 +93,7 @@ def run(
     scheme: Scheme | None = None,
     correct_start: bool = True,
     error_bound: float = BOUND,
+    error: bool | None = None,
     seed: Any = 0,
     backend: Backend = "auto",
     strict: bool = True,
@@ -98,9 +108,16 @@ def run(
         q, v: initial state: None (neutral, at rest), an array (n,) or (runs, n), or {name: number or (runs,)}. Entries named in
             a dict stay fixed, and the others move onto the constraints by as little as possible in the metric of M. An array is
             a guess and moves as a whole. `moved` in the result is the change; `assemble` offers more choices.
-        duration: simulated time [s]; the number of steps is duration / step, rounded.
-        step: length of a time step [s].
-        every: number of steps between two records.
+        duration: simulated time [s]; the number of steps of one length is duration / step, rounded.
+        times: (n,) increasing times of the records [s], in place of the duration; with `accuracy`, which is 1e-6 by default.
+        accuracy: largest error of the motion at any record: of angles in rad, of lengths relative to the machine, of speeds
+            relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
+            run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
+            whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
+            there are 201 records. Not with start_from, switches, statistics and laws in Python.
+        step: length of a time step without `accuracy` [s], 1e-3 by default.
+        every: number of such steps between two records, 1 by default.
+        max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.
         start: time at the start [s].
         start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues from its
             end, with all states and delayed values of the law, the switched modes and the state of the noise, so that two
@@ -138,6 +155,7 @@ def run(
             last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
             `momentum_error`, the change of the momenta along the first joint beyond the impulse of the forces, for a machine
             that floats or conserves some of these momenta.
+        error: whether to estimate the error of runs to an accuracy: True, the default, or False.
         seed: seed of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
             noise. Or (runs,) seeds: each run then has the noise of a single run with its seed.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
@@ -171,13 +189,45 @@ def run(
     """
     system = as_system(m)
     m = system.mechanism
+    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    if accuracy is not None or times is not None:
+        bound = None if error_bound == BOUND else error_bound
+        _refuse_with_accuracy(step=step, every=every, start_from=start_from, switches=switches or None, error_bound=bound)
+        return run_accurately(
+            system,
+            q,
+            v,
+            accuracy=ACCURACY if accuracy is None else accuracy,
+            times=times,
+            duration=duration,
+            max_step=max_step,
+            start=start,
+            u=u,
+            u_step=u_step,
+            hold=hold,
+            parameters=parameters,
+            guess=guess,
+            control=control,
+            outputs=outputs,
+            record=record,
+            scheme=scheme,
+            correct_start=correct_start,
+            error=error,
+            seed=seed,
+            backend=backend,
+            strict=strict,
+            threads=threads,
+            progress=progress,
+            squeeze=squeeze,
+        )
+    _refuse_without_accuracy(max_step=max_step, error=error)
+    step, every = 1e-3 if step is None else step, 1 if every is None else every
     scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
         end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
-    when = following(end, times(end.start if end else start, duration, step, every, u_step))
-    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    when = following(end, steps_of(end.start if end else start, duration, step, every, u_step))
     seeds, bound = check_seeds(seed), as_bound(error_bound)
     changing = as_switches(m, switches)
     due = compiled_instants(law, changing, when.step)
@@ -223,6 +273,18 @@ def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
     one_of(hold, HOLDS, "hold")
     for name, value in flags.items():
         as_flag(value, name)
+
+
+def _refuse_with_accuracy(**fixed: Any) -> None:
+    """Raise ModelError if an argument of runs with steps of one length is given."""
+    if given := [name for name, value in fixed.items() if value is not None]:
+        raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
+
+
+def _refuse_without_accuracy(**controlled: Any) -> None:
+    """Raise ModelError if an argument of runs under error control is given."""
+    if given := [name for name, value in controlled.items() if value is not None]:
+        raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
 
 
 def _result(

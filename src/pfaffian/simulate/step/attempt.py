@@ -3,9 +3,13 @@
 Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
 A lane that has reached its end stays there. The state of a lane is
 
-    [x; z | time, length, refused, largest speeds, largest z | d | begin, from, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
 
-where the first two groups change in a step: x of the system, z of the law, and the `Progress`. d are the discrete states.
+where the first two groups change in a step. x: state of the system.   z, d: states of the law that it integrates and samples.
+time: since the run began [s].   length: of the next step [s].   refused: whether the last step was.   root: the fifth root of
+the factor by which the error of the step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.   begin: time at which the run began [s].   since: where the present inputs
+begin.   end: the lane stays where it passes this.   barrier: no step passes this.   tolerance: largest `error_of_step`.
+longest: greatest length of a step [s].
 """
 
 from __future__ import annotations
@@ -23,14 +27,14 @@ from pfaffian.terms.lengths import machine_length
 if TYPE_CHECKING:
     from pfaffian.simulate.step.simulation import Simulation
 
-SETTINGS = ("begin", "from", "end", "barrier", "tolerance", "longest")
-"""Last numbers of a lane. begin: time at which the run begins [s]. All others but the tolerance are times since then [s].
-
-from: where the present inputs begin.   end: the lane stays where it passes this.   barrier: no step passes this.
-tolerance: largest error of a step, see `error_of_step`.   longest: greatest length of a step."""
-
 SAFETY, LEAST, MOST = 0.9, 0.2, 6.0
-"""A step is followed by one as long as its error allows, times SAFETY, but changed at most by the factors LEAST and MOST."""
+"""A step is followed by one as long as its error allows, times SAFETY, but changed at most by the factors LEAST and MOST.
+
+With the error e of a step relative to the tolerance, that of the step before, and the order k, the length changes by
+e^(-3 / 5 k) e_before^(1 / 5 k), which avoids steps that are refused. [Soderlind 2003, PI 4 2]"""
+
+SMALL = 1e-10
+"""Least error of a step relative to the tolerance, by which the next step is chosen."""
 
 SLOW = 1e-6
 """A speed counts as at least that which moves the machine in a step by this part of its length, or turns it by this angle:
@@ -47,34 +51,39 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 
 
 class Lane(NamedTuple):
-    """Where the numbers of a lane stand.   x: of system and law.   time, length, refused, speeds, law: see the module.
-    moving: all numbers that a step changes.   discrete: of law and switches.   settings: the SETTINGS.   units: of `speeds`."""
+    """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
+    discrete: of law and switches.   units: of `speeds`.   The others are named as in the text above."""
 
     x: slice
     time: int
     length: int
     refused: int
+    root: int
     speeds: slice
     law: slice
     moving: int
     discrete: slice
-    settings: slice
+    begin: int
+    since: int
+    end: int
+    barrier: int
+    tolerance: int
+    longest: int
     units: tuple[str, ...]
 
     @property
     def size(self) -> int:
         """Number of all numbers."""
-        return self.settings.stop
+        return self.longest + 1
 
 
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 3, n + 3 + len(units))
+    speeds = slice(n + 4, n + 4 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
-    settings = slice(d.stop, d.stop + len(SETTINGS))
-    return Lane(slice(0, n), n, n + 1, n + 2, speeds, law, law.stop, d, settings, units)
+    return Lane(slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, *range(d.stop, d.stop + 6), units)
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -84,7 +93,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     """
     at, f = lane_of(s), embedded_step(s)
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
-    begin, since, end, barrier, tolerance, longest = ca.vertsplit(lane[at.settings, 0])
+    begin, since, end, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     time, length = lane[at.time, 0], lane[at.length, 0]
     wanted, left = ca.fmin(length, longest), barrier - time
     last = wanted >= left
@@ -98,13 +107,14 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
         error, speeds = ca.substitute([error, speeds], [p], [s.now(p, lane[at.discrete, 0])])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
     active, good = time < end, ca.logic_and(finite, ca.logic_and(error <= 1, faulty == 0))
-    factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * ca.fmax(error, NOTHING) ** (-1 / s.integrator.pair.estimated)))
+    root = ca.fmax(error, SMALL) ** (0.2 / s.integrator.pair.estimated)
+    factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
     factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
     factor = ca.if_else(ca.logic_and(finite, faulty == 0), factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
-    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, speeds, law)
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.speeds, 0], lane[at.law, 0])
+    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, root, speeds, law)
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.root, 0], lane[at.speeds, 0], lane[at.law, 0])
     old = lane[: at.moving, 0]
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
@@ -122,7 +132,7 @@ def record(s: Simulation) -> ca.Function:
     at, f, rhs = lane_of(s), embedded_step(s), s.traced.rhs
     lane, p, time = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("time")
     w = ca.SX.sym("w", 2 * f.size1_in(1))
-    begin, since, *_ = ca.vertsplit(lane[at.settings, 0])
+    begin, since = lane[at.begin, 0], lane[at.since, 0]
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
     u0, u1 = (_inputs(w, instant - since) for instant in (lane[at.time, 0], time))
     h = time - lane[at.time, 0]
@@ -169,7 +179,7 @@ def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, size
     With two estimates a < b of different order it is a^2 / sqrt(a^2 + b^2 / 100). [Hairer, Norsett, Wanner 1993, II.10]
     """
     m, n = s.mechanism, s.system.nx
-    x, t = ca.vertcat(lane[at.x, 0]), lane[at.settings, 0][0] + lane[at.time, 0]
+    x, t = ca.vertcat(lane[at.x, 0]), lane[at.begin, 0] + lane[at.time, 0]
     long = _length(s)
     scale = {"rad": ca.SX(1), "m": long}
     speed = {unit: sizes[i] for i, unit in enumerate(at.units)}
@@ -199,7 +209,7 @@ def first_length(s: Simulation) -> ca.Function:
     """
     at, m, functions = lane_of(s), s.mechanism, s.traced.functions
     lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
-    begin, tolerance = lane[at.settings, 0][0], lane[at.settings, 0][4]
+    begin, tolerance = lane[at.begin, 0], lane[at.tolerance, 0]
     x, d, t = lane[at.x, 0], lane[at.discrete, 0], begin + lane[at.time, 0]
     rate = functions.rhs(ca.vertcat(x, d), _inputs(w, ca.SX(0)), s.now(p, d), t)[0]
     dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))

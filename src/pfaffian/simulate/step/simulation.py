@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -26,7 +26,7 @@ from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.sampling import in_python, layout_of
 from pfaffian.simulate.step.signals import MotionOutput, Output, Record, check_names, chosen, output_digest, standard
-from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
 from pfaffian.states.abstract_system import AbstractSystem
@@ -34,9 +34,12 @@ from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
 
 
-def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
+def arguments(
+    m: Mechanism, scheme: Any, control: Any, outputs: Any, integrator: str = DEFAULT
+) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
     """Check scheme, law and outputs of a run and fill in the defaults; without a law the machine runs in open loop.
 
+    integrator: of a scheme that names none.
     Raises ModelError: one of the three has the wrong type.
     """
     if scheme is not None and not isinstance(scheme, Scheme):
@@ -54,7 +57,9 @@ def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Sc
     for name, f in (outputs or {}).items():
         if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
             raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
-    return scheme or Scheme(), control or open_loop(m), tuple((outputs or {}).items())
+    scheme = scheme or Scheme()
+    scheme = scheme if scheme.integrator else replace(scheme, integrator=integrator)
+    return scheme, control or open_loop(m), tuple((outputs or {}).items())
 
 
 def input_names(m: Mechanism, control: Control) -> tuple[str, ...]:
@@ -149,7 +154,7 @@ class Simulation:
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
             limit=(Fault(ends),) if ends else (),
-            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator).faults),
+            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
@@ -181,7 +186,7 @@ class Simulation:
     @property
     def users_integrator(self) -> tuple[Any, ...]:
         """Everything that a run depends on of an integrator that a user added; empty for those of the library."""
-        if not INTEGRATORS.is_added(self.scheme.integrator):
+        if not INTEGRATORS.is_added(self.scheme.integrator or DEFAULT):
             return ()
         i = self.integrator
         return i.order, i.shares, tuple(i.faults), i.any_state, i.stiff, self.traced.step.serialize()
@@ -218,7 +223,7 @@ class Simulation:
     @property
     def integrator(self) -> Integrator:
         """The integrator of the scheme. Raises ModelError: it does not support the system."""
-        s, name = self.system, self.scheme.integrator
+        s, name = self.system, self.scheme.integrator or DEFAULT
         integrator = INTEGRATORS.named(name)
         if s.other_state and not integrator.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)

@@ -28,6 +28,9 @@ from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
+DEFAULT = "rk4"
+"""The integrator of runs with fixed steps, unless a scheme names another."""
+
 FAULTS = (
     "constraint violation above the limit after correction: take a shorter step, or look for rows that contradict each other",
 )
@@ -41,8 +44,9 @@ class Scheme:
     Args:
         formulation: a name in `FORMULATIONS`, or auto: articulated for a tree unless a law needs the mass matrix, control-force
             with servo constraints, gauss otherwise.
-        integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs.
-            docs/integrators.md says what each is for.
+        integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs;
+            dopri5 and dop853, pairs of order 5 and 8, which also take steps under error control. docs/integrators.md says what
+            each is for. None, the default: rk4, or with an `accuracy` the pair that suits it.
         corrections: largest number of Newton iterations onto phi = 0 and eta = 0 after each step, 0 to 20; 0: none.
         tolerance: iterations end where |phi|, or |eta| of rows without phi, is at most this; 0: all iterations are done.
         violation_limit: a run stops when |phi|, or |eta| of rows without phi, exceeds this after the last iteration. [aghili05
@@ -67,7 +71,7 @@ class Scheme:
     """
 
     formulation: str = "auto"
-    integrator: str = "rk4"
+    integrator: str | None = None
     corrections: int = 2
     tolerance: float = 0.0
     violation_limit: float = 1e-6
@@ -77,7 +81,7 @@ class Scheme:
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
             raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
-        INTEGRATORS.named(self.integrator)
+        INTEGRATORS.named(self.integrator or DEFAULT)
         if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
@@ -86,7 +90,7 @@ class Scheme:
         if isinstance(n, bool) or not (isinstance(n, int) and 2 <= n <= 40):
             raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
         if self.iterations is not None and not self.stiff:
-            raise ModelError(f"iterations: {self.integrator} has none to set; only integrator='tr-bdf2' does")
+            raise ModelError(f"iterations: {self.integrator or DEFAULT} has none to set; only integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
         if not 0 <= named_float(self.tolerance, "tolerance") <= self.violation_limit:
@@ -98,7 +102,7 @@ class Scheme:
     @property
     def stiff(self) -> bool:
         """Whether the integrator passes over motions that are too fast for its step, as tr-bdf2 does."""
-        return INTEGRATORS.named(self.integrator).stiff
+        return INTEGRATORS.named(self.integrator or DEFAULT).stiff
 
 
 def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
@@ -175,7 +179,7 @@ def time_step(
         iterations=settings_of(scheme, m)["iterations"],
         solved=lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
     )
-    moved = INTEGRATORS.named(scheme.integrator).step(data)
+    moved = INTEGRATORS.named(scheme.integrator or DEFAULT).step(data)
     corrected, violation = project(moved.x, p, t + h, moved.near)
     faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.integrator_faults)
     if arrived:

@@ -107,9 +107,7 @@ def _step(sim: Simulation, functions: Functions, first: ca.Function | None = Non
 def embedded_step(sim: Simulation) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults, differences): the `time_step` of a simulation whose integrator is a pair."""
     system, arrived = sim.system, sim.arrived
-    return time_step(
-        sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True
-    )
+    return time_step(sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True)
 
 
 def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:

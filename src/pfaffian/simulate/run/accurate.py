@@ -1,0 +1,213 @@
+"""A run to an accuracy, from its arguments to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.law import Control, check_parameters
+from pfaffian.errors import ModelError, RunWarning, brief, listed, notice
+from pfaffian.evaluate.arrays import MOST_THREADS, as_number, as_whole, some_runs
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.call.memory import threads_for
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.remember import remembered
+from pfaffian.model.number import floats
+from pfaffian.simulate.error.drift import warn_of_drift
+from pfaffian.simulate.error.global_error import ERROR_KINDS
+from pfaffian.simulate.error.transport import warn_of_transport
+from pfaffian.simulate.record.provenance import machine
+from pfaffian.simulate.record.result import Recorded, build_result
+from pfaffian.simulate.record.stops import record_stops
+from pfaffian.simulate.run.controlled import (
+    Controlled,
+    Inputs,
+    Solver,
+    compiled_attempt,
+    compiled_record,
+    compiled_start,
+    controlled,
+)
+from pfaffian.simulate.run.roll import first_state, initial_status
+from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.inputs import constant_or_series
+from pfaffian.simulate.step.integrators import INTEGRATORS
+from pfaffian.simulate.step.limits import warn_of_limits
+from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
+from pfaffian.simulate.step.sampling import provenance as sampled
+from pfaffian.simulate.step.signals import Output, as_record
+from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.starts.assemble import start_from_guess
+from pfaffian.starts.start import start_state
+from pfaffian.states.system import System
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RECORDS = 201
+"""Number of records of a run whose `times` are not given."""
+
+COARSE = 1e-4
+"""Accuracy from which on the pair of order 5 serves."""
+
+LEAST = 1e-12
+"""Smallest accuracy: below it, rounding decides."""
+
+
+def as_accuracy(value: Any) -> float:
+    """The accuracy: a number from LEAST to 0.1. Raises ModelError: it is none."""
+    number = as_number(value, "accuracy", above=0)
+    if not LEAST <= number <= 0.1:
+        raise ModelError(
+            f"accuracy {number:g}: a number from {LEAST:g} to 0.1 is needed; the smallest that makes sense is {LEAST:g}, since "
+            "rounding decides below it"
+        )
+    return number
+
+
+def as_instants(times: Any, start: float, duration: Any) -> np.ndarray:
+    """(times,) instants of the records [s]: those given, or RECORDS ones over the duration. Raises ModelError."""
+    if times is None:
+        if duration is None:
+            raise ModelError("give the duration of the run, or the times of its records")
+        return start + np.linspace(0.0, as_number(duration, "duration", least=0), RECORDS)
+    if duration is not None:
+        raise ModelError("give either duration or times: a run lasts until the last of its times")
+    instants = floats(times, "times")
+    if instants.ndim != 1 or not len(instants) or not (np.diff(instants) > 0).all() or instants[0] < start:
+        raise ModelError(f"times must be increasing numbers from the start {start:g} s on, got {brief(times)}")
+    return instants
+
+
+def pair_for(accuracy: float) -> str:
+    """Name of the integrator for runs of an accuracy."""
+    return "dopri5" if accuracy >= COARSE else "dop853"
+
+
+@remembered(64)
+def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
+    """The compiled samplers of a simulation."""
+    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
+
+
+def run_accurately(
+    system: System,
+    q: Any,
+    v: Any,
+    *,
+    accuracy: Any,
+    times: Any,
+    duration: Any,
+    max_step: Any,
+    start: Any,
+    u: Any,
+    u_step: Any,
+    hold: str,
+    parameters: Any,
+    guess: Any,
+    control: Control | None,
+    outputs: Mapping[str, Output] | None,
+    record: Any,
+    scheme: Scheme | None,
+    correct_start: bool,
+    error: Any,
+    seed: Any,
+    backend: Backend,
+    strict: bool,
+    threads: int | None,
+    progress: bool,
+    squeeze: bool,
+) -> xr.Dataset:
+    """The result of `pf.run` with an accuracy. The arguments are those of `pf.run`."""
+    m, wanted, begin = system.mechanism, as_accuracy(accuracy), as_number(start, "start")
+    instants = as_instants(times, begin, duration)
+    longest = np.inf if max_step is None else as_number(max_step, "max_step", above=0)
+    scheme, law, extra = arguments(m, scheme, control, outputs, pair_for(wanted))
+    if not INTEGRATORS.named(scheme.integrator).pair:
+        pairs = listed([name for name, row in INTEGRATORS.items() if row.pair], "or")
+        raise ModelError(
+            f"accuracy: {scheme.integrator!r} does not estimate the error of its steps; leave it out, or take {pairs}"
+        )
+    if in_python(law):
+        raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
+    if isinstance(record, Mapping):
+        raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
+    seeds = check_seeds(seed)
+    with progress_line(m.name, progress):
+        given = start_from_guess(m, q, guess, v, parameters, begin, backend)
+        check_parameters(law, m, given.problem.p)
+        series = constant_or_series(u, input_names(m, law), u_step is not None, len(given.q))
+        several = series.shape[1] if series.ndim == 3 else 1
+        count = some_runs({"q, v, parameters": len(given.q), "u": several, "seed": seeds})
+        s = Simulation(system, scheme, law, extra, as_record(record, count))
+        begun = start_state(given, q if guess is None else {}, v, correct_start)
+        x = first_state(s, begun, begin, count, seed)
+        period = np.inf if u_step is None else as_number(u_step, "u_step", above=0)
+        inputs = Inputs(series, period, hold == "linear", tuple((g[0].period, g[0].phase) for g in rates(law)))
+        solver = Solver(
+            s,
+            compiled_attempt(s, backend, 8, strict),
+            compiled_record(s, backend, strict),
+            compiled_start(s, backend, strict),
+            _compiled_samplers(s, backend, strict),
+            inputs,
+            np.broadcast_to(begun.p, (count, begun.p.shape[1])),
+            begin,
+            inputs.snapped(instants - begin),
+            longest,
+            threads_for(count, 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS),
+        )
+    status, _ = initial_status(s, begun, count, 0)
+    done = controlled(solver, x, wanted, status, np.arange(count) if error is not False else np.arange(0), progress)
+    provenance = machine() | settings_of(scheme, m) | {f"kernel_{k}": x for k, x in solver.loop.provenance.items()}
+    provenance |= {"state": system.name, "accuracy": wanted, "hold": hold, "duration": float(instants[-1] - begin)}
+    provenance |= sampled(law, s.changing, seed) | ({"state_about": "\n".join(system.about)} if system.about else {})
+    provenance |= {"interrupted": True} if done.interrupted else {}
+    lane, at = done.solved.lane, lane_of(s)
+    stopped = np.where(done.solved.status != 0, begin + lane[:, at.time], np.nan)
+    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, series, period)
+    result = build_result(s, course, provenance)
+    _add_errors(result, done)
+    record_stops(result, s, np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1), begun)
+    warn_of_drift(result, system, begun.q, begun.v, begun.p, begin)
+    warn_of_transport(result)
+    warn_of_limits(result, m, scheme.saturate, begun.q)
+    _warn_of_error(result, wanted)
+    return result.labelled(squeeze and count == 1)
+
+
+ERROR = (
+    "estimated error of the motion at each record: angles [rad], lengths relative to the machine, speeds relative to the "
+    "largest; nan where it was not estimated"
+)
+
+
+def _add_errors(result: Draft, done: Controlled) -> None:
+    """Add the estimated error and the number of steps to a result."""
+    result.data["error"] = ("run", "time", "error_kind"), done.error.swapaxes(0, 1), {"units": "1", "meaning": ERROR}
+    result.coords["error_kind"] = list(ERROR_KINDS)
+    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
+    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
+
+
+def _warn_of_error(result: Draft, accuracy: float) -> None:
+    """Issue a RunWarning if the estimated error of a run exceeds its accuracy: from when on, and what would do."""
+    error = result["error"].max(axis=2)
+    with np.errstate(invalid="ignore"):
+        beyond = error > accuracy
+    lost = np.flatnonzero(beyond.any(axis=1))
+    if not lost.size:
+        return
+    run = int(lost[np.argmax(np.nanmax(error[lost], axis=1))])
+    first = int(np.argmax(beyond[run]))
+    which = "" if len(error) == 1 else f" of {len(lost)} of {len(error)} runs, most in run {run},"
+    notice(
+        f"the accuracy {accuracy:g} was not reached: the estimated error{which} passes it at t = {result['time'][first]:.6g} s "
+        f"and is {np.nanmax(error[run]):.2g} at most; results after that instant are as inexact as `error` tells",
+        RunWarning,
+    )
