@@ -9,6 +9,7 @@ smaller tolerance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,10 +37,10 @@ PER_STEP = 0.02
 TRIES = 6
 """Largest number of solutions of a run."""
 
-AIM = 0.3
+AIM = 0.5
 """Part of the accuracy at which a repeated run aims."""
 
-MOST_SHORTENED = 1e-3
+MOST_SHORTENED = 1e-6
 """Least factor by which the tolerance changes from one solution of a run to the next."""
 
 SMALLEST = 1e-14
@@ -50,6 +51,12 @@ ATTEMPTS = 1_000_000
 
 SAME = 1e-12
 """Relative difference of instants that count as one."""
+
+GIVEN_UP = -1
+"""Status of a lane that is given up, because its run will be repeated."""
+
+CHECKS = 32
+"""Number of instants at which the error is estimated, if a run has fewer records."""
 
 FIRST_CALL, CALL_BYTES = 256, 2**26
 """Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
@@ -141,10 +148,11 @@ def compiled_start(s: Simulation, backend: Backend, strict: bool) -> kernel.Kern
 
 class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
-    interrupted: whether Ctrl-C was pressed."""
+    interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up."""
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
+    lost: Callable[[Solved], np.ndarray]
 
 
 class Solver(NamedTuple):
@@ -186,6 +194,12 @@ class Solver(NamedTuple):
                 self._pass(solved, slice(first, first + BLOCK), interval, w, runs, watch)
         return solved
 
+    def watched(self) -> Solver:
+        """This solver, with so many instants that a large error is noticed before the end of a run."""
+        end = float(self.instants[-1])
+        more = np.linspace(0.0, end, CHECKS + 1)[:-1] if len(self.instants) < CHECKS else self.instants[:0]
+        return self._replace(instants=np.union1d(self.instants, more))
+
     def empty(self, n: int) -> Solved:
         """Solutions of n runs before their start."""
         records = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
@@ -226,6 +240,7 @@ class Solver(NamedTuple):
             watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
             lane[going], status[going], new = r.x, r.status, False
             tried[going] += steps
+            status[(status == 0) & watch.lost(solved)[block]] = GIVEN_UP
             status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
                 status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
@@ -274,31 +289,73 @@ def controlled(
 
     status: (runs,) nonzero where a run cannot start.   estimated: runs whose error is estimated.
     """
+    asked, solver = solver.instants, solver.watched()
     tolerance = np.full(len(x), max(PER_STEP * accuracy, SMALLEST))
     error = np.full((len(solver.instants), len(x), len(ERROR_KINDS)), np.nan)
     whole = solver.empty(len(x))
     whole.status[:] = status
     todo = np.flatnonzero(status == 0)
-    total = float(solver.instants[-1]) * (len(todo) + len(estimated)) or 1.0
+    total = float(asked[-1]) * (len(todo) + len(estimated)) or 1.0
     with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
-        for _ in range(TRIES):
-            second = np.intersect1d(todo, estimated)
-            order = np.argsort(np.concatenate([todo, second]), kind="stable")  # both solutions of a run side by side
-            which, coarse = np.concatenate([todo, second])[order], order >= len(todo)
-            tolerances = tolerance[which] * np.where(coarse, COARSER, 1.0)
-            found = solver.solve(x[which], which, tolerances, Watch(lambda s: bar(100 * s / total), interrupted))
+        for left in reversed(range(TRIES)):
+            pairs = _Pairs.of(solver, todo, estimated)
+            lost = partial(pairs.lost, accuracy, tolerance) if left else pairs.nothing
+            watch = Watch(lambda s: bar(100 * s / total), interrupted, lost)
+            tolerances = tolerance[pairs.runs] * np.where(pairs.coarse, COARSER, 1.0)
+            found = solver.solve(x[pairs.runs], pairs.runs, tolerances, watch)
             for old, new in zip(whole, found, strict=True):
                 if old.ndim == 3:
-                    old[:, todo] = new[:, ~coarse]
+                    old[:, todo] = new[:, ~pairs.coarse]
                 else:
-                    old[todo] = new[~coarse]
-            pair = Solutions(found.q_v[:, coarse], whole.q_v[:, second])
-            error[:, second] = PART * global_error(solver.simulation.mechanism, pair, solver.p[second])
-            worst = np.nanmax(error[:, second], axis=(0, 2), initial=0.0)
-            again = (worst > accuracy) & (tolerance[second] > SMALLEST) & (whole.status[second] == 0)
-            todo = second[again]
-            if not todo.size:
+                    old[todo] = new[~pairs.coarse]
+            error[:, pairs.second] = pairs.error(found)
+            worst, reached = pairs.worst(found)
+            again = (worst > accuracy) & (tolerance[pairs.second] > SMALLEST) & (whole.status[pairs.second] <= 0)
+            todo = pairs.second[again]
+            if not todo.size or not left:
                 break
-            factor = np.clip(AIM * accuracy / worst[again], MOST_SHORTENED, AIM)
+            factor = np.clip(AIM * accuracy / worst[again] * reached[again] ** 2, MOST_SHORTENED, AIM)
             tolerance[todo] = np.maximum(tolerance[todo] * factor, SMALLEST)
-        return Controlled(whole, error, tolerance, interrupted())
+        at = np.searchsorted(solver.instants, asked)
+        stored = whole._replace(records=whole.records[at], q_v=whole.q_v[at])
+        return Controlled(stored, error[at], tolerance, interrupted())
+
+
+class _Pairs(NamedTuple):
+    """The lanes of runs and of their coarser solutions, side by side.   runs: (lanes,) the run of each.   coarse: (lanes,)
+    whether it is the coarser solution.   first, second: runs that are solved, and those of them with a coarser solution."""
+
+    solver: Solver
+    runs: np.ndarray
+    coarse: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    @staticmethod
+    def of(solver: Solver, first: np.ndarray, estimated: np.ndarray) -> _Pairs:
+        """The lanes of the runs `first`."""
+        second = np.intersect1d(first, estimated)
+        order = np.argsort(np.concatenate([first, second]), kind="stable")
+        return _Pairs(solver, np.concatenate([first, second])[order], order >= len(first), first, second)
+
+    def error(self, found: Solved) -> np.ndarray:
+        """(times, runs, kinds) the estimated error of the runs `second`."""
+        fine = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)]
+        both = Solutions(found.q_v[:, self.coarse], fine)
+        return PART * global_error(self.solver.simulation.mechanism, both, self.solver.p[self.second])
+
+    def worst(self, found: Solved) -> tuple[np.ndarray, np.ndarray]:
+        """The largest error of each of the runs `second`, and the part of the time to which it is known."""
+        error = self.error(found)
+        known = np.isfinite(error).all(axis=2).sum(axis=0)
+        end = self.solver.instants[np.maximum(known - 1, 0)] / max(self.solver.instants[-1], np.finfo(float).tiny)
+        return np.nanmax(error, axis=(0, 2), initial=0.0), end
+
+    def lost(self, accuracy: float, tolerance: np.ndarray, found: Solved) -> np.ndarray:
+        """(lanes,) whether the error of a lane's run exceeds the accuracy already, so that it will be repeated."""
+        beyond = (self.worst(found)[0] > accuracy) & (tolerance[self.second] > SMALLEST)
+        return np.isin(self.runs, self.second[beyond])
+
+    def nothing(self, found: Solved) -> np.ndarray:
+        """No lane is given up."""
+        return np.zeros(len(self.runs), dtype=bool)

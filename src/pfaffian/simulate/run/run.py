@@ -220,8 +220,7 @@ def run(
             progress=progress,
             squeeze=squeeze,
         )
-    _refuse_without_accuracy(max_step=max_step, error=error)
-    step, every = 1e-3 if step is None else step, 1 if every is None else every
+    step, every = _fixed_steps(step, every, max_step=max_step, error=error)
     scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
@@ -281,10 +280,11 @@ def _refuse_with_accuracy(**fixed: Any) -> None:
         raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
 
 
-def _refuse_without_accuracy(**controlled: Any) -> None:
-    """Raise ModelError if an argument of runs under error control is given."""
+def _fixed_steps(step: float | None, every: int | None, **controlled: Any) -> tuple[float, int]:
+    """Step [s] and steps per record. Raises ModelError: an argument of runs under error control is given."""
     if given := [name for name, value in controlled.items() if value is not None]:
         raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
+    return 1e-3 if step is None else step, 1 if every is None else every
 
 
 def _result(

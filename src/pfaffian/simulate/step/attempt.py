@@ -5,11 +5,13 @@ A lane that has reached its end stays there. The state of a lane is
 
     [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
 
-where the first two groups change in a step. x: state of the system.   z, d: states of the law that it integrates and samples.
-time: since the run began [s].   length: of the next step [s].   refused: whether the last step was.   root: the fifth root of
-the factor by which the error of the step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.   begin: time at which the run began [s].   since: where the present inputs
-begin.   end: the lane stays where it passes this.   barrier: no step passes this.   tolerance: largest `error_of_step`.
-longest: greatest length of a step [s].
+where the first two groups change in a step.
+
+x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
+length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
+step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
+barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
 """
 
 from __future__ import annotations
