@@ -42,6 +42,7 @@ from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import Output, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.assemble import start_from_guess
 from pfaffian.starts.start import start_state
 from pfaffian.states.system import System
@@ -148,7 +149,8 @@ def run_accurately(
         begun = start_state(given, q if guess is None else {}, v, correct_start)
         x = first_state(s, begun, begin, count, seed)
         period = np.inf if u_step is None else as_number(u_step, "u_step", above=0)
-        inputs = Inputs(series, period, hold == "linear", tuple((g[0].period, g[0].phase) for g in rates(law)))
+        marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
+        inputs = Inputs(series, period, hold == "linear", tuple((g[0].period, g[0].phase) for g in rates(law)), marks)
         solver = Solver(
             s,
             compiled_attempt(s, backend, 8, strict),

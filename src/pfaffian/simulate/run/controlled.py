@@ -49,7 +49,7 @@ SMALLEST = 1e-14
 ATTEMPTS = 1_000_000
 """Greatest number of steps that a run tries."""
 
-SAME = 1e-12
+SAME = 4 * float(np.finfo(float).eps)
 """Relative difference of instants that count as one."""
 
 GIVEN_UP = -1
@@ -65,6 +65,10 @@ BLOCK = 2**13
 """Most lanes in one call."""
 
 
+SAMPLE, MARK = -1, -2
+"""What happens at the begin of an interval: the next sample of the inputs, an abrupt change; or the sampler of an index."""
+
+
 class Interval(NamedTuple):
     """A part of a run in which nothing changes abruptly.   since, barrier: its ends, as times since the run began [s]; a
     barrier that is inf may be passed.   w: [w; w_dot], (2 nw,) or (runs, 2 nw), the inputs at its begin and their rates.
@@ -78,12 +82,14 @@ class Interval(NamedTuple):
 
 class Inputs(NamedTuple):
     """Inputs and samplers of runs.   series: (samples, nw) or (samples, runs, nw).   step: time between two samples [s].
-    linear: whether they are interpolated.   rates: period and phase of each sampler [s]."""
+    linear: whether they are interpolated.   rates: period and phase of each sampler [s].   marks: other instants at which
+    the equations change abruptly, since the run began [s]."""
 
     series: np.ndarray
     step: float = np.inf
     linear: bool = False
     rates: tuple[tuple[float, float], ...] = ()
+    marks: np.ndarray = np.zeros(0)
 
     def snapped(self, instants: np.ndarray) -> np.ndarray:
         """The instants (times,), those that differ by rounding from the begin of an interval moved there."""
@@ -94,11 +100,11 @@ class Inputs(NamedTuple):
     def intervals(self, end: float) -> list[Interval]:
         """The intervals of a run that lasts until `end` [s]."""
         most = max(0, min(len(self.series) - 1, int(np.ceil(end / self.step * (1 - SAME)))))
-        events = [(i * self.step if i else 0.0, -1) for i in range(most + 1)]
+        events = [(i * self.step if i else 0.0, SAMPLE) for i in range(most + 1)]
         for j, (period, phase) in enumerate(self.rates):
             count = int(np.floor((end - phase) / period * (1 + SAME))) + 1
             events += [(phase + i * period, j) for i in range(max(count, 0))]
-        events.sort()
+        events = sorted(events + [(float(t), MARK) for t in self.marks])
         grouped: list[tuple[float, list[int]]] = []
         for t, j in events:
             if not grouped or t > grouped[-1][0] * (1 + SAME):
@@ -107,10 +113,10 @@ class Inputs(NamedTuple):
         after = [t for t, _ in grouped[1:]] + [np.inf]
         sample, intervals = -1, []
         for (t, due), barrier in zip(grouped, after, strict=True):
-            sample += due.count(-1)
+            sample += due.count(SAMPLE)
             w, last = self.series[sample], sample == len(self.series) - 1
             rate = np.zeros_like(w) if last or not self.linear else (self.series[sample + 1] - w) / self.step
-            now = w + rate * (t - sample * self.step if sample else t)
+            now = w + rate * (t - (sample * self.step if sample else 0.0))
             samplers = tuple(j for j in due if j >= 0)
             intervals.append(Interval(t, barrier, np.concatenate([now, rate], axis=-1), samplers))
         return intervals
