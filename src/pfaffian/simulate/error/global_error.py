@@ -16,6 +16,9 @@ from pfaffian.terms.lengths import scales
 
 ERROR_KINDS = ("angle", "length", "speed")
 
+SLOW = 1e-6
+"""Least size of a speed, relative to others."""
+
 
 class Solutions(NamedTuple):
     """Two solutions of the same runs.   motion, finer: (times, runs, nq + nv) q and v."""
@@ -24,8 +27,8 @@ class Solutions(NamedTuple):
     finer: np.ndarray
 
 
-def global_error(m: Mechanism, of: Solutions, p: np.ndarray) -> np.ndarray:
-    """(times, runs, 3) the estimated error of each of the ERROR_KINDS.   p: (runs, np) parameters."""
+def global_error(m: Mechanism, of: Solutions, p: np.ndarray, duration: float) -> np.ndarray:
+    """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s]."""
     off = np.abs(of.motion - of.finer)
     q, v = off[..., : m.nq], off[..., m.nq :]
     error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
@@ -38,19 +41,20 @@ def global_error(m: Mechanism, of: Solutions, p: np.ndarray) -> np.ndarray:
     start = of.motion[0, :, : m.nq]
     long = scales(m, p, start, tuple(m.q_units))
     error[..., 1] = (q[..., sliding] / long[:, sliding]).max(axis=-1, initial=0.0)
-    error[..., 2] = (v / _largest_speeds(m, of.finer[..., m.nq :], long, sliding)).max(axis=-1, initial=0.0)
+    error[..., 2] = (v / _largest_speeds(m, of.finer[..., m.nq :], long[:, sliding], duration)).max(axis=-1, initial=0.0)
     return np.where(np.isnan(off).any(axis=-1, keepdims=True), np.nan, error)
 
 
-def _largest_speeds(m: Mechanism, v: np.ndarray, long: np.ndarray, sliding: list[int]) -> np.ndarray:
+def _largest_speeds(m: Mechanism, v: np.ndarray, long: np.ndarray, duration: float) -> np.ndarray:
     """(runs, nv) the largest speed of the unit of each v; that of slides at least that of the fastest turn on the machine's
-    length; 1 where nothing moves."""
+    length.   long: (runs, slides) that length."""
     with np.errstate(all="ignore"):
         top = np.nanmax(np.abs(v), axis=0, initial=0.0)
-    units = np.array(m.v_units)
-    largest = {unit: top[:, units == unit].max(axis=-1, initial=0.0) for unit in set(m.v_units)}
+    units, lever = np.array(m.v_units), long.max(axis=-1, initial=0.0)
+    scale = {unit: lever if unit == "m/s" else np.ones(len(top)) for unit in m.v_units}
+    relative = {unit: top[:, units == unit].max(axis=-1, initial=0.0) / scale[unit] for unit in scale}
+    fastest = np.max([*relative.values(), np.full(len(top), 1 / duration if duration else 1.0)], axis=0)
+    largest = {unit: np.maximum(found, SLOW * fastest) for unit, found in relative.items()}
     if {"m/s", "rad/s"} <= set(largest):
-        lever = long[:, sliding].max(axis=-1, initial=0.0)
-        largest["m/s"] = np.maximum(largest["m/s"], lever * largest["rad/s"])
-    each = np.stack([largest[unit] for unit in m.v_units], axis=-1) if m.nv else top
-    return np.where(each > 0, each, 1.0)
+        largest["m/s"] = np.maximum(largest["m/s"], largest["rad/s"])
+    return np.stack([scale[unit] * largest[unit] for unit in m.v_units], axis=-1) if m.nv else top

@@ -2,7 +2,7 @@
 
 Each run is computed twice, side by side in one compiled loop: with steps of the tolerance that it needs, which is its result,
 and with steps of a tolerance COARSER times larger. The error of the result is a small part of their difference: about a
-twentieth where the motion is smooth, and a PART at most is assumed. Where it exceeds the accuracy the run is repeated with a
+twentieth where the motion is smooth, and PART is assumed. Where it exceeds the accuracy the run is repeated with a
 smaller tolerance.
 """
 
@@ -28,8 +28,11 @@ from pfaffian.simulate.step.simulation import Simulation
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
 
-PART = 0.25
+PART = 0.35
 """Error of the result as a part of its difference from the coarser solution."""
+
+ROUNDING = 1e-13
+"""Error that remains where the two do not differ."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
@@ -347,8 +350,8 @@ class _Pairs(NamedTuple):
     def error(self, found: Solved) -> np.ndarray:
         """(times, runs, kinds) the estimated error of the runs `second`."""
         fine = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)]
-        both = Solutions(found.q_v[:, self.coarse], fine)
-        return PART * global_error(self.solver.simulation.mechanism, both, self.solver.p[self.second])
+        both, s = Solutions(found.q_v[:, self.coarse], fine), self.solver
+        return ROUNDING + PART * global_error(s.simulation.mechanism, both, s.p[self.second], float(s.instants[-1]))
 
     def worst(self, found: Solved) -> tuple[np.ndarray, np.ndarray]:
         """The largest error of each of the runs `second`, and the part of the time to which it is known."""
