@@ -16,6 +16,9 @@ from pfaffian.terms.lengths import scales
 
 ERROR_KINDS = ("angle", "length", "speed")
 
+ROUNDING = 1e-13
+"""Error that remains where two solutions do not differ."""
+
 SLOW = 1e-6
 """Least size of a speed, relative to others."""
 

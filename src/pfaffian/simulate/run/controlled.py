@@ -19,7 +19,7 @@ from pfaffian.evaluate.progress import progress_bar
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.remember import remembered
-from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
+from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
@@ -30,9 +30,6 @@ COARSER = 16.0
 
 PART = 0.35
 """Error of the result as a part of its difference from the coarser solution."""
-
-ROUNDING = 1e-13
-"""Error that remains where the two do not differ."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
