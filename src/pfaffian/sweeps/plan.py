@@ -23,6 +23,7 @@ from pfaffian.evaluate.arrays import as_whole, by_label
 from pfaffian.kernel.call.cache_keys import sources
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.inputs import times
 from pfaffian.simulate.step.running_statistics import as_recording
@@ -49,7 +50,7 @@ TRACED = ("scheme", "control", "switches", "outputs")
 NEUTRAL = ("backend",)
 """Options that do not change a bit of the results."""
 
-ALWAYS = ("status", "stopped", "step_error")
+ALWAYS = ("status", "stopped")
 """Variables of a result that are stored of every run."""
 
 MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
@@ -150,8 +151,7 @@ class Sweep:
         names = [name for name, x in result.data_vars.items() if self._keeps(name, x)]
         check_names(names, self.keep)
         stored = result[names]
-        if "step_error" not in stored:
-            stored["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
+        stored["error"] = result["error"].max("time", keep_attrs=True)
         stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
         started = np.flatnonzero(stored["status"].values != len(json.loads(stored["status"].attrs["meaning"])) - 1)
         stored.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
@@ -161,12 +161,13 @@ class Sweep:
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
         """Whether a variable of a result is stored."""
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
-        return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
+        return "run" in x.dims and name != "error" and (name in ALWAYS or name in statistics or "time" in x.dims)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
+        given.setdefault("error", which % SAMPLE == 0)
         inputs: dict[str, np.ndarray] = {}
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)

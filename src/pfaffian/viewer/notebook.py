@@ -61,7 +61,7 @@ def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
     if len(ends) > 1 and finished < len(ends):
         yield "first not finished", next(x for x in ends if x != FINISHED)
     yield "time", f"{time[0]:.6g} to {time[-1]:.6g} s, {plural(len(time), 'record')}"
-    for name, words in (("violation", "violation"), ("step_error", "step error"), ("limit_excess", "beyond limits")):
+    for name, words in (("violation", "violation"), ("error", "estimated error"), ("limit_excess", "beyond limits")):
         if name in ds and np.isfinite(ds[name].values).any():
             yield words, f"at most {np.nanmax(ds[name].values):.2g}"
     if "energy" in ds and "time" in ds["energy"].dims and np.isfinite(ds["energy"].values).any():

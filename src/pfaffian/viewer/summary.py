@@ -30,9 +30,9 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
     if "violation" in result and "velocity_violation" in result:
         worst, rate = (float(np.nanmax(result[k].values)) for k in ("violation", "velocity_violation"))
         yield "violation", f"at most {worst:.2g} of position, {rate:.2g} of velocity"
-    if "step_error" in result and np.isfinite(result["step_error"].values).any():
-        worst = float(np.nanmax(result["step_error"].values))
-        yield "step error", f"{worst:.2g} in all (angles in rad, speeds relative to the largest)"
+    if "error" in result and np.isfinite(result["error"].values).any():
+        worst = float(np.nanmax(result["error"].values))
+        yield "error", f"at most {worst:.2g} (angles in rad, lengths and speeds relative to the largest), estimated"
     for cause in causes(result):
         status, _, advice = cause.partition(": ")
         yield "status", status

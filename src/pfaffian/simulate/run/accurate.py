@@ -17,13 +17,12 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.number import floats
 from pfaffian.simulate.error.drift import warn_of_drift
-from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.error.transport import warn_of_transport
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.record.stops import record_stops
+from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.controlled import (
-    Controlled,
     Inputs,
     Solver,
     compiled_attempt,
@@ -45,7 +44,7 @@ from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.assemble import start_from_guess
 from pfaffian.starts.start import start_state
-from pfaffian.states.system import System
+from pfaffian.states.abstract_system import AbstractSystem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,7 +96,7 @@ def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[k
 
 
 def run_accurately(
-    system: System,
+    system: AbstractSystem,
     q: Any,
     v: Any,
     *,
@@ -165,36 +164,23 @@ def run_accurately(
             threads_for(count, 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS),
         )
     status, _ = initial_status(s, begun, count, 0)
-    done = controlled(solver, x, wanted, status, np.arange(count) if error is not False else np.arange(0), progress)
+    done = controlled(solver, x, wanted, status, as_estimated(True if error is None else error, count), progress)
     provenance = machine() | settings_of(scheme, m) | {f"kernel_{k}": x for k, x in solver.loop.provenance.items()}
     provenance |= {"state": system.name, "accuracy": wanted, "hold": hold, "duration": float(instants[-1] - begin)}
     provenance |= sampled(law, s.changing, seed) | ({"state_about": "\n".join(system.about)} if system.about else {})
     provenance |= {"interrupted": True} if done.interrupted else {}
     lane, at = done.solved.lane, lane_of(s)
     stopped = np.where(done.solved.status != 0, begin + lane[:, at.time], np.nan)
-    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, series, period)
+    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, series, period, done.error)
     result = build_result(s, course, provenance)
-    _add_errors(result, done)
+    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
+    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
     record_stops(result, s, np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1), begun)
     warn_of_drift(result, system, begun.q, begun.v, begun.p, begin)
     warn_of_transport(result)
     warn_of_limits(result, m, scheme.saturate, begun.q)
     _warn_of_error(result, wanted)
     return result.labelled(squeeze and count == 1)
-
-
-ERROR = (
-    "estimated error of the motion at each record: angles [rad], lengths relative to the machine, speeds relative to the "
-    "largest; nan where it was not estimated"
-)
-
-
-def _add_errors(result: Draft, done: Controlled) -> None:
-    """Add the estimated error and the number of steps to a result."""
-    result.data["error"] = ("run", "time", "error_kind"), done.error.swapaxes(0, 1), {"units": "1", "meaning": ERROR}
-    result.coords["error_kind"] = list(ERROR_KINDS)
-    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
-    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
 
 
 def _warn_of_error(result: Draft, accuracy: float) -> None:

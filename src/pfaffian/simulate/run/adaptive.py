@@ -113,7 +113,16 @@ def run_adaptive(
         | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
-    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, inputs, 0.0)
+    course = Recorded(
+        times,
+        done.records,
+        np.array([done.status]),
+        np.array([done.stopped]),
+        begun,
+        inputs,
+        0.0,
+        np.full((len(times), 1, 3), np.nan),
+    )
     result = build_result(simulation, course, provenance)
     record_stops(result, simulation, done.x[None], begun)
     warn_of_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))

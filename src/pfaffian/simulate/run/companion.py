@@ -1,30 +1,29 @@
-"""The global error of runs with steps of one length, from a second solution by the same rule with steps twice as long.
+"""The global error of runs with steps of one length, from solutions by the same rule with steps two and four times as long.
 
-With p the order of the rule, the error of the second solution is 2^p times that of the run, as long as the steps are short
-enough for the order to show. Where something happens at single steps, or the longer steps fail, the second solution takes
-steps half as long instead.
+The ratio of the differences between the three tells by which factor twice the step multiplies the error: 2^p for a rule of
+order p whose steps are short enough. Where something happens at single steps, or the longer steps fail, a solution with steps
+half as long takes their place.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from math import gcd
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.errors import ModelError, brief
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
 from pfaffian.simulate.run.roll import LoopStart, first_step, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.states.system import show
+from pfaffian.states.abstract_system import show
 
 SAMPLE = 32
 """One run of a batch in this many has its error estimated: those whose numbers are its multiples."""
-
-LARGE = 0.05
-"""Difference of two solutions from which on no order shows, and the difference itself counts as the error."""
 
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
@@ -40,23 +39,60 @@ class Motion(NamedTuple):
     status: np.ndarray
 
 
-def estimated_error(loop: Loop, start: LoopStart, motion: Motion) -> np.ndarray:
-    """(times, runs, kinds) the estimated error of a batch at its records; nan where it is not estimated, and, if q and v are
+def as_estimated(error: Any, runs: int) -> np.ndarray:
+    """Indices of the runs whose error is estimated.   error: True, False, (runs,) of these, or None: every SAMPLE-th run.
+
+    Raises ModelError: it is none of these.
+    """
+    if error is None:
+        return np.arange(0, runs, SAMPLE)
+    flags = np.asarray(error)
+    if flags.dtype != bool or flags.shape not in ((), (runs,)):
+        raise ModelError(f"error: True, False or ({runs},) of these are needed, got {brief(error)}")
+    return np.flatnonzero(np.broadcast_to(flags, runs))
+
+
+def estimated_error(loop: Loop, start: LoopStart, motion: Motion, runs: np.ndarray) -> np.ndarray:
+    """(times, batch, kinds) the estimated error of runs of a batch at their records; nan for all others, and, if q and v are
     not recorded, before the end.
 
-    start: of the runs.   motion: what they recorded.
+    start: of the batch.   motion: what it recorded.   runs: indices of the runs whose error is estimated.
     """
     count, when = len(motion.status), loop.when
     error = np.full((when.records, count, len(ERROR_KINDS)), np.nan)
-    if loop.python or not when.steps:
+    if loop.python or not when.steps or not runs.size:
         return error
-    runs = np.arange(0, count, SAMPLE if count > 1 else 1)
-    if doubled := _doubled(loop):
-        error[:, runs] = _compared(doubled, start, motion, runs, 2 ** _order(loop) - 1)
+    if (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
+        first, second = (_differences(other, start, motion, runs) for other in (twice, four))
+        error[:, runs] = _filled(first / (_ratio(first, second, _order(loop)) - 1))
         runs = runs[np.isnan(error[-1, runs]).any(axis=1) & (motion.status[runs] == 0)]
     if runs.size:
-        error[:, runs] = _compared(_halved(loop), start, motion, runs, 1 - 2.0 ** -_order(loop))
-    return error
+        error[:, runs] = _differences(_halved(loop), start, motion, runs) / (1 - 2.0 ** -_order(loop))
+    return error + ROUNDING
+
+
+def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
+    """(runs, kinds) the factor by which steps twice as long multiply the error.
+
+    twice, four: (times, runs, kinds) differences of the run from solutions with steps two and four times as long. Differences
+    that hardly grow are as large as they can become, so that no order shows.
+    """
+    known = np.isfinite(twice) & np.isfinite(four)
+    near, far = (np.where(known, x, 0.0).max(axis=0) for x in (twice, four))
+    with np.errstate(all="ignore"):
+        ratio = np.where(near > 0, (far - near) / near, 2.0**order)
+    return np.where(ratio >= 2 ** (order / 2), np.maximum(ratio, 2.0**order), np.maximum(ratio, 2.0))
+
+
+def _filled(error: np.ndarray) -> np.ndarray:
+    """The errors, at records between two others the larger of these."""
+    times = np.arange(len(error))
+    known = np.flatnonzero(np.isfinite(error).any(axis=(1, 2)))
+    if not known.size:
+        return error
+    before = known[np.maximum(np.searchsorted(known, times, "right") - 1, 0)]
+    after = known[np.minimum(np.searchsorted(known, times, "left"), len(known) - 1)]
+    return np.fmax(error[before], error[after])
 
 
 def _order(loop: Loop) -> int:
@@ -64,16 +100,16 @@ def _order(loop: Loop) -> int:
     return INTEGRATORS.named(loop.simulation.scheme.integrator or "").order
 
 
-def _doubled(loop: Loop) -> Loop | None:
-    """The loop with steps twice as long; None if that leaves out something that happens at a single step."""
+def _longer(loop: Loop, times: int) -> Loop | None:
+    """The loop with steps so many times as long; None if that leaves out something that happens at a single step."""
     when, series = loop.when, len(loop.series) > 1
     whole = [when.steps, when.first, *(k for pair in loop.due for k in pair), *([when.stride] if series else [])]
-    if any(k % 2 for k in whole) or loop.simulation.changing.names or loop.simulation.scheme.stiff:
+    if any(k % times for k in whole) or loop.simulation.changing.names or loop.simulation.scheme.stiff:
         return None
-    due = [(period // 2, phase // 2) for period, phase in loop.due]
-    every, stride = (when.every if when.every % 2 else when.every // 2), max(1, when.stride // 2)
-    steps = {"step": when.step * 2, "steps": when.steps // 2, "first": when.first // 2}
-    return replace(loop, when=when._replace(**steps, every=every, stride=stride), due=due, tally=None)
+    due = [(period // times, phase // times) for period, phase in loop.due]
+    every = when.every * times // gcd(when.every, times) // times
+    steps = {"step": when.step * times, "steps": when.steps // times, "first": when.first // times}
+    return replace(loop, when=when._replace(**steps, every=every, stride=max(1, when.stride // times)), due=due, tally=None)
 
 
 def _halved(loop: Loop) -> Loop:
@@ -84,8 +120,8 @@ def _halved(loop: Loop) -> Loop:
     return replace(loop, when=when._replace(**steps, every=when.every * 2, stride=when.stride * 2), due=due, tally=None)
 
 
-def _compared(other: Loop, start: LoopStart, motion: Motion, runs: np.ndarray, ratio: float) -> np.ndarray:
-    """(times, runs, kinds) the error of runs, from the motion with other steps.   ratio: of the difference to the error."""
+def _differences(other: Loop, start: LoopStart, motion: Motion, runs: np.ndarray) -> np.ndarray:
+    """(times, runs, kinds) the differences of runs from their motion with other steps; nan where one of them has no record."""
     s, when, records = other.simulation, other.when, len(motion.times)
     found = _motion(other, start, runs)
     if motion.q_v is None:
@@ -93,14 +129,11 @@ def _compared(other: Loop, start: LoopStart, motion: Motion, runs: np.ndarray, r
         its[:, found.status != 0] = np.nan
         known = np.array([records - 1])
     else:
-        known = np.linspace(0, records - 1, len(found.q_v)).astype(int)
+        known = np.searchsorted(motion.times, found.times - when.step / 4)
         mine, its = motion.q_v[known][:, runs], found.q_v
-    off = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps)
-    error = np.full((records, len(runs), off.shape[2]), np.nan)
-    error[known] = ROUNDING + np.minimum(off, off / ratio + off * np.minimum(1.0, off / LARGE))
-    between = np.setdiff1d(np.arange(records), known) if motion.q_v is not None else known[:0]
-    error[between] = np.fmax(error[between - 1], error[np.minimum(between + 1, records - 1)])
-    return error
+    difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
+    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps)
+    return difference
 
 
 def _shown(loop: Loop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
@@ -127,4 +160,5 @@ def _motion(loop: Loop, start: LoopStart, runs: np.ndarray) -> Motion:
             r = loop.steps(x, slice(None), k, n, last, status=status, stopped=stopped)
         x, status, stopped, done = r.x, r.status, r.stopped, done + n
         q_v.append(np.concatenate([r.records[:, :, at[name]] for name in ("q", "v") if name in at], axis=2))
-    return Motion(when.start + when.step * when.every * np.arange(when.records), np.concatenate(q_v), x, status)
+    times = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
+    return Motion(times, np.concatenate(q_v), x, status)

@@ -29,6 +29,7 @@ from pfaffian.simulate.record.record_memory import check_memory
 from pfaffian.simulate.record.result import DIVERGED, Recorded, build_result, status_of, stored_signals
 from pfaffian.simulate.record.stops import record_stops
 from pfaffian.simulate.run.accurate import run_accurately
+from pfaffian.simulate.run.companion import Motion, as_estimated, estimated_error
 from pfaffian.simulate.run.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.run.resume import end_of, end_state, following, resumed, since_start, warn_of_restart
 from pfaffian.simulate.run.roll import LoopResult, LoopStart, first_state, roll
@@ -147,15 +148,15 @@ def run(
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.
         error_bound: warn where the accumulated step error exceeds this, in angles [rad] or in speeds relative to the largest;
-            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. A few
-            steps are compared with two steps of half their length. The result contains the estimates, nan where the run stopped
-            or no step was compared:
-            `step_error`, the sum of the step errors;
+            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. The
+            result contains the estimates, nan where the run stopped or nothing was estimated:
+            `error`, of angles, lengths and speeds at each record, from a second solution with steps of another length;
             `energy_error` [J], the change of energy beyond the work of inputs, dissipation and moving constraints: up to the
             last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
             `momentum_error`, the change of the momenta along the first joint beyond the impulse of the forces, for a machine
             that floats or conserves some of these momenta.
-        error: whether to estimate the error of runs to an accuracy: True, the default, or False.
+        error: the runs whose error is estimated: True, False or (runs,) of these. By default all with `accuracy`, else every
+            32nd of a batch.
         seed: seed of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
             noise. Or (runs,) seeds: each run then has the noise of a single run with its seed.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
@@ -220,7 +221,7 @@ def run(
             progress=progress,
             squeeze=squeeze,
         )
-    step, every = _fixed_steps(step, every, max_step=max_step, error=error)
+    step, every = _fixed_steps(step, every, max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
@@ -261,7 +262,7 @@ def run(
     watch, departure = StepErrorMonitor(HalfSteps(loop), bound), LoopStart(x, begun, kinds)
     python = python_law_of(loop, backend, strict)
     done = roll(watch, departure, python, progress)
-    result = _result(watch, departure, done, series, python, end.seed if end else seed)
+    result = _result(watch, departure, done, series, python, end.seed if end else seed, as_estimated(error, count))
     record_undecided(result, m, begun, when.start, backend)
     return result.labelled(squeeze and count == 1)
 
@@ -288,9 +289,10 @@ def _fixed_steps(step: float | None, every: int | None, **controlled: Any) -> tu
 
 
 def _result(
-    watch: StepErrorMonitor, departure: LoopStart, done: LoopResult, series: np.ndarray, python: PythonLaw | None, seed: Any
-) -> Draft:
-    """The result of the runs; gives all warnings about them."""
+    watch: StepErrorMonitor, departure: LoopStart, done: LoopResult, series: np.ndarray, python: PythonLaw | None, seed: Any,
+    estimated: np.ndarray,
+) -> Draft:  # fmt: skip
+    """The result of the runs; gives all warnings about them.   estimated: indices of the runs whose error is estimated."""
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
     state, end_attributes = end_state(s, done.x, when)
@@ -304,8 +306,10 @@ def _result(
     stored = entries_of(stored_signals(s, loop.tally))
     E, T, q, v = (done.records[:, :, stored.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
+    q_v = np.concatenate([q, v], axis=2) if {"q", "v"} <= set(stored) else None
+    error = estimated_error(loop, departure, Motion(instants, q_v, done.x, done.status), estimated)
     course = Recorded(
-        instants, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
+        instants, done.records, done.status, stopped, begun, series, when.step * when.stride, error, cost, state, loop.tally
     )
     result = build_result(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
@@ -315,8 +319,9 @@ def _result(
     warn_of_transport(result)
     warn_of_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
-        error = np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan)
-        if not warn_of_step_error(watch, error, cost):
+        worst = np.fmax.reduce(error, axis=(0, 2))
+        worst = np.fmax(np.where(np.isnan(worst), cost.error, worst), cost.certain)
+        if not warn_of_step_error(watch, np.where(done.status == 0, worst, np.nan), cost):
             warn_of_later_stiffness(watch, result, done.x)
     record_singular_starts(result, s.mechanism, departure.kinds)
     return result
