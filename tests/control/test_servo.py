@@ -289,7 +289,7 @@ def test_a_run_stops_where_the_servo_constraint_becomes_unrealisable(integrator,
     assert 0.04 < float(r.stopped) < 3.0 - np.hypot(x, y)
     before = r.time < r.stopped
     assert np.isfinite(r.q.values[before]).all()
-    assert np.abs(r["error" if as_law else "servo_error"].values[before]).max() < LARGEST_ERROR
+    assert np.abs(r["task_error" if as_law else "servo_error"].values[before]).max() < LARGEST_ERROR
 
 
 def test_divergence_of_another_rod_is_not_blamed_on_the_servo():

@@ -24,7 +24,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "friction": [0.0, "smooth", 1.0], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"],
     "heading": [0.0], "height": [0.0], "hessian": [True],
     "hold": ["zero"], "holds": [False], "inertia": [0.0, 1.0], "inertia_ratio": [1.0], "integral_gain": [0.0],
-    "integrator": ["rk4"], "joint_damping": [0.0], "keep": ["pose"], "kind": ["parallel"], "lanes": [8],
+    "joint_damping": [0.0], "keep": ["pose"], "kind": ["parallel"], "lanes": [8],
     "largest": [False], "largest_error": [0.01], "latency": [0], "lean": [0.0],
     "length": [(200.0, 200.0, 50.0)], "lenient": [False], "level": [0.0],
     "limits": [(-inf, inf)], "longest": [100.0, 1000], "mass": [0.0, 1.0], "max_step": [inf], "mean": [ORIGIN],

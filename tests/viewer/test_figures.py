@@ -287,7 +287,7 @@ def test_forces_and_errors_are_drawn_if_recorded() -> None:
     result = result.assign_coords(row=["c.vx", "c.wy", "mine"], servo_row=["path.0", "path.1"])
     result["servo_force"] = ((*per, "servo_row"), grows * [4.0, 5.0])
     result["servo_error"] = ((*per, "servo_row"), grows * [6.0, 7.0])
-    result["error"] = ((*per, "error_component"), grows * [8.0, 9.0])
+    result["task_error"] = ((*per, "task_error_component"), grows * [8.0, 9.0])
     result["force_error"] = (per, 10 * grows[:, :, 0])
     figure = figures.overview(result)
     expected = {

@@ -61,7 +61,7 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         acceleration = goal.acceleration + goal.feedback - x.drift
         v_dot = least_squares(x.J, acceleration, RANK_TOLERANCE)
         u, lost = inputs_of(terms, terms.M @ v_dot.x + terms.c - terms.f, "plain inverse dynamics")
-        signals = {"error": goal.error, "error_rate": goal.error_rate}
+        signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.independent) < k, lost), signals)
 
     faults = (

@@ -116,7 +116,7 @@ def hybrid_force(
         tau = terms.M @ a.v_dot + terms.c - terms.f
         answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
-        return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
+        return Command(answer.u, error, faults, {"task_error": a.error, "task_error_rate": a.error_rate, "force_error": error})
 
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)), Fault(FORCE_UNREACHABLE))
     return Control(law, start, reference.w_names + force.w_names, faults, Multipliers(tuple(rows)))

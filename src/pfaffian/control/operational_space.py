@@ -65,7 +65,7 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         solved = solve_semidefinite(Y.T @ Y, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE)
         tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
         u, lost = inputs_of(terms, tau, "operational-space control")
-        signals = {"error": goal.error, "error_rate": goal.error_rate}
+        signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.independent) < k, lost), signals)
 
     faults = (

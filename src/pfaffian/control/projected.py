@@ -57,7 +57,7 @@ def projected(
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
         >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
         >>> run = pf.run(m, duration=1.0, step=0.01, control=law, backend="numpy")
-        >>> round(float(run["error"].values[-1]), 4)  # (1 + 2 t) exp(-2 t)
+        >>> round(float(run["task_error"].values[-1]), 4)  # (1 + 2 t) exp(-2 t)
         0.406
     """
 
@@ -73,7 +73,7 @@ def projected(
             answer.u,
             ca.SX(0, 1),
             ca.vertcat(answer.uncontrollable, a.infeasible, *beyond),
-            {"error": a.error, "error_rate": a.error_rate},
+            {"task_error": a.error, "task_error_rate": a.error_rate},
         )
 
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)))

@@ -84,7 +84,7 @@ def tracking(
         turning = projector_rate(terms, x) @ deviation
         # The applied force must supply u_r = P (y_dot + Gamma y) in addition to the velocity-free part of c.
         u_r = r.P @ (target_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
-        return _apply(terms, x, r, u_r, request, w[split:, 0])._replace(signals={"eps": eps, "error": e})
+        return _apply(terms, x, r, u_r, request, w[split:, 0])._replace(signals={"eps": eps, "task_error": e})
 
     names = reference.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
@@ -138,7 +138,7 @@ def regulation(
         e = terms.q - _setpoint(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
-        return _apply(terms, x, r, u_r, request, w[split:, 0], static=True)._replace(signals={"error": e})
+        return _apply(terms, x, r, u_r, request, w[split:, 0], static=True)._replace(signals={"task_error": e})
 
     names = q_d.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))

@@ -53,6 +53,8 @@ def servo_control(*servos: Servo) -> Control:
         # The servo constraints of the mechanism itself, if any, come first in mu; their forces are not inputs of this law.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
-        return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)
+        return Command(
+            u, ca.SX(0, 1), 1 - x.realisable, {"task_error": under.servo.phi, "task_error_rate": under.servo.eta}, x.side
+        )
 
     return Control(law, (), (), (Fault(fault(servos)),))

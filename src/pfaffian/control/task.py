@@ -313,7 +313,7 @@ def whole(m: Mechanism) -> Task:
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
         >>> law = control.projected(control.whole(m), control.set_point([1.0]), stiffness=4.0, damping=4.0)
         >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-        >>> float(run["error"].values[0])
+        >>> float(run["task_error"].values[0])
         1.0
     """
     for j in as_mechanism(m).joints:

@@ -25,7 +25,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
-from pfaffian.simulate.step.inputs import times
+from pfaffian.simulate.step.inputs import STEP, times
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
@@ -107,7 +107,7 @@ class Sweep:
             return min(self.requested, self.space.runs)
         if existing := stored_identity(self.store):
             return int(existing["runs of a block"])
-        steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
+        steps = _duration(self.options) / (self.options.get("step") or STEP)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
@@ -184,7 +184,7 @@ class Sweep:
             constant = {name: x for name, x in (given.get("u") or {}).items() if name not in inputs}
             samples = max([len(x) for x in constant.values() if np.ndim(x)], default=1)
             given["u"] = {**constant, **{name: np.broadcast_to(x, (samples, len(which))) for name, x in inputs.items()}}
-            given["u_step"] = given.get("u_step") or given.get("step", signature(run).parameters["step"].default)
+            given["u_step"] = given.get("u_step") or given.get("step") or STEP
         with ONE_AT_A_TIME if self.python else nullcontext():
             return run(self.system, **given, record=record, threads=threads, squeeze=False)
 
@@ -286,14 +286,21 @@ def read_again(sweep: Sweep) -> Sweep:
     return replace(sweep, python=content(law.python)) if law and law.python else sweep
 
 
+def _duration(options: Mapping[str, Any]) -> float:
+    """Duration of the runs [s]."""
+    times = options.get("times")
+    return float(options["duration"]) if times is None else float(times[-1]) - float(options.get("start", 0.0))
+
+
 def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[str, Any]:
     """The arguments of `run` that do not vary, with numbers and series as arrays.
 
     Raises ModelError: one has an axis of runs, which the sweep gives by its space; or does not fit an axis of the space.
     """
     defaults, series = signature(run).parameters, options.get("u_step") is not None
-    start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
-    times(start, duration, step, every, u_step)
+    if options.get("accuracy") is None and options.get("times") is None:
+        start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
+        times(start, duration, step, every, u_step)
     varied = {argument_of(label, m) for label in space.axes}
     checked = dict(options)
     for name in GIVEN:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError, RunWarning, brief, listed, notice
+from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.evaluate.arrays import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
@@ -34,7 +34,6 @@ from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_or_series
-from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.limits import warn_of_limits
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
@@ -124,15 +123,10 @@ def run_accurately(
     squeeze: bool,
 ) -> xr.Dataset:
     """The result of `pf.run` with an accuracy. The arguments are those of `pf.run`."""
-    m, wanted, begin = system.mechanism, as_accuracy(accuracy), as_number(start, "start")
+    m, bound, begin = system.mechanism, as_accuracy(accuracy), as_number(start, "start")
     instants = as_instants(times, begin, duration)
     longest = np.inf if max_step is None else as_number(max_step, "max_step", above=0)
-    scheme, law, extra = arguments(m, scheme, control, outputs, pair_for(wanted))
-    if not INTEGRATORS.named(scheme.integrator).pair:
-        pairs = listed([name for name, row in INTEGRATORS.items() if row.pair], "or")
-        raise ModelError(
-            f"accuracy: {scheme.integrator!r} does not estimate the error of its steps; leave it out, or take {pairs}"
-        )
+    scheme, law, extra = arguments(m, scheme, control, outputs, pair_for(bound))
     if in_python(law):
         raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
     if isinstance(record, Mapping):
@@ -145,6 +139,7 @@ def run_accurately(
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.q), "u": several, "seed": seeds})
         s = Simulation(system, scheme, law, extra, as_record(record, count))
+        order = s.pair.order
         begun = start_state(given, q if guess is None else {}, v, correct_start)
         x = first_state(s, begun, begin, count, seed)
         period = np.inf if u_step is None else as_number(u_step, "u_step", above=0)
@@ -164,9 +159,9 @@ def run_accurately(
             threads_for(count, 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS),
         )
     status, _ = initial_status(s, begun, count, 0)
-    done = controlled(solver, x, wanted, status, as_estimated(True if error is None else error, count), progress)
+    done = controlled(solver, x, bound, status, as_estimated(True if error is None else error, count), progress)
     provenance = machine() | settings_of(scheme, m) | {f"kernel_{k}": x for k, x in solver.loop.provenance.items()}
-    provenance |= {"state": system.name, "accuracy": wanted, "hold": hold, "duration": float(instants[-1] - begin)}
+    provenance |= {"state": system.name, "accuracy": bound, "order": order, "hold": hold, "duration": float(instants[-1] - begin)}
     provenance |= sampled(law, s.changing, seed) | ({"state_about": "\n".join(system.about)} if system.about else {})
     provenance |= {"interrupted": True} if done.interrupted else {}
     lane, at = done.solved.lane, lane_of(s)
@@ -179,7 +174,7 @@ def run_accurately(
     warn_of_drift(result, system, begun.q, begun.v, begun.p, begin)
     warn_of_transport(result)
     warn_of_limits(result, m, scheme.saturate, begun.q)
-    _warn_of_error(result, wanted)
+    _warn_of_error(result, bound)
     return result.labelled(squeeze and count == 1)
 
 

@@ -1,8 +1,8 @@
 """The global error of runs with steps of one length, from solutions by the same rule with steps two and four times as long.
 
 The ratio of the differences between the three tells by which factor twice the step multiplies the error: 2^p for a rule of
-order p whose steps are short enough. Where something happens at single steps, or the longer steps fail, a solution with steps
-half as long takes their place.
+order p whose steps are short enough. Where that does not show, where something happens at single steps, or where the longer
+steps fail, a solution with steps half as long takes their place.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from pfaffian.states.abstract_system import show
 SAMPLE = 32
 """One run of a batch in this many has its error estimated: those whose numbers are its multiples."""
 
+SMALL = 1e-11
+"""Differences up to this may be rounding."""
+
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
 
 
-class Motion(NamedTuple):
+class RecordedMotion(NamedTuple):
     """The motion of runs.   times: (times,) of the records.   q_v: (times, runs, nq + nv) at each record; None where q or v is
     not recorded.   end: (runs, nx) last states.   status: (runs,)."""
 
@@ -52,7 +55,7 @@ def as_estimated(error: Any, runs: int) -> np.ndarray:
     return np.flatnonzero(np.broadcast_to(flags, runs))
 
 
-def estimated_error(loop: Loop, start: LoopStart, motion: Motion, runs: np.ndarray) -> np.ndarray:
+def estimated_error(loop: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
     """(times, batch, kinds) the estimated error of runs of a batch at their records; nan for all others, and, if q and v are
     not recorded, before the end.
 
@@ -64,8 +67,10 @@ def estimated_error(loop: Loop, start: LoopStart, motion: Motion, runs: np.ndarr
         return error
     if (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
         first, second = (_differences(other, start, motion, runs) for other in (twice, four))
-        error[:, runs] = _filled(first / (_ratio(first, second, _order(loop)) - 1))
-        runs = runs[np.isnan(error[-1, runs]).any(axis=1) & (motion.status[runs] == 0)]
+        ratio = _ratio(first, second, _order(loop))
+        error[:, runs] = _filled(first / (ratio - 1))
+        unclear = np.isnan(error[-1, runs]).any(axis=1) | (ratio < 2.0 ** _order(loop)).any(axis=1)
+        runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs) / (1 - 2.0 ** -_order(loop))
     return error + ROUNDING
@@ -75,12 +80,12 @@ def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
     """(runs, kinds) the factor by which steps twice as long multiply the error.
 
     twice, four: (times, runs, kinds) differences of the run from solutions with steps two and four times as long. Differences
-    that hardly grow are as large as they can become, so that no order shows.
+    that hardly grow are rounding, or as large as they can become, so that no order shows.
     """
     known = np.isfinite(twice) & np.isfinite(four)
     near, far = (np.where(known, x, 0.0).max(axis=0) for x in (twice, four))
     with np.errstate(all="ignore"):
-        ratio = np.where(near > 0, (far - near) / near, 2.0**order)
+        ratio = np.where(near > SMALL, (far - near) / near, 2.0**order)
     return np.where(ratio >= 2 ** (order / 2), np.maximum(ratio, 2.0**order), np.maximum(ratio, 2.0))
 
 
@@ -108,7 +113,7 @@ def _longer(loop: Loop, times: int) -> Loop | None:
         return None
     due = [(period // times, phase // times) for period, phase in loop.due]
     every = when.every * times // gcd(when.every, times) // times
-    steps = {"step": when.step * times, "steps": when.steps // times, "first": when.first // times}
+    steps: dict[str, Any] = {"step": when.step * times, "steps": when.steps // times, "first": when.first // times}
     return replace(loop, when=when._replace(**steps, every=every, stride=max(1, when.stride // times)), due=due, tally=None)
 
 
@@ -116,16 +121,16 @@ def _halved(loop: Loop) -> Loop:
     """The loop with steps half as long."""
     when = loop.when
     due = [(period * 2, phase * 2) for period, phase in loop.due]
-    steps = {"step": when.step / 2, "steps": when.steps * 2, "first": when.first * 2}
+    steps: dict[str, Any] = {"step": when.step / 2, "steps": when.steps * 2, "first": when.first * 2}
     return replace(loop, when=when._replace(**steps, every=when.every * 2, stride=when.stride * 2), due=due, tally=None)
 
 
-def _differences(other: Loop, start: LoopStart, motion: Motion, runs: np.ndarray) -> np.ndarray:
+def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
     """(times, runs, kinds) the differences of runs from their motion with other steps; nan where one of them has no record."""
     s, when, records = other.simulation, other.when, len(motion.times)
     found = _motion(other, start, runs)
-    if motion.q_v is None:
-        mine, its = (_shown(other, x, runs)[None] for x in (motion.end[runs], found.end))
+    if motion.q_v is None or found.q_v is None:
+        mine, its = (_coordinates(other, x, runs)[None] for x in (motion.end[runs], found.end))
         its[:, found.status != 0] = np.nan
         known = np.array([records - 1])
     else:
@@ -136,13 +141,13 @@ def _differences(other: Loop, start: LoopStart, motion: Motion, runs: np.ndarray
     return difference
 
 
-def _shown(loop: Loop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
+def _coordinates(loop: Loop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
     """(runs, nq + nv) q and v of last states."""
     s, when = loop.simulation, loop.when
     return np.concatenate(show(s.system, x, s.parameters(loop.p[runs], x), when.start + when.step * when.end), axis=1)
 
 
-def _motion(loop: Loop, start: LoopStart, runs: np.ndarray) -> Motion:
+def _motion(loop: Loop, start: LoopStart, runs: np.ndarray) -> RecordedMotion:
     """The motion of runs with the steps of a loop."""
     s, when = loop.simulation, loop.when
     loop = replace(loop, series=loop.series[:, runs] if loop.series.ndim == 3 else loop.series, p=loop.p[runs])
@@ -159,6 +164,7 @@ def _motion(loop: Loop, start: LoopStart, runs: np.ndarray) -> Motion:
         else:
             r = loop.steps(x, slice(None), k, n, last, status=status, stopped=stopped)
         x, status, stopped, done = r.x, r.status, r.stopped, done + n
-        q_v.append(np.concatenate([r.records[:, :, at[name]] for name in ("q", "v") if name in at], axis=2))
+        if {"q", "v"} <= set(at):
+            q_v.append(np.concatenate([r.records[:, :, at["q"]], r.records[:, :, at["v"]]], axis=2))
     times = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
-    return Motion(times, np.concatenate(q_v), x, status)
+    return RecordedMotion(times, np.concatenate(q_v) if q_v else None, x, status)

@@ -208,9 +208,9 @@ class Solver(NamedTuple):
 
     def empty(self, n: int) -> Solved:
         """Solutions of n runs before their start."""
-        records = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
+        records, q_v = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
         lane, status = np.zeros((n, lane_of(self.simulation).size)), np.zeros(n, np.int32)
-        return Solved(*records, lane, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
+        return Solved(records, q_v, lane, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
 
     def _sample(self, solved: Solved, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
         """Call the samplers that are due at the begin of an interval; lanes in which one has a fault stop."""
@@ -222,7 +222,8 @@ class Solver(NamedTuple):
                 t = np.array([self.begin + interval.since])
                 x, faults = sampler(x, w[..., : w.shape[-1] // 2], p, t)
                 stops = going & (faults != 0).any(axis=1)
-                solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
+                if stops.any():
+                    solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
                 lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
             first += sampler.shape.outputs[1]
 
@@ -295,18 +296,18 @@ def controlled(
 
     status: (runs,) nonzero where a run cannot start.   estimated: runs whose error is estimated.
     """
-    asked, solver = solver.instants, solver.watched()
+    requested, solver = solver.instants, solver.watched()
     tolerance = np.full(len(x), max(PER_STEP * accuracy, SMALLEST))
     error = np.full((len(solver.instants), len(x), len(ERROR_KINDS)), np.nan)
     whole = solver.empty(len(x))
     whole.status[:] = status
     todo = np.flatnonzero(status == 0)
-    total = float(asked[-1]) * (len(todo) + len(estimated)) or 1.0
+    total = float(requested[-1]) * (len(todo) + len(estimated)) or 1.0
     with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
         for left in reversed(range(TRIES)):
             pairs = _Pairs.of(solver, todo, estimated)
             lost = partial(pairs.lost, accuracy, tolerance) if left else pairs.nothing
-            watch = Watch(lambda s: bar(100 * s / total), interrupted, lost)
+            watch = Watch(lambda s: bar(100 * s / total), interrupted, lost)  # type: ignore[arg-type]
             tolerances = tolerance[pairs.runs] * np.where(pairs.coarse, COARSER, 1.0)
             found = solver.solve(x[pairs.runs], pairs.runs, tolerances, watch)
             for old, new in zip(whole, found, strict=True):
@@ -322,7 +323,7 @@ def controlled(
                 break
             factor = np.clip(AIM * accuracy / worst[again] * reached[again] ** 2, MOST_SHORTENED, AIM)
             tolerance[todo] = np.maximum(tolerance[todo] * factor, SMALLEST)
-        at = np.searchsorted(solver.instants, asked)
+        at = np.searchsorted(solver.instants, requested)
         stored = whole._replace(records=whole.records[at], q_v=whole.q_v[at])
         return Controlled(stored, error[at], tolerance, interrupted())
 

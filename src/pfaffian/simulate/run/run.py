@@ -29,7 +29,7 @@ from pfaffian.simulate.record.record_memory import check_memory
 from pfaffian.simulate.record.result import DIVERGED, Recorded, build_result, status_of, stored_signals
 from pfaffian.simulate.record.stops import record_stops
 from pfaffian.simulate.run.accurate import run_accurately
-from pfaffian.simulate.run.companion import Motion, as_estimated, estimated_error
+from pfaffian.simulate.run.companion import RecordedMotion, as_estimated, estimated_error
 from pfaffian.simulate.run.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.run.resume import end_of, end_state, following, resumed, since_start, warn_of_restart
 from pfaffian.simulate.run.roll import LoopResult, LoopStart, first_state, roll
@@ -221,7 +221,7 @@ def run(
             progress=progress,
             squeeze=squeeze,
         )
-    step, every = _fixed_steps(step, every, max_step=max_step)
+    _refuse_without_accuracy(max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
@@ -281,11 +281,10 @@ def _refuse_with_accuracy(**fixed: Any) -> None:
         raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
 
 
-def _fixed_steps(step: float | None, every: int | None, **controlled: Any) -> tuple[float, int]:
-    """Step [s] and steps per record. Raises ModelError: an argument of runs under error control is given."""
+def _refuse_without_accuracy(**controlled: Any) -> None:
+    """Raise ModelError if an argument of runs under error control is given."""
     if given := [name for name, value in controlled.items() if value is not None]:
         raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
-    return 1e-3 if step is None else step, 1 if every is None else every
 
 
 def _result(
@@ -307,7 +306,7 @@ def _result(
     E, T, q, v = (done.records[:, :, stored.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
     q_v = np.concatenate([q, v], axis=2) if {"q", "v"} <= set(stored) else None
-    error = estimated_error(loop, departure, Motion(instants, q_v, done.x, done.status), estimated)
+    error = estimated_error(loop, departure, RecordedMotion(instants, q_v, done.x, done.status), estimated)
     course = Recorded(
         instants, done.records, done.status, stopped, begun, series, when.step * when.stride, error, cost, state, loop.tally
     )
@@ -321,7 +320,9 @@ def _result(
     if cost and not done.warned:
         worst = np.fmax.reduce(error, axis=(0, 2))
         worst = np.fmax(np.where(np.isnan(worst), cost.error, worst), cost.certain)
-        if not warn_of_step_error(watch, np.where(done.status == 0, worst, np.nan), cost):
+        # The comparisons name the part at fault; what they missed may have become stiff later.
+        missed = not (cost.error > watch.bound).any() and warn_of_later_stiffness(watch, result, done.x)
+        if not missed and not warn_of_step_error(watch, np.where(done.status == 0, worst, np.nan), cost):
             warn_of_later_stiffness(watch, result, done.x)
     record_singular_starts(result, s.mechanism, departure.kinds)
     return result

@@ -85,7 +85,10 @@ def lane_of(s: Simulation) -> Lane:
     speeds = slice(n + 4, n + 4 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
-    return Lane(slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, *range(d.stop, d.stop + 6), units)
+    begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
+    return Lane(
+        slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, begin, since, end, barrier, tolerance, longest, units
+    )
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -97,9 +100,9 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
     begin, since, end, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     time, length = lane[at.time, 0], lane[at.length, 0]
-    wanted, left = ca.fmin(length, longest), barrier - time
-    last = wanted >= left
-    h = ca.if_else(last, left, ca.if_else(2 * wanted > left, left / 2, wanted))
+    proposed, left = ca.fmin(length, longest), barrier - time
+    last = proposed >= left
+    h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
     x_next, faults, differences = f(x, u0, u1, p, begin + time, h)
@@ -109,7 +112,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
         error, speeds = ca.substitute([error, speeds], [p], [s.now(p, lane[at.discrete, 0])])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
     active, good = time < end, ca.logic_and(finite, ca.logic_and(error <= 1, faulty == 0))
-    root = ca.fmax(error, SMALL) ** (0.2 / s.integrator.pair.estimated)
+    root = ca.fmax(error, SMALL) ** (0.2 / s.pair.estimated)
     factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
     factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
     factor = ca.if_else(ca.logic_and(finite, faulty == 0), factor, LEAST)
@@ -161,7 +164,7 @@ def _each(condition: ca.SX, yes: ca.SX, no: ca.SX) -> ca.SX:
 
 def _place(s: Simulation) -> int:
     """Index of the fault of steps that became too short."""
-    return 1 + s.faults.place("integrator")
+    return 1 + (s.faults.place("integrator") or 0)
 
 
 def _sizes(s: Simulation, at: Lane, lane: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -216,10 +219,13 @@ def first_length(s: Simulation) -> ca.Function:
     rate = functions.rhs(ca.vertcat(x, d), _inputs(w, ca.SX(0)), s.now(p, d), t)[0]
     dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))
     long = _length(s)
-    angle = lambda x, unit: ca.fabs(x) / (long if unit in ("m", "m/s") else 1)  # noqa: E731
-    speed = largest_entry(ca.vertcat(0, *[angle(dq[i], unit) for i, unit in enumerate(m.q_units)]))
-    bend = ca.sqrt(largest_entry(ca.vertcat(0, *[angle(dv[i], unit) for i, unit in enumerate(m.v_units)])))
-    part = tolerance ** (1 / s.integrator.pair.estimated)
+
+    def angle(x: ca.SX, unit: str) -> ca.SX:
+        return ca.fabs(x) / (long if unit in ("m", "m/s") else ca.SX(1))
+
+    speed = largest_entry(ca.vertcat(ca.SX(0), *[angle(dq[i], unit) for i, unit in enumerate(m.q_units)]))
+    bend = ca.sqrt(largest_entry(ca.vertcat(ca.SX(0), *[angle(dv[i], unit) for i, unit in enumerate(m.v_units)])))
+    part = tolerance ** (1 / s.pair.estimated)
     fastest = ca.fmax(speed, bend)
     h = ca.if_else(fastest > 0, part / ca.fmax(fastest, NOTHING), AT_REST)
     return ca.Function("first_length", [lane, w, p], ca.substitute([h], [p], [s.now(p, d)]) if s.changing.names else [h])

@@ -11,6 +11,9 @@ from pfaffian.errors import ModelError, RunWarning, notice
 from pfaffian.evaluate.arrays import LARGEST, as_batch, as_number, as_whole, by_label, common_runs, unknown
 from pfaffian.model.number import floats
 
+STEP = 1e-3
+"""Length of a step of runs whose steps all have one length, if none is given [s]."""
+
 
 class Times(NamedTuple):
     """The times of a run, in seconds and in steps.
@@ -44,11 +47,11 @@ class Times(NamedTuple):
 
 
 def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
-    """The times of a run, checked.
+    """The times of a run, checked.   step, every: None for the default, STEP and 1.
 
     Raises ModelError: a value is not a number, is out of range, or is not a whole number of steps.
     """
-    begin, h = as_number(start, "start"), as_number(step, "step", above=0)
+    begin, h = as_number(start, "start"), as_number(STEP if step is None else step, "step", above=0)
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
         raise ModelError(f"duration {length:g} s is more than {LARGEST} steps of {h:g} s")
@@ -59,7 +62,7 @@ def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Time
             f"step {h:g} s is lost to rounding next to start {begin:g} s and duration {length:g} s: take longer steps"
         )
     stride = 1 if u_step is None else _stride(as_number(u_step, "u_step", above=0), h)
-    return Times(begin, h, length, round(length / h), as_whole(every, "every"), stride)
+    return Times(begin, h, length, round(length / h), as_whole(1 if every is None else every, "every"), stride)
 
 
 def _stride(u_step: float, step: float) -> int:

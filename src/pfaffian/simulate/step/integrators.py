@@ -17,7 +17,7 @@ from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults
-from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, Pair, explicit
+from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
 from pfaffian.states.variables import q_dot
 from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
@@ -317,7 +317,7 @@ class Integrator(NamedTuple):
     step: makes one time step.   order: order of its error.   needs: terms of Terms and Motion that it needs at each stage.
     shares: whether its last stage is near enough to the end of the step for its factors to serve the correction.
     faults: messages of its own faults.   any_state: whether it integrates states other than [q; v].
-    stiff: whether it steps over motions too fast for its step.   pair: the Pair that estimates the error of its steps, if any.
+    stiff: whether it steps over motions too fast for its step.   pair: that estimates the error of its steps, if any.
     refuses: mechanism -> message on what the integrator cannot handle in it, "" if nothing.
     """
 
@@ -328,7 +328,7 @@ class Integrator(NamedTuple):
     faults: Sequence[str] = ()
     any_state: bool = True
     stiff: bool = False
-    pair: Pair | None = None
+    pair: EmbeddedPair | None = None
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
 

@@ -10,7 +10,7 @@ import casadi as ca
 from pfaffian.simulate.step.method import Moved, StepData, later_faults
 
 
-class Pair(NamedTuple):
+class EmbeddedPair(NamedTuple):
     """An explicit Runge-Kutta pair.
 
     order: of the result.   c: times of the stages after the first, in parts of the step.   a: for each of these stages the
@@ -34,7 +34,7 @@ TOO_SHORT = (
 )
 
 
-def explicit(pair: Pair, s: StepData) -> Moved:
+def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
     """One step of an explicit pair. [Hairer, Norsett, Wanner 1993, section II.4]
 
     Its second stage, a mere step of Euler, also follows the acceleration of coordinates whose rate is a velocity, so that no
@@ -61,7 +61,7 @@ def explicit(pair: Pair, s: StepData) -> Moved:
     return Moved(moved, faults, stage.near, ca.SX(1, 1), ca.horzcat(*map(reached, pair.errors)))
 
 
-DOP853 = Pair(
+DOP853 = EmbeddedPair(
     8,
     (
         0.05260015195876773,
@@ -166,7 +166,7 @@ DOP853 = Pair(
 )
 """The pair of order 8 of Dormand and Prince, with two estimates. [Hairer, Norsett, Wanner 1993, section II.10]"""
 
-DOPRI5 = Pair(
+DOPRI5 = EmbeddedPair(
     5,
     (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
     (

@@ -115,7 +115,7 @@ RESERVED = frozenset({
     "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
     "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
-    "input_time", "reduction_error", "step_error", "energy_error", "momentum_error", "momentum_error_entry",
+    "input_time", "reduction_error", "error", "error_kind", "energy_error", "momentum_error", "momentum_error_entry",
     "momentum_error_unit", "end_state", "state_entry",
 })  # fmt: skip
 """Names in a result that are not signals."""

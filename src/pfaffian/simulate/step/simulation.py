@@ -19,11 +19,12 @@ from pfaffian.control.layout import Layout, entries, units
 from pfaffian.control.open_loop import is_open, open_loop
 from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity
 from pfaffian.dynamics.controlforce import fault as servo_fault
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
 from pfaffian.simulate.step.signals import MotionOutput, Output, Record, check_names, chosen, output_digest, standard
 from pfaffian.simulate.step.step import DEFAULT, Scheme
@@ -231,6 +232,17 @@ class Simulation:
         if reason := integrator.refuses(s.mechanism):
             raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
         return integrator
+
+    @property
+    def pair(self) -> EmbeddedPair:
+        """The pair of the integrator. Raises ModelError: it has none."""
+        pair = self.integrator.pair
+        if pair is None:
+            pairs = listed([name for name, row in INTEGRATORS.items() if row.pair])
+            raise ModelError(
+                f"accuracy: {self.scheme.integrator!r} does not estimate the error of its steps; leave it out, or take {pairs}"
+            )
+        return pair
 
     @cached_property
     def arriving(self) -> tuple[Fault, ...]:

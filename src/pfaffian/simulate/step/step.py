@@ -81,7 +81,7 @@ class Scheme:
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
             raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
-        INTEGRATORS.named(self.integrator or DEFAULT)
+        INTEGRATORS.named(DEFAULT if self.integrator is None else self.integrator)
         if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
@@ -90,7 +90,8 @@ class Scheme:
         if isinstance(n, bool) or not (isinstance(n, int) and 2 <= n <= 40):
             raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
         if self.iterations is not None and not self.stiff:
-            raise ModelError(f"iterations: {self.integrator or DEFAULT} has none to set; only integrator='tr-bdf2' does")
+            name = DEFAULT if self.integrator is None else self.integrator
+            raise ModelError(f"iterations: {name} has none to set; only integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
         if not 0 <= named_float(self.tolerance, "tolerance") <= self.violation_limit:
@@ -102,7 +103,7 @@ class Scheme:
     @property
     def stiff(self) -> bool:
         """Whether the integrator passes over motions that are too fast for its step, as tr-bdf2 does."""
-        return INTEGRATORS.named(self.integrator or DEFAULT).stiff
+        return INTEGRATORS.named(DEFAULT if self.integrator is None else self.integrator).stiff
 
 
 def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
