@@ -71,7 +71,6 @@ from pfaffian.model.number import Parameter as Parameter
 from pfaffian.model.pose import Pose as Pose
 from pfaffian.model.pose import pose as pose
 from pfaffian.model.shape import shape as shape
-from pfaffian.simulate.run.adaptive import run_adaptive as run_adaptive
 from pfaffian.simulate.run.run import run as run
 from pfaffian.simulate.run.stepper import stepper as stepper
 from pfaffian.simulate.step.reaction_output import reaction as reaction

@@ -15,6 +15,7 @@ from pfaffian.control import Command
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.record.result import causes
 from pfaffian.simulate.step.integrators import INTEGRATORS
+from tests.by_scipy import run_adaptive
 from tests.tolerance import EPS
 
 EXACT = 1e-12
@@ -529,7 +530,7 @@ WRONG = {
     ),
     "python with others": (lambda: control.several(a=LAW, b=control.python_law(feedback, 0.01)), "runs alone"),
     "seed": (lambda: run(LAW, seed=-1), "seed must be a whole number"),
-    "adaptive": (lambda: pf.run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
+    "adaptive": (lambda: run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
     "linearise": (lambda: pf.linearise(M, X0[:3], control=LAW), "sampled once a period"),
 }  # fmt: skip
 

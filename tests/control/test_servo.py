@@ -12,6 +12,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.evaluate.realisability import realisability
+from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import Case as State
 from tests.random_mechanisms import matrices, on_velocity, random_tree
 from tests.tolerance import ALGEBRA, close
@@ -269,7 +270,7 @@ def test_unrealisable_in_one_run_of_a_batch():
 
 def run_by(integrator: str, m: pf.Mechanism, q: np.ndarray, v: np.ndarray, **law):
     if integrator == "DOP853":
-        return pf.run_adaptive(m, q, v, times=np.linspace(0, 3, 301), **law)
+        return run_adaptive(m, q, v, times=np.linspace(0, 3, 301), **law)
     return pf.run(m, q, v, duration=3.0, step=1e-3, scheme=pf.Scheme(integrator=integrator), **law)
 
 

@@ -98,9 +98,6 @@ def test_each_figure_names_the_package_it_needs(bare, ran, draw):
 
 
 def test_functions_that_need_scipy_name_it(bare):
-    m = pf.mechanism("point", [pf.body("ball", 1.0)], [pf.joint("rail", "prismatic", "world", "ball")])
-    with pytest.raises(pf.ModelError, match="run_adaptive needs the package scipy: run `pip install scipy`"):
-        pf.run_adaptive(m, times=[0.0, 0.1])
     with pytest.raises(pf.ModelError, match="samples need the package scipy: run `pip install scipy`"):
         pf.sweeps.samples({"length": (0.5, 1.5)}, 4)
 

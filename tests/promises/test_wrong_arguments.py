@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian import control, reduction, screws
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.reduction import StatePart
+from tests.by_scipy import run_adaptive
 from tests.public_names import PUBLIC
 from tests.tolerance import SATISFIED
 
@@ -373,13 +374,13 @@ WRONG = {
     "studies: no folder": (lambda: pf.study.studies("no/such/folder"), "there is no folder"),
     "claim: no numbers": (lambda: pf.study.Claim("a", "b", 1).holds, "a claim is"),
     "claim: relation": (lambda: pf.study.Claim("a", 1, 1, relation="about").holds, "relation 'about' is unknown"),
-    "accurate: times that are words": (lambda: pf.run_adaptive(ARM, times=["a", "b"]), "^times: "),
-    "accurate: times that stand still": (lambda: pf.run_adaptive(ARM, times=[0, 1, 1]), "two increasing numbers"),
-    "accurate: no tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance=0.0), "between 0 and 1, got 0"),
-    "accurate: all tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance=1.0), "between 0 and 1, got 1"),
-    "accurate: one time": (lambda: pf.run_adaptive(ARM, times=1.0), "increasing"),
-    "accurate: tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
-    "accurate: steps": (lambda: pf.run_adaptive(ARM, times=[0, 1], max_step=-1), "max_step must be"),
+    "accurate: times that are words": (lambda: run_adaptive(ARM, times=["a", "b"]), "^times: "),
+    "accurate: times that stand still": (lambda: run_adaptive(ARM, times=[0, 1, 1]), "two increasing numbers"),
+    "accurate: no tolerance": (lambda: run_adaptive(ARM, times=[0, 1], tolerance=0.0), "between 0 and 1, got 0"),
+    "accurate: all tolerance": (lambda: run_adaptive(ARM, times=[0, 1], tolerance=1.0), "between 0 and 1, got 1"),
+    "accurate: one time": (lambda: run_adaptive(ARM, times=1.0), "increasing"),
+    "accurate: tolerance": (lambda: run_adaptive(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
+    "accurate: steps": (lambda: run_adaptive(ARM, times=[0, 1], max_step=-1), "max_step must be"),
     "set_point: one number": (lambda: control.set_point(0.3), r"\[0.3\]"),
     "set_point: none": (lambda: control.set_point([]), "at least one number"),
     "polynomial: text": (lambda: control.polynomial([0], [1], "2"), "duration: '2'"),

@@ -15,6 +15,7 @@ from pfaffian import control
 from pfaffian.model.force import Potential
 from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
 from pfaffian.simulate.error.half_steps import HalfSteps
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
 from tests.tolerance import close
@@ -126,7 +127,7 @@ def test_a_body_that_spins():
 def test_a_body_that_tumbles_at_300_rad_s():
     v = np.array([0, 0, 0, 170.0, 180.0, 170.0])
     (words,), r = warned(SPUN, None, v, duration=0.5)
-    exact = pf.run_adaptive(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
+    exact = run_adaptive(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
     turned = Rotation.from_quat(r.q.values[-1, 3:]).inv() * Rotation.from_quat(exact.q.values[-1, 3:])
     assert turned.magnitude() > 4e-4
     assert 0.1 * turned.magnitude() < float(r.error.max()) < 10 * turned.magnitude()
@@ -139,7 +140,7 @@ def test_a_body_that_tumbles_at_300_rad_s():
 
 def test_the_published_heavy_top():
     (words,), r = warned(heavy_top(), None, TOP_SPEED, duration=2.0)
-    exact = pf.run_adaptive(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
+    exact = run_adaptive(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
     off = (Rotation.from_quat(r.q.values[-1]).inv() * Rotation.from_quat(exact.q.values[-1])).magnitude()
     assert off > 1e-4 and 0.05 * off < float(r.error.max()) < 10 * off, (off, float(r.error.max()))
     assert "the spin of joint 'tip', 150 rad/s" in words
@@ -295,7 +296,7 @@ def test_frequency_of_a_spring_in_a_loop_is_that_of_the_constrained_machine():
 def test_accurate_runs_do_not_warn(m, q, v):
     found, r = warned(m, q, v, duration=0.2)
     assert found == [] and 0 <= float(r.error.max()) < BOUND / 10
-    exact = pf.run_adaptive(m, q, v, times=[0, 0.2], tolerance=1e-13)
+    exact = run_adaptive(m, q, v, times=[0, 0.2], tolerance=1e-13)
     assert float(abs(r.v[-1] - exact.v[-1]).max()) < BOUND
 
 
@@ -365,7 +366,7 @@ def test_the_estimate_follows_the_error(monkeypatch, integrator):
     m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 1.6}
     monkeypatch.setattr("pfaffian.simulate.error.accuracy.STEPS_PER_COMPARISON", 20)
     _, r = warned(m, [1.0], [0.5], every=1, **how)
-    exact = pf.run_adaptive(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
+    exact = run_adaptive(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
     off = float(abs(r.q - exact.q).max())
     assert 0.1 * off < float(r.error.max()) < 30 * off
 

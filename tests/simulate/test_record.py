@@ -13,6 +13,7 @@ from pfaffian.simulate.step.signals import as_record
 from pfaffian.states.system import as_system
 from pfaffian.viewer.scene import states_of
 from pfaffian.viewer.summary import summary
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.simulations import simulation
 
@@ -80,7 +81,7 @@ def test_the_record_is_part_of_the_kernels_key():
 
 
 def test_adaptive_run_records_what_is_chosen():
-    few = pf.run_adaptive(four_bar(), FOUR_BAR_START, times=[0, 0.01], record=["energy", "reaction"])
+    few = run_adaptive(four_bar(), FOUR_BAR_START, times=[0, 0.01], record=["energy", "reaction"])
     assert signals(few) == {"energy", "reaction"}
 
 
@@ -135,7 +136,7 @@ def test_parameters_of_every_run_are_in_the_result_and_the_file(tmp_path):
     pf.results.write_netcdf(r, tmp_path / "r.nc")
     xr.testing.assert_identical(pf.results.read_netcdf(tmp_path / "r.nc"), r)
     assert pf.run(weighed(), **RUN).parameters.values.tolist() == [1.0, 0.5]
-    assert pf.run_adaptive(weighed(), times=[0, 0.01], parameters={"mass": 2.0}).parameters.values.tolist() == [2.0, 0.5]
+    assert run_adaptive(weighed(), times=[0, 0.01], parameters={"mass": 2.0}).parameters.values.tolist() == [2.0, 0.5]
     assert "parameters" not in pf.run(pendulum(), **RUN)
 
 
@@ -155,7 +156,7 @@ def test_inputs_of_every_run_are_in_the_result_and_the_file(tmp_path):
     np.testing.assert_array_equal(one.inputs.values, series[:, 0])
     again = pf.run(weighed(), u=one.inputs.values, u_step=0.004, **RUN)
     np.testing.assert_array_equal(again.q.values, one.q.values)
-    assert pf.run_adaptive(weighed(), u=[3.0], times=[0, 0.01]).inputs.values == 3.0
+    assert run_adaptive(weighed(), u=[3.0], times=[0, 0.01]).inputs.values == 3.0
     assert "inputs" not in pf.run(pendulum(motor=False), **RUN)
 
 

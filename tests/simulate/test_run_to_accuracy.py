@@ -9,6 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
+from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
 
@@ -49,7 +50,7 @@ def agrees(m, r, exact, accuracy):
 def test_the_error_is_as_asked_and_as_told(case, accuracy):
     m, q, v = CASES[case]
     r = pf.run(m, q, v, duration=3.0, accuracy=accuracy)
-    agrees(m, r, pf.run_adaptive(m, q, v, times=r.time.values, tolerance=1e-13), accuracy)
+    agrees(m, r, run_adaptive(m, q, v, times=r.time.values, tolerance=1e-13), accuracy)
     assert len(r.time) == 201 and r.status == 0
 
 
@@ -58,7 +59,7 @@ def test_random_machines(kind):
     c = constrained(np.random.default_rng(5), *RANDOM[kind])
     times = c.t + np.linspace(0, 2.0, 21)
     r = pf.run(c.m, c.q, c.v, u=c.u, start=c.t, times=times, accuracy=1e-6)
-    agrees(c.m, r, pf.run_adaptive(c.m, c.q, c.v, u=c.u, times=times, tolerance=1e-13), 1e-6)
+    agrees(c.m, r, run_adaptive(c.m, c.q, c.v, u=c.u, times=times, tolerance=1e-13), 1e-6)
 
 
 def pushed(force):
@@ -167,7 +168,7 @@ def test_an_accuracy_that_cannot_be_had_is_told():
     v = [0, 0, 0, 1e-3, 150.0, 1e-3]
     with pytest.warns(RunWarning, match="accuracy 1e-09 was not reached.*at t = 0"):
         r = pf.run(m, v=v, duration=2.0, accuracy=1e-9)
-    exact = pf.run_adaptive(m, v=v, times=r.time.values, tolerance=1e-13)
+    exact = run_adaptive(m, v=v, times=r.time.values, tolerance=1e-13)
     assert float(true_error(m, r, exact).max()) < 30 * float(r.error.max())
 
 

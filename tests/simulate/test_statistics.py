@@ -16,6 +16,7 @@ from pfaffian import control, statistics
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.kernel.call.rollout import Rollout
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import EPS
 
@@ -141,7 +142,7 @@ def test_wrong_arguments_and_adaptive_runs_are_refused():
     with pytest.raises(ModelError, match="maximum: the name of a signal"):
         statistics.maximum(3)
     with pytest.raises(ModelError, match="supported by run only"):
-        pf.run_adaptive(pendulum(), times=[0, 1], record={"peak": statistics.maximum("v")})
+        run_adaptive(pendulum(), times=[0, 1], record={"peak": statistics.maximum("v")})
 
 
 def pressed_at(monkeypatch, *calls):

@@ -239,7 +239,7 @@ def causes(result: xr.Dataset) -> list[str]:
     """What ended each run of a result: "finished", or the fault, its time and, where it could be determined, its reason.
 
     Args:
-        result: the result of `run` or `run_adaptive`.
+        result: the result of `run`.
     Returns:
         list with a message for each run.
     Raises ModelError: the argument is not the result of a run.

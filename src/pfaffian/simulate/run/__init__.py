@@ -1,1 +1,1 @@
-"""Runs: `run`, `stepper`, adaptive runs, environments."""
+"""Runs: `run`, `stepper`, runs to an accuracy, environments."""

@@ -161,7 +161,13 @@ def run_accurately(
     status, _ = initial_status(s, begun, count, 0)
     done = controlled(solver, x, bound, status, as_estimated(True if error is None else error, count), progress)
     provenance = machine() | settings_of(scheme, m) | {f"kernel_{k}": x for k, x in solver.loop.provenance.items()}
-    provenance |= {"state": system.name, "accuracy": bound, "order": order, "hold": hold, "duration": float(instants[-1] - begin)}
+    provenance |= {
+        "state": system.name,
+        "accuracy": bound,
+        "order": order,
+        "hold": hold,
+        "duration": float(instants[-1] - begin),
+    }
     provenance |= sampled(law, s.changing, seed) | ({"state_about": "\n".join(system.about)} if system.about else {})
     provenance |= {"interrupted": True} if done.interrupted else {}
     lane, at = done.solved.lane, lane_of(s)

@@ -53,7 +53,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
         f: function of the Terms at an instant (M, c, f, B, u, A, b and the kinematics) and of the motion there (v_dot,
             reaction, rank) that returns a CasADi expression, a number or a column of them.
     Returns:
-        An output for `outputs` of `run` and `run_adaptive`.
+        An output for `outputs` of `run`.
     Raises ModelError: f is not a function.
 
     Example:

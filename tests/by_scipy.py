@@ -1,19 +1,22 @@
-"""One accurate run by SciPy's DOP853 and the compiled right-hand side, with each step corrected onto the constraints."""
+"""One accurate run by SciPy's DOP853 and the compiled right-hand side, with each step corrected onto the constraints.
+
+Its time loop, error control and interpolation are SciPy's, so it checks those of the library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
+import scipy.integrate
 
 from pfaffian import kernel
-from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError, optional
+from pfaffian.control.law import check_parameters
+from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_batch
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
@@ -24,10 +27,10 @@ from pfaffian.simulate.step.limits import warn_of_limits
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
-from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.simulate.step.step import settings_of
 from pfaffian.starts.assemble import start_of
 from pfaffian.starts.start import start_state
-from pfaffian.states.abstract_system import AbstractSystem, enter
+from pfaffian.states.abstract_system import enter
 from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
@@ -42,49 +45,12 @@ def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
 
 
 def run_adaptive(
-    m: Mechanism | AbstractSystem,
-    q: Any = None,
-    v: Any = None,
-    *,
-    times: Any,
-    u: Any = None,
-    parameters: Any = None,
-    control: Control | None = None,
-    outputs: Any = None,
-    record: Any = None,
-    scheme: Scheme | None = None,
-    tolerance: float = 1e-10,
-    max_step: float = np.inf,
-) -> xr.Dataset:
-    """Integrate one run by an adaptive Runge-Kutta method of order 8 (DOP853); each step is corrected onto the constraints.
+    m, q=None, v=None, *, times, u=None, parameters=None, control=None, outputs=None, record=None, scheme=None,
+    tolerance=1e-10, max_step=np.inf,
+) -> xr.Dataset:  # fmt: skip
+    """The motion of one run at `times`, with the arguments of `pf.run`.
 
-    Args:
-        m: the mechanism, or a System: the mechanism with a state of another kind.
-        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose values do not change.
-        times: (n,) increasing times to record [s]; the run starts at the first.
-        u: (nu,) or {name: number}, constant inputs [N, N m]; None: zero. With a law, the inputs of the law.
-        parameters: {name: number} or an array in the mechanism's order; defaults if None.
-        control: a law in continuous time that drives the mechanism's inputs.
-        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded along with the standard signals.
-        record: names of the signals to record, "all" (also None) or "lean".
-        scheme: formulation and drift correction; `Scheme()` if None. Its integrator is not used.
-        tolerance: local error allowed per step, relative and absolute; 1e-10 by default.
-        max_step: longest step [s], so that the integrator does not step over a singular passage; unlimited by default.
-    Returns:
-        Dataset over time, labelled like the result of `run`. A run that fails keeps its records up to the failure, with its
-        status and the time at which it stopped.
-    Raises ModelError, BuildError, RunError and warns RunWarning as `run` does. Raises ModelError also if the state, the
-    parameters or u are a batch, and if SciPy, which provides the integrator, is not installed.
-
-    Example:
-        A box of 2 kg on a spring of 8 N/m swings at 2 rad/s, so after pi seconds it is back where it started:
-
-        >>> import numpy as np, pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
-        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
-        >>> result = pf.run_adaptive(m, {"x": 0.1}, times=[0.0, np.pi / 2, np.pi])
-        >>> result["q"].sel(coordinate="x").values.round(6)
-        array([ 0.1, -0.1,  0.1])
+    tolerance: local error allowed per step, relative and absolute.   max_step: longest step [s].
     """
     system = as_system(m)
     m = system.mechanism
@@ -177,8 +143,6 @@ class _Integrated(NamedTuple):
 
 def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
-    DOP853 = optional("scipy.integrate", "scipy", "run_adaptive needs").DOP853
-
     _, _, side, _, record = of.at(x, times[0])
     records = np.full((len(times), 1, len(record)), np.nan)
     records[0, 0], status, k, evaluations = record, 0, 1, list[tuple[np.ndarray, ...]]()
@@ -187,7 +151,7 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
         evaluations.append(of.at(y, t))
         return evaluations[-1][0]
 
-    solver = DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
+    solver = scipy.integrate.DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
     while solver.status == "running" and k < len(times):
         with np.errstate(all="ignore"):
             evaluations.clear()
