@@ -14,18 +14,9 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import (
-    as_batch,
-    as_flag,
-    common_runs,
-    configurations,
-    instants,
-    parameter_values,
-    some_runs,
-    velocities,
-    without_lost,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, instants, parameter_values, velocities, without_lost
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import as_flag, common_runs, some_runs
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model import reprs

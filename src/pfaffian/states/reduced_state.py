@@ -51,7 +51,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.equations_digest import digest, of_function
 from pfaffian.terms.kinematics import Kinematics
@@ -257,7 +257,7 @@ class ReducedState(AbstractSystem):
     def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x with quaternions of unit length."""
         nq = self.mechanism.nq
-        return ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+        return ca.vertcat(normalised(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """(1, 1) positive while the directions are smooth functions of q."""

@@ -19,7 +19,8 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
-from pfaffian.evaluate.arrays import as_whole, by_label
+from pfaffian.evaluate.arrays import by_label
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.kernel.call.cache_keys import sources
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, collected, install, notice
-from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, real_array
 from pfaffian.simulate.error.accuracy import BOUND, as_bound

@@ -11,8 +11,8 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError, brief, is_one_of
-from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import as_batch as rows_of
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.call.rollout import Buffers, InPlace
@@ -21,7 +21,6 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, first_step, initial_status
-from pfaffian.simulate.run.run import compiled
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.sampling import check_seed, in_python, instants
@@ -29,8 +28,8 @@ from pfaffian.simulate.step.signals import Output, as_record, entries_of
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
-from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.starts.assemble import start_of
+from pfaffian.simulate.step.time_loop import Loop, compiled
+from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
@@ -141,11 +140,11 @@ class Stepper:
             (array([0., 1.]), array([3., 3.]))
         """
         s, m, start = self._s, self._s.mechanism, as_number(t, "t")
-        given = start_of(m, q, v, parameters, start, self._options.backend)
+        given = start_of(m, start_arguments(m, q, v, parameters), start, self._options.backend)
         check_parameters(s.control, m, given.problem.p)
         if len(given.q) not in (1, self.runs):
             raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
-        begun = start_state(given, q, v, as_flag(correct_start, "correct_start"))
+        begun = start_state(given, as_flag(correct_start, "correct_start"))
         x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
