@@ -73,8 +73,8 @@ from pfaffian.model.pose import Pose as Pose
 from pfaffian.model.pose import pose as pose
 from pfaffian.model.shape import shape as shape
 from pfaffian.simulate.run.adaptive import run_adaptive as run_adaptive
+from pfaffian.simulate.run.new_stepper import stepper as stepper
 from pfaffian.simulate.run.run import run as run
-from pfaffian.simulate.run.stepper import stepper as stepper
 from pfaffian.simulate.step.reaction_output import reaction as reaction
 from pfaffian.simulate.step.signals import of_motion as of_motion
 from pfaffian.simulate.step.step import Scheme as Scheme
