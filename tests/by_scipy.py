@@ -15,20 +15,17 @@ import scipy.integrate
 from pfaffian import kernel
 from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_batch
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate.error.drift import warn_of_drift
-from pfaffian.simulate.error.transport import warn_of_transport
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, Recorded, build_result, status_of
-from pfaffian.simulate.record.stops import record_stops
-from pfaffian.simulate.step.limits import warn_of_limits
+from pfaffian.simulate.run.findings import EndedRuns, with_findings
+from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.step import settings_of
-from pfaffian.starts.assemble import start_of
+from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import enter
 from pfaffian.states.system import as_system
@@ -65,14 +62,14 @@ def run_adaptive(
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1))
     rhs, project = _kernels(simulation)
-    given = start_of(m, q, v, parameters, float(times[0]), "auto")
-    check_parameters(law, m, given.problem.p)
-    inputs = as_batch(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
-    if max(len(given.q), len(inputs)) > 1:
+    arrays = start_arguments(m, q, v, parameters, u=u, u_names=simulation.w_names)
+    given = start_of(m, arrays, float(times[0]), "auto")
+    check_parameters(law, m, given.p)
+    if max(len(given.q), len(arrays.u)) > 1:
         raise ModelError("run_adaptive makes one run; use run for a batch")
-    begun = start_state(given, q, v, True)
+    begun = start_state(given, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _Equations(rhs, project, inputs[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _Equations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
@@ -85,16 +82,13 @@ def run_adaptive(
         np.array([done.status]),
         np.array([done.stopped]),
         begun,
-        inputs,
+        arrays.u,
         0.0,
         np.full((len(times), 1, 3), np.nan),
     )
     result = build_result(simulation, course, provenance)
-    record_stops(result, simulation, done.x[None], begun)
-    warn_of_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
-    warn_of_transport(result)
-    warn_of_limits(result, m, scheme.saturate, begun.q)
-    return result.labelled(squeeze=True)
+    runs = EndedRuns(simulation, begun, float(times[0]), begun.messages, done.x[None], np.full(1, REGULAR))
+    return with_findings(result, runs).labelled(squeeze=True)
 
 
 class _Equations(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
-import pfaffian.simulate.run.run as module
+import pfaffian.simulate.step.time_loop as module
 from pfaffian.simulate.record.record_memory import available
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.states.system import as_system

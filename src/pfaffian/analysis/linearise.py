@@ -17,8 +17,9 @@ from pfaffian.control.open_loop import is_open
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.response import Factors, residuals, response
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_batch, as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.span import LENGTH_TOLERANCE, basis, complement
 from pfaffian.maths.spectrum import Cluster, Spectrum, spectrum

@@ -17,7 +17,8 @@ from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
-from pfaffian.evaluate.arrays import as_batch, as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.evaluate.symmetry import conserved_fields
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.span import complement

@@ -15,9 +15,9 @@ from pfaffian.differentiation.curvature import smooth_motion, smooth_step
 from pfaffian.differentiation.step_slopes import STAY, differentiable, with_matrices, with_products
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
 from pfaffian.errors import BuildError, ModelError
-from pfaffian.evaluate.arrays import as_flag, as_number, one_of
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import as_flag, as_number, one_of
 from pfaffian.kernel.build.library import warn_once
 from pfaffian.kernel.call.external import compile_external
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names

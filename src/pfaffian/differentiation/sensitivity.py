@@ -13,21 +13,13 @@ from pfaffian import kernel
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable, with_matrices, with_products
 from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import (
-    MOST_THREADS,
-    as_batch,
-    as_number,
-    as_whole,
-    configurations,
-    parameter_values,
-    some_runs,
-    velocities,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.memory import on_processor
-from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -36,7 +28,7 @@ from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.assemble import start_of
+from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.terms.connection import left_inverse
 from pfaffian.terms.kinematics import Kinematics
@@ -363,8 +355,8 @@ def rollout(
     """
     s = differentiable(m, control, scheme, "rollout")
     m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
-    start = start_of(m, q, v, parameters, begin, backend)
-    begun = start_state(start, q, v, False)
+    check_options(backend, 1)
+    begun = start_state(start_of(m, start_arguments(m, q, v, parameters), begin, backend), False)
     check_on_constraints(
         m, _off(m)(begun.q, begun.v, begun.p, np.array([begin]))[0].reshape(len(begun.q), 4, -1).transpose(0, 2, 1)
     )

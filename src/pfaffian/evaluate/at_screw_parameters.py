@@ -14,9 +14,10 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_batch, as_flag, configurations, parameter_values
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values
 from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.quantities import BodyPose
+from pfaffian.evaluate.single_values import as_flag
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.terms.equations_digest import digest

@@ -14,20 +14,12 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import (
-    as_batch,
-    as_flag,
-    common_runs,
-    configurations,
-    instants,
-    parameter_values,
-    some_runs,
-    velocities,
-    without_lost,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, instants, parameter_values, velocities, without_lost
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import as_flag, common_runs, some_runs
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.remember import once_for
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
@@ -159,11 +151,9 @@ class Compiled:
 
 def _rest(m: Mechanism) -> tuple[np.ndarray, ...] | None:
     """Neutral q, zero v and u, and the defaults of the parameters; None if configurations have to be normalised."""
-    notes = vars(m)
-    if "_rest" not in notes:
-        plain = not (m.quaternions or m.coordinates)
-        notes["_rest"] = (m.neutral(), np.zeros(m.nv), np.zeros(m.nu), m.p_defaults) if plain else None
-    return notes["_rest"]
+    if m.quaternions or m.coordinates:
+        return None
+    return once_for(m, "rest", lambda: (m.neutral(), np.zeros(m.nv), np.zeros(m.nu), m.p_defaults))
 
 
 def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:

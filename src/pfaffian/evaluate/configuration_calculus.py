@@ -16,8 +16,9 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_batch, as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Quantity, evaluate, given, matrices
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import TracedFunction, graph

@@ -20,21 +20,12 @@ from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
-from pfaffian.evaluate.arrays import (
-    MOST_THREADS,
-    as_batch,
-    as_flag,
-    as_number,
-    as_whole,
-    configurations,
-    one_of,
-    parameter_values,
-    velocities,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, matrices
 from pfaffian.evaluate.given_state import check_given
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names

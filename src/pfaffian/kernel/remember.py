@@ -65,11 +65,15 @@ def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) 
 
 
 def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
-    """Return make(), called once for each owner and key. The result is stored in the owner's `__dict__`."""
-    notes = vars(owner)
-    if key not in notes:
-        notes[key] = make()
-    value: _Value = notes[key]
+    """Return make(), called once for each owner and key.
+
+    The result is noted in the owner's `__dict__`, where no field can have its name. A copy with other fields, as `replace`
+    makes it, has no notes; so a note is only what follows from the fields.
+    """
+    notes, name = vars(owner), f"({key})"
+    if name not in notes:
+        notes[name] = make()
+    value: _Value = notes[name]
     return value
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, dataclass_transform
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.number import Parameter, parameter_of
 
 _Class = TypeVar("_Class", bound=type)
@@ -71,11 +72,7 @@ def _sx(x: _Number) -> ca.SX:
 
 def content(item: Any) -> tuple[Any, ...]:
     """The fields of an item as a tuple that can be compared, cached in the item."""
-    cache = vars(item)
-    if "_content" not in cache:
-        values = (getattr(item, f.name) for f in fields(item))
-        cache["_content"] = tuple(_plain(x) for x in values)
-    return cache["_content"]
+    return once_for(item, "content", lambda: tuple(_plain(getattr(item, f.name)) for f in fields(item)))
 
 
 def _plain(x: Any) -> Any:
@@ -105,11 +102,8 @@ def _equal(self: Any, other: Any) -> bool:
 
 def _hash(self: Any) -> int:
     """The __hash__ of data, from its content, cached in the item."""
-    cache = vars(self)
-    if "_hash" not in cache:
-        # A user's function object need not be hashable, so functions count only as True.
-        cache["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
-    return cache["_hash"]
+    # A user's function object need not be hashable, so functions count only as True.
+    return once_for(self, "hash", lambda: hash(tuple(callable(x) or x for x in content(self))))
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
@@ -144,7 +138,7 @@ def functions_by_value() -> Iterator[None]:
 def _restore(cls: type, values: tuple[Any, ...]) -> Any:
     """An item of a class made by `data` from its pickled content."""
     item = cls(*map(_field, values))
-    vars(item)["_content"] = values  # This keeps the parameters alive for items that are unpickled later.
+    once_for(item, "content", lambda: values)  # This keeps the parameters alive for items that are unpickled later.
     return item
 
 

@@ -17,7 +17,7 @@ from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.lengths import rate_limit_factor
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
@@ -370,7 +370,7 @@ def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
     m, firm, R = T.mechanism, T.rows.at(POSITION), _rates(T)
     move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free, stiffness, far=True)
     turns = largest_entry(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
-    return normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), rank
+    return normalised(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), rank
 
 
 def _shortest(

@@ -14,9 +14,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, brief, is_one_of, nearest
-from pfaffian.evaluate.arrays import as_flag, configurations, parameter_values
+from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.evaluate.single_values import as_flag
 from pfaffian.maths.span import basis
 from pfaffian.model.force import Actuator
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names

@@ -89,7 +89,7 @@ def _state(m: Mechanism, X: ca.SX) -> ca.SX:
     """x of the variables X, with quaternions of unit length where T depends on them."""
     if not _choices(m, X):
         return X
-    x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
+    x = ca.vertcat(normalised(m, X[: m.nq, 0]), X[m.nq :, 0])
     for at, of in _choices(m, x):
         x[at] = of.T.T @ X[at]
     return x
@@ -146,7 +146,11 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
         >>> print(ca.DM(pf.constraints.normalise(m, ca.SX([0.0, 3.0, 0.0, 4.0]))))
         [0, 0.6, 0, 0.8]
     """
-    as_mechanism(m)
+    return normalised(as_mechanism(m), q)
+
+
+def normalised(m: Mechanism, q: ca.SX) -> ca.SX:
+    """`normalise` of a mechanism that is known to be one."""
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None and c.returns is None:

@@ -16,8 +16,8 @@ import casadi as ca
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice, optional, plural
-from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole
 from pfaffian.evaluate.progress import progress_bar, progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_whole
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.blocks import need_zarr

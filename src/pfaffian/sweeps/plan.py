@@ -19,13 +19,14 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
-from pfaffian.evaluate.arrays import as_whole, by_label
+from pfaffian.evaluate.arrays import by_label
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.kernel.call.cache_keys import sources
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
-from pfaffian.simulate.step.inputs import STEP, times
+from pfaffian.simulate.step.inputs import STEP, times_in_steps
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
@@ -300,7 +301,7 @@ def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[s
     defaults, series = signature(run).parameters, options.get("u_step") is not None
     if options.get("accuracy") is None and options.get("times") is None:
         start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
-        times(start, duration, step, every, u_step)
+        times_in_steps(start, duration, step, every, u_step)
     varied = {argument_of(label, m) for label in space.axes}
     checked = dict(options)
     for name in GIVEN:

@@ -62,19 +62,18 @@ def present(m: Mechanism) -> Mechanism:
     """The mechanism with each caller's function identified by what it returns now. Raises ModelError: a function fails."""
     if _settled(m):
         return m
-    notes = vars(m)
-    now, before = _traced(m), notes.get("_present")
-    if before is None:
+    now, last = _traced(m), once_for(m, "last traced", list[Mechanism])
+    if not last:
         _check_lasting(now, _traced(m))
-    elif before == now:
-        return before
-    notes["_present"] = now
+    elif last[0] == now:
+        return last[0]
+    last[:] = [now]
     return now
 
 
 def _settled(m: Mechanism) -> bool:
     """Whether all callers' functions are already identified by what they return."""
-    return once_for(m, "_settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
+    return once_for(m, "settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
 
 
 def _functions(m: Mechanism) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, optional
-from pfaffian.evaluate.arrays import as_flag
+from pfaffian.evaluate.single_values import as_flag
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import markdown, text

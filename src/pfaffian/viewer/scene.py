@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, ModelWarning, RunError, brief, notice
-from pfaffian.evaluate.arrays import common_runs, configurations, parameter_values
+from pfaffian.evaluate.arrays import configurations, parameter_values
+from pfaffian.evaluate.single_values import common_runs
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, plural
-from pfaffian.evaluate.arrays import as_whole, one_of
+from pfaffian.evaluate.single_values import as_whole, one_of
 from pfaffian.output.plain import label, text
 from pfaffian.sweeps.ranked import column
 from pfaffian.viewer.drawing import GREY, NOTE, matplotlib, style

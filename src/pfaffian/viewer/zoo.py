@@ -22,7 +22,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.assemble import start_from_guess
+from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.viewer.run_study import Claim
 
@@ -68,8 +68,8 @@ def machine(name: str) -> ZooMachine:
 def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
     """The start of a machine's run, put onto the constraints."""
     _, _, u, p = settings.arrays(m)
-    guess = start_from_guess(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
-    state = start_state(guess, {}, {}, correct=True)
+    arrays = start_arguments(m, dict(settings.q), dict(settings.v), p, guess=dict(settings.guess))
+    state = start_state(start_of(m, arrays, 0.0, backend), correct=True)
     names = (m.q_names, m.v_names, m.u_names, m.p_names)
     return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (state.q[0], state.v[0], u, p), strict=True)])
 

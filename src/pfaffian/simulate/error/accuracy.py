@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.evaluate.arrays import as_number
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.error.comparisons import Comparison, summed
 from pfaffian.simulate.error.half_steps import HalfSteps

@@ -10,17 +10,14 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError, RunWarning, brief, notice
-from pfaffian.evaluate.arrays import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.number import floats
-from pfaffian.simulate.error.drift import warn_of_drift
-from pfaffian.simulate.error.transport import warn_of_transport
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
-from pfaffian.simulate.record.stops import record_stops
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.controlled import (
     Inputs,
@@ -30,18 +27,19 @@ from pfaffian.simulate.run.controlled import (
     compiled_start,
     controlled,
 )
+from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.roll import first_state, initial_status
+from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.inputs import constant_or_series
-from pfaffian.simulate.step.limits import warn_of_limits
+from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import Output, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
-from pfaffian.starts.assemble import start_from_guess
+from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import AbstractSystem
 
@@ -132,15 +130,18 @@ def run_accurately(
     if isinstance(record, Mapping):
         raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
     seeds = check_seeds(seed)
+    names, sampled_inputs = input_names(m, law), u_step is not None
+    refuse_inputs(u, names)
     with progress_line(m.name, progress):
-        given = start_from_guess(m, q, guess, v, parameters, begin, backend)
-        check_parameters(law, m, given.problem.p)
-        series = constant_or_series(u, input_names(m, law), u_step is not None, len(given.q))
+        arrays = start_arguments(m, q, v, parameters, guess=guess, u=None if sampled_inputs else u, u_names=names)
+        given = start_of(m, arrays, begin, backend)
+        check_parameters(law, m, given.p)
+        series = series_of(u, names) if sampled_inputs else constant_inputs(arrays.u, isinstance(u, Mapping), len(given.p))
         several = series.shape[1] if series.ndim == 3 else 1
-        count = some_runs({"q, v, parameters": len(given.q), "u": several, "seed": seeds})
+        count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         s = Simulation(system, scheme, law, extra, as_record(record, count))
         order = s.pair.order
-        begun = start_state(given, q if guess is None else {}, v, correct_start)
+        begun = start_state(given, correct_start)
         x = first_state(s, begun, begin, count, seed)
         period = np.inf if u_step is None else as_number(u_step, "u_step", above=0)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
@@ -176,10 +177,9 @@ def run_accurately(
     result = build_result(s, course, provenance)
     result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
     result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
-    record_stops(result, s, np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1), begun)
-    warn_of_drift(result, system, begun.q, begun.v, begun.p, begin)
-    warn_of_transport(result)
-    warn_of_limits(result, m, scheme.saturate, begun.q)
+    last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+    kinds = np.full(count, REGULAR)
+    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, kinds, backend))
     _warn_of_error(result, bound)
     return result.labelled(squeeze and count == 1)
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, collected, install, notice
-from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, real_array
 from pfaffian.simulate.error.accuracy import BOUND, as_bound
+from pfaffian.simulate.run.new_stepper import stepper
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.run.singular_start import REGULAR
-from pfaffian.simulate.run.stepper import Stepper, stepper
+from pfaffian.simulate.run.stepper import Stepper
 from pfaffian.simulate.step.sampling import check_seed
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system

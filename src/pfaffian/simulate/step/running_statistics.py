@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import as_number, one_of
+from pfaffian.evaluate.single_values import as_number, one_of
 from pfaffian.model.number import floats
 from pfaffian.simulate.step.signals import RESERVED, entries_of
 from pfaffian.states.signal import Signal

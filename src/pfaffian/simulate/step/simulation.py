@@ -12,7 +12,6 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control import law
 from pfaffian.control.law import Control, Fault
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout, entries, units
@@ -48,7 +47,7 @@ def arguments(
         which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
         way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
         raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
-    if control is not None and not isinstance(control, law.Control):
+    if control is not None and not isinstance(control, Control):
         raise ModelError(
             f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
             "law, or from your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"

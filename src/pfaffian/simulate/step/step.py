@@ -23,7 +23,7 @@ from pfaffian.model.number import named_float
 from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON
 from pfaffian.simulate.step.method import Stage, StepData, Tangent
-from pfaffian.states.variables import Variables, normalise, of_joints
+from pfaffian.states.variables import Variables, normalised, of_joints
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
@@ -220,7 +220,7 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
     body that turn by 1e-9 rad would change its velocity by 7.5e-6 m/s, and separate it from the body to which it is closed.
     """
     m = T.mechanism
-    q, v = normalise(m, T.q), T.v
+    q, v = normalised(m, T.q), T.v
     if not m.ideal:
         return q, v, ca.SX(0)
     residuals, corrected = _residuals(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
@@ -232,7 +232,7 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
             off *= _violation(T.rows, phi, eta, inverse) > scheme.tolerance
         change = move(off)
         y = straight.stepped(ca.vertcat(q, v))[m.nq :, 0]
-        q = normalise(m, q - K @ change[:, 0])
+        q = normalised(m, q - K @ change[:, 0])
         v = straight.state(ca.vertcat(q, y))[m.nq :, 0] - change[:, 1]
         phi, eta, K, _ = residuals(q, v, m.p_symbols, T.t)
     return q, v, _violation(T.rows, phi, eta, inverse)
