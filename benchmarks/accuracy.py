@@ -19,8 +19,8 @@ from scipy.integrate import solve_ivp
 import pfaffian as pf
 from benchmarks.check import CheckFailed
 from benchmarks.result import Comparison
+from benchmarks.robots import EXAMPLES
 from benchmarks.timing import Options, interleaved
-from pfaffian.viewer import zoo
 
 ERRORS = (1e-6, 1e-9)
 EXACT = 1e-11
@@ -55,9 +55,8 @@ def problems() -> dict[str, Problem]:
     tilt = np.array([np.sin(0.2), 0.0, 0.0, np.cos(0.2)])
     found["heavy top at 150 rad/s, 2 s"] = Problem(top, tilt, [0.0, 0.0, 150.0], 2.0)
     for name, duration in {"four_bar": 10.0, "slider_crank": 5.0, "coin": 5.0, "scissor_lift": 2.0, "walker": 1.0}.items():
-        z = zoo.machine(name)
-        at = zoo.start(z.m, z.settings)
-        found[f"{name.replace('_', ' ')}, {duration:g} s"] = Problem(z.m, at.q, at.v, duration)
+        m, settings = pf.formats.read_yaml(EXAMPLES / f"{name}.yaml")
+        found[f"{name.replace('_', ' ')}, {duration:g} s"] = Problem(m, *settings.arrays(m)[:2], duration)
     return found
 
 

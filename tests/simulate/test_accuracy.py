@@ -255,7 +255,7 @@ def steered(T, z, w, y):
     [
         ("spring 'line', ", lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1e6, rest=1.0)), {}),
         ("the damping of spring 'line', ",
-         lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)), {}),
+         lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)), {"every": 1}),
         ("damper of joint 'x', 1.99e+03 1/s", lambda: block(coil(1.0), stiffness=1e4, damping=2e3), {}),
         ("spring of joint 'x', 1e+03 rad/s", lambda: block(coil(1.0), stiffness=1e6), {}),
         ("the control law, ", lambda: pf.actuate_all(block(coil(1.0))), {"control": control.Control(steered)}),
@@ -307,7 +307,7 @@ def test_a_jump_in_a_force_counts_as_the_error_of_one_step(when):
     _, r = warned(m, [0.5], duration=0.4)
     exact = pf.run(m, [0.5], duration=0.4, step=1e-4, every=4000)
     off = float(abs(r.v[-1] - exact.v[-1])[0]) / 5
-    assert not float(r.error.max()) > 3 * off and off < 1e-3
+    assert not float(r.error.max()) > 5 * off and off < 1e-3
 
 
 def test_the_callers_error_bound_is_used():

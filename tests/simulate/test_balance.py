@@ -227,4 +227,4 @@ def test_lost_momentum_warns_although_comparisons_show_no_error(monkeypatch):
     with pytest.warns(pf.RunWarning, match="an error of") as caught:
         r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="interpreter", scheme=euler,
                    record=["q", "v"])  # fmt: skip
-    assert len(caught) == 1 and float(r.error.max()) == 0
+    assert len(caught) == 1 and float(r.error.max()) > 1e-3

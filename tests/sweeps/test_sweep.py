@@ -436,7 +436,7 @@ def test_explain_gives_the_cost_of_a_sweep(tmp_path):
     how = RUN | {"store": tmp_path / "runs.zarr"}
     cost = sweeps.explain(pendulum(), SPACE, **how)
     assert cost[:4] == (24, 3, 24, 24 * (8 + 16 + 24 + 4 + 8 + 3 * 8)) and cost.seconds > 0
-    assert "24 runs in 3 blocks, 24 of them to do; 1.63 kB before compression" in str(cost) and not how["store"].exists()
+    assert "24 runs in 3 blocks, 24 of them to do; 2.02 kB before compression" in str(cost) and not how["store"].exists()
     pf.sweep(pendulum(), SPACE, shard="1/3", **how)
     assert sweeps.explain(pendulum(), SPACE, **how).left == 16
     pf.sweep(pendulum(), SPACE, shard="2/3", **how)

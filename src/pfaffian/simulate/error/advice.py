@@ -88,7 +88,7 @@ def warn_of_stiffness(watch: StepErrorMonitor, x: np.ndarray, named: bool) -> No
 
 def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarray) -> bool:
     """Warn RunWarning after a run about springs and dampers that became too fast for its steps during the run; return whether
-    there are any.
+    any are, also those that were so at the start.
 
     Some of the runs are examined, at EXAMINED_INSTANTS of the recorded instants and at the last states x (runs, nx). A part
     that is stiff only between two of these instants is missed.
@@ -102,7 +102,7 @@ def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarra
     known = {part.name for part in _too_fast(watch, _start_instants(watch, watch.begin))}
     if later := [part for part in fast if part.name not in known]:
         _warn_too_fast(watch, later, "that became ")
-    return bool(later)
+    return True
 
 
 def _warn_too_fast(watch: StepErrorMonitor, fast: list[Fastest], became: str) -> None:

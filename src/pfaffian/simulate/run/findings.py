@@ -85,10 +85,10 @@ def _step_errors(result: Draft, runs: EndedRuns) -> None:
     s = runs.steps
     if s is None or s.cost is None or s.warned:
         return
-    worst = np.fmax.reduce(result["error"], axis=(1, 2))
+    worst, seen = np.fmax.reduce(result["error"], axis=(1, 2)), np.fmax(s.cost.error, s.cost.certain)
     worst = np.fmax(np.where(np.isnan(worst), s.cost.error, worst), s.cost.certain)
-    # The comparisons name the part at fault; what they missed may have become stiff later.
-    missed = not (s.cost.error > s.watch.bound).any() and warn_of_later_stiffness(s.watch, result, runs.x)
+    # The comparisons find the part at fault. What they did not see was stiff at the start, or became so later.
+    missed = not (seen > s.watch.bound).any() and warn_of_later_stiffness(s.watch, result, runs.x)
     if not missed and not warn_of_step_error(s.watch, np.where(result["status"] == 0, worst, np.nan), s.cost):
         warn_of_later_stiffness(s.watch, result, runs.x)
 
