@@ -228,8 +228,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="S", help="simulated time [s]")
     add("--step", metavar="S", help="time step [s]")
     add("--every", metavar="K", help="record every K-th step")
+    add("--accuracy", metavar="A", help="error of the motion, for steps under error control in place of --step")
     add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
-    add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2")
+    add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2; dopri5 or dop853 with an accuracy")
     add("--state", metavar="X", help="standard (q and v), reduced (q and momenta) or hamiltonian (default: as the file says)")
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
@@ -297,15 +298,21 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
     """The settings with times, formulation, integrator, state and saturation from the command line where it gives them."""
     from pfaffian.formats.text.run_settings import MAX_STEPS
+    from pfaffian.formats.text.strict_number import number
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
     every = chosen.every if chosen.every is not None else str(settings.record_every)
     steps = _count(every, "--every")
-    if not step <= duration <= MAX_STEPS * step:
+    accuracy = settings.accuracy if chosen.accuracy is None else number(chosen.accuracy, "--accuracy")
+    stepped = [k for k in ("step", "every") if getattr(chosen, k) is not None]
+    if stepped and chosen.accuracy is not None:
+        raise ModelError(f"--{stepped[0]}: a run to an accuracy has no step of its own; leave out one of the two")
+    accuracy = None if stepped else accuracy
+    if accuracy is None and not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
     replaced = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
-    return replace(settings, duration=duration, step=step, record_every=steps, **replaced)
+    return replace(settings, duration=duration, step=step, record_every=steps, accuracy=accuracy, **replaced)
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -372,9 +379,8 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 def _keywords_of_run(settings: RunSettings) -> dict[str, Any]:
     """The keyword arguments of `pf.run` in the settings of a file."""
-    times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
     values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
-    return times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
+    return settings.times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
 
 
 def _cluster(address: str | None) -> Any:

@@ -101,7 +101,7 @@ WRONG = {
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.reduction.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
-        r"supports only the state .* works with rk4, dopri5, dop853, midpoint, tr-bdf2$"),
+        r"supports only the state .* works with rk4, midpoint, tr-bdf2, dopri5, dop853$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
     "a metric of no length": (

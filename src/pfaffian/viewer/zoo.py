@@ -98,10 +98,9 @@ def motion(machine: ZooMachine, at: Start) -> xr.Dataset:
     """Run a machine from a start, as its file describes."""
     s = machine.settings
     chosen: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
-    times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
     scheme, recorded = Scheme(**chosen, saturate=s.saturate), ("q", "v", "u") if machine.m.nu else ("q", "v")
     values: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
-    return run(machine.m, at.q, at.v, **values, **times, scheme=scheme, error_bound=ANY_ERROR)
+    return run(machine.m, at.q, at.v, **values, **s.times, scheme=scheme, error_bound=ANY_ERROR)
 
 
 @cache

@@ -183,7 +183,7 @@ def _end(joint: str, component: int, gear: float | str) -> Tree:
 def run_of(s: RunSettings) -> Tree:
     """The section `run`, with the settings that differ from the defaults."""
     default, tree = RunSettings(), Tree()
-    for key in ("duration", "step", "record_every", "formulation", "integrator", "saturate", "state"):
+    for key in ("duration", "step", "record_every", "accuracy", "formulation", "integrator", "saturate", "state"):
         if getattr(s, key) != getattr(default, key):
             tree[key] = getattr(s, key)
     for key in ("q", "guess", "v", "u", "parameters"):

@@ -349,12 +349,12 @@ def _check(name: str, row: Any) -> None:
 
 INTEGRATORS = Registry("integrator", {
     "rk4": Integrator(_rk4, 4, shares=True),
-    "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT,), pair=DOPRI5),
-    "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT,), pair=DOP853),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
     "midpoint": Integrator(_midpoint, 2, energy_change, shares=True, faults=(UNCONVERGED,), refuses=_changes_energy),
     "tr-bdf2": Integrator(
         _tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",), stiff=True
     ),
+    "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT,), pair=DOPRI5),
+    "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT,), pair=DOP853),
 }, "give your own another name", _check)  # fmt: skip
 """Integrators by name. Of a row that a user adds, the key of a run contains the traced step."""
