@@ -68,6 +68,13 @@ class AbstractSystem:
     inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2].
     identity: () -> text that distinguishes the state from others of its class; None: the graphs of its functions do.
     changed: () -> whether a function from which the state was derived gives another result now.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> system = pf.reduction.hamiltonian(pf.mechanism("block", [pf.body("box", mass=2.0)], [slide]))
+        >>> isinstance(system, pf.reduction.AbstractSystem), [part.name for part in system.parts]
+        (True, ['q', 'momentum'])
     """
 
     mechanism: Mechanism

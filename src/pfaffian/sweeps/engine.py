@@ -70,7 +70,7 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
         >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
         >>> found = pf.sweeps.explain(m, {"v:x": [1.0, 2.0], "q:x": [0.0, 0.5, 1.0]}, store="runs.zarr", **how)
         >>> found.runs, found.left, found.bytes
-        (6, 6, 264)
+        (6, 6, 360)
     """
     need_zarr()
     planned = _ready(plan(m, space, store, keep, block, options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,17 +40,17 @@ from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.assemble import start_arguments, start_of
-from pfaffian.starts.start import start_state
+from pfaffian.starts.start import Start, start_state
 from pfaffian.states.abstract_system import AbstractSystem
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RECORDS = 201
 """Number of records of a run whose `times` are not given."""
 
 COARSE = 1e-4
 """Accuracy from which on the pair of order 5 serves."""
+
+SHARE = 64
+"""Least number of runs for each thread."""
 
 LEAST = 1e-12
 """Smallest accuracy: below it, rounding decides."""
@@ -92,96 +92,106 @@ def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[k
     return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
 
 
-def run_accurately(
-    system: AbstractSystem,
-    q: Any,
-    v: Any,
-    *,
-    accuracy: Any,
-    times: Any,
-    duration: Any,
-    max_step: Any,
-    start: Any,
-    u: Any,
-    u_step: Any,
-    hold: str,
-    parameters: Any,
-    guess: Any,
-    control: Control | None,
-    outputs: Mapping[str, Output] | None,
-    record: Any,
-    scheme: Scheme | None,
-    correct_start: bool,
-    error: Any,
-    seed: Any,
-    backend: Backend,
-    strict: bool,
-    threads: int | None,
-    progress: bool,
-    squeeze: bool,
-) -> xr.Dataset:
-    """The result of `pf.run` with an accuracy. The arguments are those of `pf.run`."""
-    m, bound, begin = system.mechanism, as_accuracy(accuracy), as_number(start, "start")
-    instants = as_instants(times, begin, duration)
-    longest = np.inf if max_step is None else as_number(max_step, "max_step", above=0)
-    scheme, law, extra = arguments(m, scheme, control, outputs, pair_for(bound))
+class Request(NamedTuple):
+    """The arguments of a run to an accuracy, as in `run`, not yet checked."""
+
+    accuracy: Any
+    times: Any
+    duration: Any
+    max_step: Any
+    start: Any
+    q: Any
+    v: Any
+    guess: Any
+    parameters: Any
+    u: Any
+    u_step: Any
+    hold: str
+    control: Control | None
+    outputs: Mapping[str, Output] | None
+    record: Any
+    scheme: Scheme | None
+    correct_start: bool
+    error: Any
+    seed: Any
+    backend: Backend
+    strict: bool
+    threads: int | None
+    progress: bool
+
+
+def run_accurately(system: AbstractSystem, asked: Request) -> Draft:
+    """The result of `run` with an accuracy. Raises and warns as `run` does."""
+    solver, begun, x, more = _solver(system, asked)
+    s, accuracy = solver.simulation, float(more["accuracy"])
+    estimated = as_estimated(True if asked.error is None else asked.error, len(x))
+    status, _ = initial_status(s, begun, len(x), 0)
+    done = controlled(solver, x, accuracy, status, estimated, asked.progress)
+    provenance = machine() | settings_of(s.scheme, s.mechanism) | more
+    provenance |= {f"kernel_{k}": value for k, value in solver.loop.provenance.items()}
+    provenance |= {"interrupted": True} if done.interrupted else {}
+    lane, at, begin = done.solved.lane, lane_of(s), solver.begin
+    stopped = np.where(done.solved.status != 0, begin + lane[:, at.time], np.nan)
+    instants, inputs = begin + solver.instants, solver.inputs
+    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, inputs.series, inputs.step, done.error)
+    result = build_result(s, course, provenance)
+    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
+    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
+    last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(x), REGULAR), asked.backend))
+    _warn_of_error(result, accuracy)
+    return result
+
+
+def _solver(system: AbstractSystem, asked: Request) -> tuple[Solver, Start, np.ndarray, dict[str, Any]]:
+    """What solves the runs, their start, their first states (runs, [x; z; d]) and attributes of the result.
+
+    Raises ModelError: an argument is wrong. Raises RunError: no run can start on its constraints.
+    """
+    m, accuracy, begin = system.mechanism, as_accuracy(asked.accuracy), as_number(asked.start, "start")
+    instants = as_instants(asked.times, begin, asked.duration)
+    longest = np.inf if asked.max_step is None else as_number(asked.max_step, "max_step", above=0)
+    period = np.inf if asked.u_step is None else as_number(asked.u_step, "u_step", above=0)
+    scheme, law, extra = arguments(m, asked.scheme, asked.control, asked.outputs, pair_for(accuracy))
     if in_python(law):
         raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
-    if isinstance(record, Mapping):
+    if isinstance(asked.record, Mapping):
         raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
-    seeds = check_seeds(seed)
-    names, sampled_inputs = input_names(m, law), u_step is not None
-    refuse_inputs(u, names)
-    with progress_line(m.name, progress):
-        arrays = start_arguments(m, q, v, parameters, guess=guess, u=None if sampled_inputs else u, u_names=names)
-        given = start_of(m, arrays, begin, backend)
+    seeds, names, sampled_inputs = check_seeds(asked.seed), input_names(m, law), asked.u_step is not None
+    refuse_inputs(asked.u, names)
+    with progress_line(m.name, asked.progress):
+        constant = None if sampled_inputs else asked.u
+        arrays = start_arguments(m, asked.q, asked.v, asked.parameters, guess=asked.guess, u=constant, u_names=names)
+        given = start_of(m, arrays, begin, asked.backend)
         check_parameters(law, m, given.p)
-        series = series_of(u, names) if sampled_inputs else constant_inputs(arrays.u, isinstance(u, Mapping), len(given.p))
+        named = isinstance(asked.u, Mapping)
+        series = series_of(asked.u, names) if sampled_inputs else constant_inputs(arrays.u, named, len(given.p))
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        s = Simulation(system, scheme, law, extra, as_record(record, count))
-        order = s.pair.order
-        begun = start_state(given, correct_start)
-        x = first_state(s, begun, begin, count, seed)
-        period = np.inf if u_step is None else as_number(u_step, "u_step", above=0)
+        s = Simulation(system, scheme, law, extra, as_record(asked.record, count))
+        more = {"state": system.name, "accuracy": accuracy, "order": s.pair.order, "hold": asked.hold}
+        more |= {"duration": float(instants[-1] - begin)} | sampled(law, s.changing, asked.seed)
+        more |= {"state_about": "\n".join(system.about)} if system.about else {}
+        begun = start_state(given, asked.correct_start)
+        x = first_state(s, begun, begin, count, asked.seed)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
-        inputs = Inputs(series, period, hold == "linear", tuple((g[0].period, g[0].phase) for g in rates(law)), marks)
+        instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
+        inputs = Inputs(series, period, asked.hold == "linear", instants_of_law, marks)
+        compiled = (s, asked.backend, asked.strict)
         solver = Solver(
             s,
-            compiled_attempt(s, backend, 8, strict),
-            compiled_record(s, backend, strict),
-            compiled_start(s, backend, strict),
-            _compiled_samplers(s, backend, strict),
+            compiled_attempt(s, asked.backend, 8, asked.strict),
+            compiled_record(*compiled),
+            compiled_start(*compiled),
+            _compiled_samplers(*compiled),
             inputs,
             np.broadcast_to(begun.p, (count, begun.p.shape[1])),
             begin,
             inputs.snapped(instants - begin),
             longest,
-            threads_for(count, 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS),
+            threads_for(count, SHARE) if asked.threads is None else as_whole(asked.threads, "threads", most=MOST_THREADS),
         )
-    status, _ = initial_status(s, begun, count, 0)
-    done = controlled(solver, x, bound, status, as_estimated(True if error is None else error, count), progress)
-    provenance = machine() | settings_of(scheme, m) | {f"kernel_{k}": x for k, x in solver.loop.provenance.items()}
-    provenance |= {
-        "state": system.name,
-        "accuracy": bound,
-        "order": order,
-        "hold": hold,
-        "duration": float(instants[-1] - begin),
-    }
-    provenance |= sampled(law, s.changing, seed) | ({"state_about": "\n".join(system.about)} if system.about else {})
-    provenance |= {"interrupted": True} if done.interrupted else {}
-    lane, at = done.solved.lane, lane_of(s)
-    stopped = np.where(done.solved.status != 0, begin + lane[:, at.time], np.nan)
-    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, series, period, done.error)
-    result = build_result(s, course, provenance)
-    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
-    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
-    last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-    kinds = np.full(count, REGULAR)
-    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, kinds, backend))
-    _warn_of_error(result, bound)
-    return result.labelled(squeeze and count == 1)
+    return solver, begun, x, more
 
 
 def _warn_of_error(result: Draft, accuracy: float) -> None:

@@ -66,13 +66,13 @@ def estimated_error(loop: Loop, start: LoopStart, motion: RecordedMotion, runs: 
     if loop.python or not when.steps or not runs.size:
         return error
     if (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
-        first, second = (_differences(other, start, motion, runs) for other in (twice, four))
+        (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
         error[:, runs] = _filled(first / (ratio - 1))
-        unclear = np.isnan(error[-1, runs]).any(axis=1) | (ratio < 2.0 ** _order(loop)).any(axis=1)
+        unclear = ended | also | (ratio < 2.0 ** _order(loop)).any(axis=1)
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
-        error[:, runs] = _differences(_halved(loop), start, motion, runs) / (1 - 2.0 ** -_order(loop))
+        error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
     return error + ROUNDING
 
 
@@ -125,8 +125,9 @@ def _halved(loop: Loop) -> Loop:
     return replace(loop, when=when._replace(**steps, every=when.every * 2, stride=when.stride * 2), due=due, tally=None)
 
 
-def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
-    """(times, runs, kinds) the differences of runs from their motion with other steps; nan where one of them has no record."""
+def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(times, runs, kinds) the differences of runs from their motion with other steps, nan where one of them has no record;
+    and (runs,) whether that motion stopped."""
     s, when, records = other.simulation, other.when, len(motion.times)
     found = _motion(other, start, runs)
     if motion.q_v is None or found.q_v is None:
@@ -138,7 +139,7 @@ def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
     difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps)
-    return difference
+    return difference, found.status != 0
 
 
 def _coordinates(loop: Loop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
