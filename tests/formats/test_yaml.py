@@ -97,7 +97,7 @@ def test_forces_agree_with_their_python_functions():
         pf.forces.propeller("blade", "rod", -30 * w, thrust=1e-3, torque=1e-4, handed="left", axis=(0, 1, 0), point=(l, 0, 0)),
         pf.forces.propeller("rotor", "rod", "pivot", thrust=1e-3),
         pf.wrench("pull", "rod", (1, 0, 0, 0, 0, l), by="world"),
-        *pf.forces.bushing("rubber", "world", "rod", stiffness=ca.diag(ca.vertcat(9, 8 * w, 7, 2 * l, 3, 4)),
+        pf.forces.bushing("rubber", "world", "rod", stiffness=ca.diag(ca.vertcat(9, 8 * w, 7, 2 * l, 3, 4)),
                            damping=pf.forces.pseudo_matrix(2, moments=0.1), rest=(0, 0.1, 0)),
     ]  # fmt: skip
     assert [f.name for f in m.forces] == [f.name for f in known]

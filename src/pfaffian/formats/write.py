@@ -12,7 +12,8 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.writers.mjcf_write import mjcf_files
 from pfaffian.formats.writers.urdf_write import urdf_files
-from pfaffian.formats.writers.yaml_write import mesh_name, yaml_text
+from pfaffian.formats.writers.yaml_write import yaml_text
+from pfaffian.formats.writers.yaml_write_part import mesh_name
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
 

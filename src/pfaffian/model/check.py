@@ -14,7 +14,8 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import are_physical, is_physical, pseudos
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.circle import circle
-from pfaffian.model.constraint import Closure, Constraint, Servo
+from pfaffian.model.compound import Compound, flat
+from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint, Mimic
@@ -46,8 +47,8 @@ def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
     owners = (
         ("body", m.bodies),
         ("joint", m.joints),
-        ("constraint", m.constraints + targets),
-        ("force", m.forces),
+        ("constraint", m.all_constraints + targets),
+        ("force", m.all_forces),
         ("actuator", m.actuators),
     )
     for what, items in owners:
@@ -90,24 +91,32 @@ def _check_kinds(m: Mechanism) -> None:
             "constraints",
             Constraint,
             "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...), servo(...) or "
-            "pf.rolling.knife_edge(...), or unpack *pf.rolling.disk(...) into it",
+            "pf.rolling.disk(...)",
         ),
         (
             "forces",
             Force,
-            "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...) or generalised_force(...)",
+            "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...), generalised_force(...) or "
+            "pf.forces.contact(...)",
         ),
         ("actuators", Actuator | Thruster | Transmission, "actuator(...), thruster(...) or transmission(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
     for what, kind, maker in kinds:
         for item in getattr(m, what):
-            if not isinstance(item, kind):
-                home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
+            if not _fits(item, kind, what):
+                home = next((name for name, other, _ in kinds if _fits(item, other, name)), None)
                 belongs = f"; this item belongs in {home}=[...]" if home else ""
-                if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
-                    belongs = f"; unpack it with a star, {what}=[*...]"
+                if isinstance(item, (tuple, list)) and all(_fits(x, kind, what) for x in item):
+                    belongs = f"; join the lists, {what}=[..., *more]"
                 raise ModelError(f"{what}: {brief(item)} does not belong here; make each item by {maker}{belongs}")
+
+
+def _fits(item: Any, kind: Any, what: str) -> bool:
+    """Whether an item belongs in the list `what`, whose items are of this kind or, for forces and constraints, compounds."""
+    if isinstance(item, Compound):
+        return what in ("constraints", "forces") and all(isinstance(part, kind) for part in item.parts)
+    return isinstance(item, kind)
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -120,7 +129,8 @@ def _check_names(m: Mechanism) -> None:
     """Raise ModelError for an invalid name, a name used twice, or a mechanism without velocities."""
     _check_name(m.name, "mechanism")
     for what in ("bodies", "owners", "constraints", "forces", "actuators", "parameters"):
-        names = [item.name for item in getattr(m, what)]
+        items = getattr(m, what)
+        names = [item.name for item in (*items, *flat(x for x in items if isinstance(x, Compound)))]
         what = "joints and coordinates" if what == "owners" and m.coordinates else "joints" if what == "owners" else what
         for n in names:
             _check_name(n, what)
@@ -173,17 +183,20 @@ def _check_distributions(m: Mechanism) -> None:
 def _check_references(m: Mechanism) -> None:
     """Raise ModelError where a constraint, force or actuator names a missing body, joint or input, or has wrong limits."""
     bodies, owners = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
-    for c in m.constraints:
+    for c in m.all_constraints:
         if isinstance(c, Servo) and not callable(c.directions):
             for n in c.directions:
                 if n not in m.u_names:
                     raise ModelError(f"servo constraint {c.name!r}: there is no input {n!r}; {nearest(n, m.u_names)}")
         c = c.target if isinstance(c, Servo) else c
+        if isinstance(c, (Holonomic, Nonholonomic)):
+            law = c.phi if isinstance(c, Holonomic) else c.eta
+            _check_bodies(f"constraint {c.name!r}", getattr(law, "bodies", ()), bodies)
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}; name two bodies")
-    for f in m.forces:
+    for f in m.all_forces:
         named = _ends(f)
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")

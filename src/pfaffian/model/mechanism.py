@@ -14,6 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.check import check
+from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest, known
 from pfaffian.model.data import data
@@ -67,8 +68,8 @@ class Mechanism:
     name: str
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
-    constraints: tuple[Constraint, ...]
-    forces: tuple[Force, ...]
+    constraints: tuple[Constraint | Compound, ...]
+    forces: tuple[Force | Compound, ...]
     actuators: tuple[Actuator | Thruster | Transmission, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
@@ -155,13 +156,13 @@ class Mechanism:
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
         """Names of the inputs that act from outside: six components of each wrench without a value."""
-        wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
+        wrenches = (f.name for f in self.all_forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
 
     @cached_property
     def kinetic_energies(self) -> tuple[KineticEnergy, ...]:
         """The kinetic energies that are added to that of the bodies."""
-        return tuple(f for f in self.forces if isinstance(f, KineticEnergy))
+        return tuple(f for f in self.all_forces if isinstance(f, KineticEnergy))
 
     @cached_property
     def u_names(self) -> tuple[str, ...]:
@@ -208,14 +209,29 @@ class Mechanism:
         return ca.vertcat(*[p.symbol for p in self.parameters]) if self.parameters else ca.SX(0, 1)
 
     @cached_property
+    def all_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints one by one, with the parts of each compound in its place."""
+        return flat(self.constraints)
+
+    @cached_property
+    def all_forces(self) -> tuple[Force, ...]:
+        """The forces one by one, with the parts of each compound in its place."""
+        return flat(self.forces)
+
+    @cached_property
+    def compounds(self) -> tuple[Compound, ...]:
+        """The compounds among the constraints and forces."""
+        return tuple(x for x in (*self.constraints, *self.forces) if isinstance(x, Compound))
+
+    @cached_property
     def ideal(self) -> tuple[Target, ...]:
         """The constraints that ideal reactions maintain."""
-        return tuple(c for c in self.constraints if not isinstance(c, Servo))
+        return tuple(c for c in self.all_constraints if not isinstance(c, Servo))
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
         """The servo constraints, which forces along chosen directions maintain."""
-        return tuple(c for c in self.constraints if isinstance(c, Servo))
+        return tuple(c for c in self.all_constraints if isinstance(c, Servo))
 
     def owner(self, name: str) -> Joint | Coordinates:
         """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
@@ -284,8 +300,8 @@ def mechanism(
     bodies: Iterable[Body],
     joints: Iterable[Joint],
     *,
-    constraints: Iterable[Constraint] = (),
-    forces: Iterable[Force] = (),
+    constraints: Iterable[Constraint | Compound] = (),
+    forces: Iterable[Force | Compound] = (),
     actuators: Iterable[Actuator | Thruster | Transmission] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
@@ -300,8 +316,8 @@ def mechanism(
         bodies: in any order.
         joints: joints and edges, parents before children, exactly one leading to each body; q and v follow the order of the
             joints. Edges may be written in any order and from either side.
-        constraints: closures, points that coincide, phi = 0, eta = 0, Z v_dot = z, servo constraints.
-        forces: wrenches, springs, potentials, ...
+        constraints: closures, points that coincide, phi = 0, eta = 0, Z v_dot = z, servo constraints, compounds of them.
+        forces: wrenches, springs, potentials, compounds of them, ...
         actuators: actuators, transmissions and thrusters, each with one input.
         gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
         parameters: every Parameter that the numbers use.

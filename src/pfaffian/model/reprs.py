@@ -82,7 +82,7 @@ def mechanism(m: Mechanism) -> str:
         parts.append(f"coordinates {listed([c.name for c in m.coordinates])}")
     if m.velocities:
         parts.append(f"velocities {listed(m.velocities.names)}")
-    for kind, items in (("constraint", m.constraints), ("force", m.forces)):
+    for kind, items in (("constraint", m.all_constraints), ("force", m.all_forces)):
         if items:
             parts.append(plural(len(items), kind))
     parts.append(f"inputs {listed(m.u_names)}" if m.nu else "no inputs")
@@ -96,8 +96,8 @@ def html(m: Mechanism) -> str:
     q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in m.joints]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
     coordinates = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
-    constraints = [(c.name, description(c)) for c in m.constraints]
-    forces = [(f.name, type(f).__name__, description(f)) for f in m.forces]
+    constraints = [(c.name, description(c)) for c in m.all_constraints]
+    forces = [(f.name, type(f).__name__, description(f)) for f in m.all_forces]
     inputs = list(zip(m.u_names, m.u_units, strict=True))
     parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
     return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(

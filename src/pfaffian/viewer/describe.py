@@ -68,7 +68,7 @@ def _head(m: Mechanism, p: np.ndarray) -> str:
     """The number of parts of each kind, the dimensions, the total mass and gravity."""
     g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity, p).ravel())
     mass = sum(m.value(b.mass, p).item() for b in m.bodies)
-    parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
+    parts = {"body": m.bodies, "joint": m.joints, "constraint": m.all_constraints, "force": m.all_forces}
     others = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} outside of joints" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
     return (
@@ -159,17 +159,17 @@ def _parameters(m: Mechanism, settings: RunSettings) -> str:
 
 
 def _forces(m: Mechanism) -> str:
-    rows = [(f.name, type(f).__name__, reprs.description(f)) for f in m.forces]
+    rows = [(f.name, type(f).__name__, reprs.description(f)) for f in m.all_forces]
     return "forces\n" + table(rows, ("name", "kind", "acts")) if rows else ""
 
 
 def _constraints(m: Mechanism, settings: RunSettings) -> str:
     """Tables of the constraints and of the rank of their rows."""
-    if not m.constraints:
+    if not m.all_constraints:
         return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
     names = row_names(symbols(m).kinematics)
     ranks = _ranks(m, settings)
-    rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.constraints]
+    rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.all_constraints]
     rank_rows = [(r.where, *_rank_columns(m, r, names)) for r in ranks]
     return (
         f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))

@@ -13,7 +13,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.parts.fluid import Propeller
-from pfaffian.parts.wheels import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
+from pfaffian.parts.wheels import Plane, Slip
 from pfaffian.terms.applied_forces import wrench_value
 from pfaffian.viewer.scene import Colour, Floor, Moving, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
@@ -52,7 +52,7 @@ def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 def _closures(k: PlacedMechanism) -> list[Closure]:
     """All closures of the mechanism, those of servo constraints too."""
-    targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
+    targets = [c.target if isinstance(c, Servo) else c for c in k.m.all_constraints]
     return [c for c in targets if isinstance(c, Closure)]
 
 
@@ -75,7 +75,7 @@ def _hinge(kind: str, r: float) -> list[Solid]:
 
 def stretched(k: PlacedMechanism) -> Iterator[Moving]:
     """Springs, and rods for the closures that keep a distance."""
-    for f in k.m.forces:
+    for f in k.m.all_forces:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.values(f.point_a)), k.point(f.body_b, k.values(f.point_b))]
             yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
@@ -88,7 +88,7 @@ def stretched(k: PlacedMechanism) -> Iterator[Moving]:
 def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:
     """Thrusters and propellers, each with its point and axis in the frame of its body."""
     blades: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
-    blades += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    blades += [(f, f.value.axis) for f in k.m.all_forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
     return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in blades]
 
 
@@ -134,7 +134,7 @@ def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
 def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
     """Each wrench with its force (n, 3) [N] in the world."""
     s = k.states
-    wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
+    wrenches = [f for f in k.m.all_forces if isinstance(f, Wrench)]
     terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
     terms = terms if s.v is not None else {}
     values = compile_terms(k.m, terms).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
@@ -160,7 +160,7 @@ def reactions(k: PlacedMechanism) -> Iterator[Moving]:
     if s.v is None:
         return
     targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
-    targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
+    targets += [(c.name, c.body_b, c.placement_b) for c in k.m.all_constraints if isinstance(c, Closure)]
     of = compiled_wrenches(k.m, tuple(name for name, _, _ in targets), "LOCAL_WORLD_ALIGNED", s.formulation)
     wrenches = of.matrices(s.q, s.v, s.u, t=s.time, parameters=s.p)
     arrows = [(name, k.point(b, k.values(X.p)), wrenches[through(name)].reshape(-1, 6, 2)[:, :3, 0]) for name, b, X in targets]
@@ -190,11 +190,9 @@ def floor(k: PlacedMechanism, scene: Scene) -> Floor:
 
 def _planes(k: PlacedMechanism) -> Iterator[Plane]:
     """The planes on which ellipsoids, disks and balls roll and blades slide."""
-    for c in k.m.constraints:
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, EllipsoidSlip):
-            yield c.eta.ellipsoid.plane
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, (DiskSlip, BallSlip, Sideways)):
-            yield c.eta.disk.plane if isinstance(c.eta, DiskSlip) else c.eta.plane
+    for c in k.m.all_constraints:
+        if isinstance(c, Nonholonomic) and isinstance(c.eta, Slip):
+            yield c.eta.of.plane
 
 
 def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: int = 65) -> np.ndarray:

@@ -20,9 +20,7 @@ from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.model.shape import Shape
-from pfaffian.parts import contact, drives
-from pfaffian.parts.friction import Sliding
+from pfaffian.parts.drives import Gust
 from pfaffian.parts.multicopter import LinearDrag
 from pfaffian.parts.tyre import TyreForce
 from pfaffian.parts.wheels import Disk, Plane
@@ -31,11 +29,8 @@ Tree = dict[str, Any]
 Names = Mapping[str, ca.SX]
 
 LAWS: Mapping[str, type] = {
-    "contact-energy": contact.ContactEnergy, "contact-loss": contact.ContactLoss, "surfaces": contact.Surfaces,
-    "press": contact.Press, "stop-energy": contact.StopEnergy, "stop-loss": contact.StopLoss, "range": contact.Range,
-    "gap-energy": drives.GapEnergy, "gap-loss": drives.GapLoss, "teeth": drives.Teeth, "rope": drives.Rope,
-    "belt": drives.Stretch, "gust": drives.Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "sliding": Sliding, "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+    "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
+    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
@@ -66,11 +61,6 @@ def _tree(x: Any, what: str) -> Any:
         return formula(x, what) if x.is_scalar() else formulas(x, what) if x.is_column() else rows(x, what)
     if isinstance(x, Pose):
         return placed("pose", x, what)
-    if isinstance(x, Shape):
-        if x.kind == "mesh":
-            raise ModelError(f"{what}: a mesh cannot be in contact; use a box, sphere, cylinder, capsule or cone")
-        given = {k: getattr(x, k) for k in _SHAPE}
-        return {k: _tree(v, what) for k, v in given.items() if v is not None} | placed("placement", x.placement, what)
     if isinstance(x, tuple):
         return [_tree(item, what) for item in x]
     return x if isinstance(x, (str, int, float)) else law_tree(x, what)
@@ -135,8 +125,6 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
     may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if x in _CALLED)
     if isinstance(node.value, dict):
-        if Shape in may and "kind" in node.map():
-            return _shape(node, names, pose)
         if Pose in may:
             f = node.fields(("pose",))
             return pose(f["pose"], names) if "pose" in f else IDENTITY
@@ -155,19 +143,6 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
     elif hint is int:
         return whole(node)
     raise node.error(f"{', '.join(_CALLED[x] for x in laws) or 'another form'} is needed here; write it as `pf.write` does")
-
-
-_SHAPE = ("kind", "size", "colour", "mass", "role")
-
-
-def _shape(node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Shape:
-    """A shape in contact; a point is a sphere of radius zero."""
-    f = node.fields((*_SHAPE, "placement"), required=("kind", "size", "role"))
-    kind, role = f["kind"].choice(("box", "sphere", "cylinder", "capsule", "cone")), f["role"].choice(("visual", "collision"))
-    colour = tuple(n.constant() for n in f["colour"].items(4)) if "colour" in f else None
-    mass = f["mass"].number(names) if "mass" in f else None
-    place = pose(f["placement"], names) if "placement" in f else IDENTITY
-    return Shape(kind, _numbers(f["size"], names), place, colour, mass, role)
 
 
 def _numbers(node: Node, names: Names) -> ca.SX:

@@ -1,0 +1,127 @@
+"""Compounds: several forces or constraints that a mechanism takes, writes and finds again as one."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.formats import parse_yaml
+from pfaffian.model.force import Potential
+from pfaffian.parts.contact import compliant_parts, stopped
+from pfaffian.terms.equations_digest import digest
+from tests.tolerance import ALGEBRA, close
+
+K = pf.Parameter("k", 900.0, "N/m")
+SOFT = {"stiffness": K, "damping": 0.4}
+
+
+def sled(forces=(), constraints=(), **given):
+    """A sled that falls freely, with a weight on a rail of limited length."""
+    bodies = [pf.body("sled", 3.0, inertia=(0.2, 0.3, 0.4)), pf.body("weight", 0.5, inertia=0.01)]
+    joints = [
+        pf.joint("flight", "free", "world", "sled"),
+        pf.joint("rail", "prismatic", "sled", "weight", axis=(1, 0, 0), limits=(-0.2, 0.3)),
+    ]
+    return pf.mechanism("sled", bodies, joints, forces=forces, constraints=constraints, parameters=[K], **given)
+
+
+def runners():
+    return pf.forces.contact("runners", "sled", shape_a=pf.shape("box", size=(0.4, 0.2, 0.1)), friction=0.2, **SOFT)
+
+
+def wheel(**given):
+    return pf.rolling.disk("roller", "sled", 0.2, axis=(0, 1, 0), centre=(0.1, 0, 0), **given)
+
+
+def test_a_mechanism_keeps_the_whole_and_its_equations_contain_the_parts():
+    touch, ends = runners(), pf.forces.stops(sled().joints, **SOFT)
+    m = sled([touch, *ends], [wheel()])
+    assert m.forces == (touch, *ends) and [c.name for c in m.compounds] == ["roller", "runners", "rail stop"]
+    assert [f.name for f in m.all_forces] == ["runners press", "runners loss", "rail stop press", "rail stop loss"]
+    parts = sled([f for c in m.forces for f in c.parts], wheel().parts)
+    q, v = np.r_[0, 0, 0.19, 0.02, 0.01, 0, 1, 0.32], np.linspace(-1, 1, 7)
+    whole, single = (pf.forward_dynamics(x, q, v) for x in (m, parts))
+    assert whole.v_dot.tobytes() == single.v_dot.tobytes() and whole.reaction.tobytes() == single.reaction.tobytes()
+    assert pickle.loads(pickle.dumps(m)) == m != parts
+    kept = m.with_(forces=[*m.forces, pf.wrench("push", "weight")])
+    assert kept.compounds == m.compounds and kept.with_(forces=[]).compounds == (wheel(),)
+
+
+def test_contacts_and_stops_are_known_by_their_record_alone():
+    """Neither the names of parts nor their classes count, also where functions are replaced by their traces."""
+    touch = runners()
+    renamed = replace(touch, name="keel", parts=tuple(replace(x, name=n) for x, n in zip(touch.parts, "ab", strict=True)))
+    bare = pf.Compound("bare", tuple(replace(x, name=f"bare {x.name}") for x in touch.parts))
+    m = sled([renamed, bare, *pf.forces.stops(sled().joints, **SOFT)])
+    for x in (m, pf.symbols(m).mechanism):
+        assert list(compliant_parts(x)) == ["keel", "rail stop"] and stopped(x) == {"rail"}
+    assert digest(m) == digest(sled(m.forces)) != digest(sled([replace(renamed, of=None), *m.forces[1:]]))
+
+
+def test_a_user_writes_a_compound():
+    def strut(name, stiffness, damping):
+        spring = pf.forces.potential(f"{name} spring", lambda k: stiffness * k.joint("rail") ** 2 / 2)
+        damper = pf.forces.dissipation(f"{name} damper", lambda k: damping * k.joint_rate("rail") ** 2 / 2)
+        return pf.Compound(name, (spring, damper))
+
+    one, plain = strut("one", 40.0, 3.0), sled()
+    rail = pf.joint("rail", "prismatic", "sled", "weight", axis=(1, 0, 0), stiffness=40.0, damping=3.0)
+    twin = plain.with_(joints=[plain.joints[0], rail])
+    state = np.r_[0, 0, 0, 0, 0, 0, 1, 0.1], np.r_[np.zeros(6), 0.7]
+    close(pf.forward_dynamics(sled([one]), *state).v_dot, pf.forward_dynamics(twin, *state).v_dot, ALGEBRA, "accelerations")
+    assert repr(one) == "<Compound 'one': one spring, one damper>"
+    assert repr(runners()) == "<Compound 'runners': Contact, runners press, runners loss>"
+
+
+def test_a_condition_applies_to_all_parts():
+    late = pf.constraints.active_while(wheel(), lambda k: k.t > 1)
+    m = sled(constraints=[late])
+    q = [0, 0, 0.2, 0, 0, 0, 1, 0]
+    assert [int(pf.forward_dynamics(m, q, t=t).rank) for t in (0.0, 2.0)] == [0, 3]
+
+
+ROLLER = "{kind: rolling-disk, body: sled, radius: 0.2, axis: [0, 1, 0], centre: [0.1, 0, 0]}"
+
+
+def test_a_file_has_one_entry_for_a_record_and_one_for_each_part_without(tmp_path):
+    by_hand = pf.Compound("pair", (pf.spring("pair a", "world", "sled", stiffness=K), pf.spring("pair b", "world", "weight")))
+    m = sled([runners(), by_hand], [wheel(plane=pf.rolling.plane(normal=(0, 1, 4), rate=0.3))])
+    pf.write(m, tmp_path / "sled.yaml")
+    again, _ = pf.read(tmp_path / "sled.yaml")
+    assert [f.name for f in again.forces] == ["runners", "pair a", "pair b"] and again.constraints == m.constraints
+    assert again.forces[0] == m.forces[0] and again.all_forces == m.all_forces
+    text = (tmp_path / "sled.yaml").read_text()
+    assert "kind: contact" in text and "exponent" not in text, "defaults are left out"
+
+
+TWICE = {
+    "two wholes": (lambda: sled([runners(), runners()]), "forces: the name 'runners' is used 2 times"),
+    "a whole and a part": (lambda: sled([runners(), pf.wrench("runners loss", "sled")]), "'runners loss' is used 2 times"),
+    "a whole and a single": (lambda: sled([runners(), pf.wrench("runners", "sled")]), "'runners' is used 2 times"),
+    "a constraint among forces": (lambda: sled([wheel()]), r"forces: .*this item belongs in constraints=\[...\]"),
+    "mixed": (
+        lambda: sled([pf.Compound("x", (*wheel().parts, *runners().parts))]), "forces: .*does not belong here; make each"),
+    "no parts": (lambda: pf.Compound("x", ()), "compound 'x': a tuple of forces or of constraints is needed"),
+    "a list": (lambda: pf.Compound("x", list(runners().parts)), "compound 'x': a tuple"),
+    "a record of another kind": (lambda: pf.Compound("x", runners().parts, "contact"), "its record must be an instance of"),
+    "an unknown body": (lambda: sled([pf.forces.cable("c", "sled", "sky", length=1.0, stiffness=1.0)]), "no body 'sky'"),
+    "a disk on an unknown body": (lambda: sled(constraints=[wheel(plane=pf.rolling.plane(on="ice"))]), "no body 'ice'"),
+    "a file of an unknown body": (
+        lambda: parse_yaml("{bodies: {sled: {mass: 1}}, joints: {j: {kind: free, parent: world, child: sled}},\n"
+                           f"constraints: {{r: {ROLLER.replace('sled', 'sle')}}}}}"), "line 2: constraints.r: .*no body 'sle'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TWICE)
+def test_wrong_compounds_are_named(what):
+    make, words = TWICE[what]
+    with pytest.raises(pf.ModelError, match=words):
+        make()
+
+
+def test_parts_of_parts_are_refused():
+    inner = pf.Compound("inner", (Potential("p", lambda k: k.q[0]),))
+    with pytest.raises(pf.ModelError, match="does not belong here"):
+        sled([pf.Compound("outer", (inner,))])
