@@ -25,6 +25,11 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import moments
 
 
+def yaml_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
+    """The text of a YAML file: {path: text}."""
+    return {path: yaml_text(m, settings, path.parent.resolve())}
+
+
 def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: Tree | None = None, only: Any = None) -> str:
     """The YAML text of a mechanism and of a run.
 
