@@ -50,7 +50,7 @@ class Rank(NamedTuple):
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
     """The whole description, at the parameters of the run. The interpreter computes the ranks, so nothing is compiled."""
-    p = settings.arrays(m)[3]
+    p = settings.arrays(m).p
     parts = [
         _head(m, p),
         _tree(m, p),
@@ -193,11 +193,11 @@ def _rows_of(name: str, names: tuple[str, ...]) -> list[str]:
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, which are put onto the constraints in one batch."""
     independent = compile_terms(m, {"independent": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
-    q, _, _, p = settings.arrays(m)
+    start = settings.arrays(m)
     random = np.random.default_rng(0)
     random_q = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
-    at_start = _ranks_at(independent, m, q[None], p, dict(settings.v), tuple(settings.q))
-    ranks = at_start + _ranks_at(independent, m, random_q, p)
+    at_start = _ranks_at(independent, m, start.q[None], start.p, dict(settings.v), tuple(settings.q))
+    ranks = at_start + _ranks_at(independent, m, random_q, start.p)
     return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(ranks)]
 
 

@@ -23,7 +23,7 @@ from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import Output, Record, columns
-from pfaffian.simulate.step.step import Along, Functions, Scheme, along, correct, time_step
+from pfaffian.simulate.step.step import Along, Functions, RightHandSide, Scheme, along, correct, time_step
 from pfaffian.simulate.step.switches import Switches
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import AbstractSystem, At
@@ -94,7 +94,8 @@ def trace(sim: Traceable) -> Traced:
     project = ca.Function("project", inputs, corrected, SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
-    observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
+    at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
+    observe = ca.Function("observe", inputs, [at.records])
     functions = Functions(
         rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
     )
