@@ -51,8 +51,7 @@ class ContactPoint(NamedTuple):
     point: ca.SX
 
 
-@data
-class Surfaces:
+class Surfaces(NamedTuple):
     """The surfaces of two bodies that may touch.
 
     shape_a, shape_b: in the frame of each body. A point is a sphere of radius zero; a plane is a Pose whose z is its normal.
@@ -152,8 +151,7 @@ def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
     return a.nearest(y), y
 
 
-@data
-class Press:
+class Press(NamedTuple):
     """The law of a compliant surface: its normal force as a function of the gap and its rate.
 
     stiffness: k [N/m^n].
@@ -371,15 +369,15 @@ def _point(x: Any, what: str) -> Shape:
     return Shape("sphere", ca.SX.zeros(1, 1), Pose(IDENTITY.R, vector(x, 3, f"{what}: shape_a, a point")))
 
 
-def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Stiffness, exponent and damping of a compliant surface, checked.   what: the label of the force in error messages."""
+def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
+    """The law of a compliant surface, checked.   what: the label of the force in error messages."""
     n = positive(exponent, f"{what}: exponent")
     value = at_defaults(n)
     if value is not None and value.item() < 1:
         raise ModelError(
             f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 the contact is infinitely stiff at zero depth"
         )
-    return positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping")
+    return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
 
 
 # -- stops of joints ----------------------------------------------------------------------------------------------------
