@@ -18,9 +18,10 @@ from pfaffian.formats.read import read
 from pfaffian.formats.text import coupling
 from pfaffian.formats.text.library_laws import LAWS
 from pfaffian.formats.write import write
+from pfaffian.formats.writers.mjcf_write_part import mujoco_joints, turned
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.data import is_data
-from pfaffian.model.joint import KINDS
+from pfaffian.model.joint import KINDS, JointFactor, JointKind
 from pfaffian.model.shape import SIZES, Shape
 from pfaffian.parts.multicopter import LinearDrag
 from tests.random_mechanisms import random_body, random_pose
@@ -268,6 +269,27 @@ WRONG_LAWS = {
         "the key 'normal' is unknown",
     ),
 }
+
+
+SLIDE_AND_TABLE = JointKind("slide and table", (JointFactor(KINDS["prismatic"].factors[0].subgroup, (1.0, 0.0, 0.0), "way"),
+                                                KINDS["planar"].factors[0]))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "indices"),
+    [(KINDS["planar"], [0, 1]), (KINDS["schoenflies"], [0, 1]), (KINDS["free"], [0, 1, 2]), (KINDS["cylindrical"], []),
+     (KINDS["translation"], []), (KINDS["spherical"], []), (KINDS["universal"], []), (SLIDE_AND_TABLE, [1, 2])],
+    ids=lambda x: getattr(x, "name", ""),
+)  # fmt: skip
+def test_velocities_along_axes_that_turn_with_the_child(kind, indices):
+    """A slide along the axis of rotation does not turn."""
+    assert turned(kind) == indices
+    assert [x.axis for x in mujoco_joints(SLIDE_AND_TABLE)] == [
+        (1.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0),
+        (0.0, 1.0, 0.0),
+        (0.0, 0.0, 1.0),
+    ]
 
 
 @pytest.mark.parametrize(("text", "words"), WRONG_LAWS.values(), ids=WRONG_LAWS)

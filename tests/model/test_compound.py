@@ -1,7 +1,7 @@
 """Compounds: several forces or constraints that a mechanism takes, writes and finds again as one."""
 
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -75,6 +75,37 @@ def test_a_user_writes_a_compound():
     assert repr(runners()) == "<Compound 'runners': Contact, runners press, runners loss>"
 
 
+FACTOR = [1.0]
+"""A number that a function reads, and that is changed."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A record of a user, with things that no key knows."""
+
+    notes: tuple
+    function: object = max
+
+
+def test_a_function_in_a_compound_is_identified_by_what_it_returns_now():
+    pull = pf.forces.potential("pull", lambda k: FACTOR[0] * k.joint("rail") ** 2)
+    m = sled([pf.Compound("both", (pull, pf.forces.dissipation("drag", lambda k: k.joint_rate("rail") ** 2)), Pair((1,)))])
+    state = np.r_[0, 0, 0, 0, 0, 0, 1, 0.1], np.zeros(7)
+    try:
+        found = []
+        for FACTOR[0] in (1.0, 3.0, 1.0):
+            found.append((digest(m), float(pf.forward_dynamics(m, *state).v_dot[6])))
+    finally:
+        FACTOR[0] = 1.0
+    assert found[0] == found[2] and found[0][0] != found[1][0] and found[1][1] == pytest.approx(3 * found[0][1], rel=ALGEBRA)
+
+
+def test_a_plane_that_turns_by_a_function_of_time_is_in_the_digest():
+    turning = [wheel(plane=pf.rolling.plane(rate=lambda t, s=s: s * t)) for s in (1.0, 1.0, 2.0)]
+    keys = [digest(sled(constraints=[c])) for c in turning]
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_a_condition_applies_to_all_parts():
     late = pf.constraints.active_while(wheel(), lambda k: k.t > 1)
     m = sled(constraints=[late])
@@ -105,7 +136,8 @@ TWICE = {
         lambda: sled([pf.Compound("x", (*wheel().parts, *runners().parts))]), "forces: .*does not belong here; make each"),
     "no parts": (lambda: pf.Compound("x", ()), "compound 'x': a tuple of forces or of constraints is needed"),
     "a list": (lambda: pf.Compound("x", list(runners().parts)), "compound 'x': a tuple"),
-    "a record of another kind": (lambda: pf.Compound("x", runners().parts, "contact"), "its record must be an instance of"),
+    "a record of another kind": (lambda: pf.Compound("x", runners().parts, "contact"), "its record must be a frozen"),
+    "a record that may change": (lambda: pf.Compound("x", runners().parts, Pair([1])), "its record must be a frozen dataclass"),
     "an unknown body": (lambda: sled([pf.forces.cable("c", "sled", "sky", length=1.0, stiffness=1.0)]), "no body 'sky'"),
     "a disk on an unknown body": (lambda: sled(constraints=[wheel(plane=pf.rolling.plane(on="ice"))]), "no body 'ice'"),
     "a file of an unknown body": (

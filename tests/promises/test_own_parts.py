@@ -257,9 +257,14 @@ def test_a_file_format(tmp_path: Path) -> None:
     assert pf.read(tmp_path / "chain.yaml")[0] == m
 
 
-def test_a_file_format_by_its_first_bytes_or_root_element(tmp_path: Path) -> None:
+def test_a_file_format_by_its_suffix_first_bytes_or_root_element(tmp_path: Path) -> None:
     pf.formats.FORMATS["rows"] = pf.formats.Format(lambda path: crank(), None, (".rows",), first=(b"ROWS1",))
     pf.formats.FORMATS["crank"] = pf.formats.Format(lambda path: crank(), None, (".crank",), root="crank")
+    pf.formats.FORMATS["raw"] = pf.formats.Format(
+        lambda path: crank(lenient=Path(path).read_bytes() == b"\xff\x00"), None, (".raw",)
+    )
+    (tmp_path / "c.raw").write_bytes(b"\xff\x00")
+    assert pf.read(tmp_path / "c.raw")[0].lenient
     (tmp_path / "a.bin").write_bytes(b"ROWS1\x00\xff")
     (tmp_path / "b.xml").write_text("<crank/>")
     assert [pf.read(tmp_path / name)[0].name for name in ("a.bin", "b.xml")] == ["crank", "crank"]

@@ -45,12 +45,23 @@ class Compound:
         what = f"compound {brief(self.name)}"
         if not isinstance(self.parts, tuple) or not self.parts:
             raise ModelError(f"{what}: a tuple of forces or of constraints is needed, got {brief(self.parts)}")
-        if self.of is not None and (not is_dataclass(self.of) or isinstance(self.of, type)):
-            raise ModelError(f"{what}: its record must be an instance of a frozen dataclass, got {brief(self.of)}")
+        if self.of is not None and (not is_dataclass(self.of) or isinstance(self.of, type) or not _is_hashable(self.of)):
+            raise ModelError(
+                f"{what}: its record must be a frozen dataclass of values that do not change, got {brief(self.of)}"
+            )
 
     def __repr__(self) -> str:
         made = [] if self.of is None else [type(self.of).__name__]
         return reprs.words(self, *made, reprs.listed([part.name for part in self.parts]), name=self.name)
+
+
+def _is_hashable(x: Any) -> bool:
+    """Whether x has a hash: a list or an array, which may change, has none."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def flat(items: Iterable[Any]) -> tuple[Any, ...]:

@@ -528,8 +528,8 @@ def stops(joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Sc
 
 
 def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
-    """The contacts and stops of a mechanism, by name: everything in it that yields where it `touches`."""
-    return {c.name: c.of for c in m.compounds if hasattr(c.of, "touches")}
+    """The contacts and stops of a mechanism, by name."""
+    return {c.name: c.of for c in m.compounds if isinstance(c.of, (Contact, Stop))}
 
 
 def stopped(m: Any) -> set[str]:

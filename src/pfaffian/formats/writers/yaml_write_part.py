@@ -94,7 +94,7 @@ def arguments_of(kind: str, of: Any, what: str) -> Tree:
     defaults, tree = signature(row.make).parameters, Tree({"kind": kind})
     for key in (*row.required, *row.optional):
         value, default = getattr(of, key), defaults[key].default
-        if value is not None and ((written := _argument(value, what)) != _default(default) or default is None):
+        if value is not None and (written := _argument(value, what)) != _default(default):
             tree[key] = written
     return tree
 
