@@ -11,6 +11,9 @@ from pfaffian.formats import parse_yaml
 from pfaffian.model.force import Potential
 from pfaffian.parts.contact import compliant_parts, stopped
 from pfaffian.terms.equations_digest import digest
+from pfaffian.viewer.build import scene
+from pfaffian.viewer.describe import describe
+from pfaffian.viewer.scene import state_of
 from tests.tolerance import ALGEBRA, close
 
 K = pf.Parameter("k", 900.0, "N/m")
@@ -157,3 +160,39 @@ def test_parts_of_parts_are_refused():
     inner = pf.Compound("inner", (Potential("p", lambda k: k.q[0]),))
     with pytest.raises(pf.ModelError, match="does not belong here"):
         sled([pf.Compound("outer", (inner,))])
+
+
+def four_bar(whole: bool) -> pf.Mechanism:
+    """A four-bar whose pin, with a spring and an input beside it, is alone or in a compound."""
+    hinge = {"kind": "revolute", "axis": (0, -1, 0)}
+    bodies = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("crank", "coupler", "rocker")]
+    joints = [
+        pf.joint("A", parent="world", child="crank", **hinge),
+        pf.joint("B", parent="crank", child="coupler", placement=(1, 0, 0), **hinge),
+        pf.joint("D", parent="world", child="rocker", placement=(2.5, 0, 0), **hinge),
+    ]
+    ends = {"placement_a": (2, 0, 0), "placement_b": (2, 0, 0)}
+    rows = (
+        pf.closure("C", body_a="coupler", body_b="rocker", **hinge, **ends),
+        pf.nonholonomic("slow", lambda k: k.v[0] - k.v[0]),
+    )
+    pulls = (pf.spring("s", "world", "coupler", stiffness=3.0, damping=0.2), pf.wrench("hand", "rocker"))
+    given = ([pf.Compound("rows", rows)], [pf.Compound("pulls", pulls)]) if whole else (rows, pulls)
+    return pf.mechanism("four-bar", bodies, joints, constraints=given[0], forces=given[1])
+
+
+def test_parts_of_compounds_count_wherever_those_alone_do():
+    """Equations, inputs, signals, wrenches, words and pictures are those of the parts."""
+    one, other = four_bar(whole=True), four_bar(whole=False)
+    assert one.u_names == other.u_names and describe(one, pf.formats.RunSettings()) == describe(other, pf.formats.RunSettings())
+    start = pf.assemble(one, {"A": 0.5}, guess={"B": -0.2, "D": 1.0}, backend="numpy")
+    q, v = start.q, np.zeros(3)
+    for ask in (
+        lambda m: pf.forward_dynamics(m, q, v, u={"hand.fx": 1.0}).v_dot,
+        lambda m: pf.reaction_wrench(m, "C", q, v).wrench,
+        lambda m: pf.run(m, q, v, duration=0.01, record="all", backend="numpy", error_bound=np.inf).to_array().values,
+    ):
+        assert ask(one).tobytes() == ask(other).tobytes()
+    drawn = [[(p.name, p.layer) for p in scene(m, state_of(m, q)).parts] for m in (one, other)]
+    assert drawn[0] == drawn[1] and ("C", "closures") in drawn[0]
+    assert repr(one) == repr(other) and one._repr_html_() == other._repr_html_()
