@@ -159,10 +159,10 @@ def format_of(path: Path) -> str:
     where, suffix = printable(str(path)), path.suffix.lower()
     if suffix == ".xacro":  # read_urdf explains how to expand it
         return "URDF"
-    told = [name for name, f in FORMATS.items() if suffix in f.suffixes and not (f.root or f.first)]
-    if told and FORMATS.is_added(told[0]):
-        return told[0]
-    if not told and path.is_file():
+    suffixed = [name for name, f in FORMATS.items() if suffix in f.suffixes and not (f.root or f.first)]
+    if suffixed and FORMATS.is_added(suffixed[0]):
+        return suffixed[0]
+    if not suffixed and path.is_file():
         with path.open("rb") as stream:
             first = stream.read(8)
         for name, f in FORMATS.items():
@@ -173,8 +173,8 @@ def format_of(path: Path) -> str:
                 raise ModelError(f"{where}: {what}")
     text, roots = read_text(path), {f.root: name for name, f in FORMATS.items() if f.root}
     if not text.lstrip().startswith("<"):
-        if told:
-            return told[0]
+        if suffixed:
+            return suffixed[0]
         listed = ", ".join(f"{name} (<{root}>)" for root, name in roots.items())
         by_suffix = " or ".join(x for f in FORMATS.values() if not (f.root or f.first) for x in f.suffixes)
         raise ModelError(f"{where} is not a model file: it is neither XML for {listed}, nor a {by_suffix} file")
