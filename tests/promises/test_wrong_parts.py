@@ -25,9 +25,8 @@ RING, SPINS = [0.0, 1.6, 3.1, 4.7], [1, -1, 1, -1]
 
 
 def made(*forces: Any, bodies: Any = BODIES, joints: Any = JOINTS, **parts: Any) -> pf.Mechanism:
-    """An arm with a hand and the given forces and parts; a tuple contains the parts of one force."""
-    flat = [part for f in forces for part in (f if isinstance(f, tuple) else (f,))]
-    return pf.mechanism("arm", bodies, joints, forces=flat, **parts)
+    """An arm with a hand and the given forces and parts."""
+    return pf.mechanism("arm", bodies, joints, forces=forces, **parts)
 
 
 ARM = made()
