@@ -56,7 +56,7 @@ def problems() -> dict[str, Problem]:
     found["heavy top at 150 rad/s, 2 s"] = Problem(top, tilt, [0.0, 0.0, 150.0], 2.0)
     for name, duration in {"four_bar": 10.0, "slider_crank": 5.0, "coin": 5.0, "scissor_lift": 2.0, "walker": 1.0}.items():
         m, settings = pf.formats.read_yaml(EXAMPLES / f"{name}.yaml")
-        found[f"{name.replace('_', ' ')}, {duration:g} s"] = Problem(m, *settings.arrays(m)[:2], duration)
+        found[f"{name.replace('_', ' ')}, {duration:g} s"] = Problem(m, settings.arrays(m).q, settings.arrays(m).v, duration)
     return found
 
 

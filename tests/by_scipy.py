@@ -24,7 +24,7 @@ from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
-from pfaffian.simulate.step.step import settings_of
+from pfaffian.simulate.step.step import RightHandSide, settings_of
 from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import enter
@@ -105,9 +105,9 @@ class _Equations(NamedTuple):
     arrived: ca.Function | None
     first_status: int
 
-    def at(self, x: np.ndarray, t: float) -> tuple[np.ndarray, ...]:
-        """The right-hand side at a state: (x_dot, faults, sides, carried, records)."""
-        return tuple(self.rhs(x, self.w, self.p, np.array([t])))
+    def at(self, x: np.ndarray, t: float) -> RightHandSide:
+        """The right-hand side at a state."""
+        return RightHandSide(*self.rhs(x, self.w, self.p, np.array([t])))
 
     def on_constraints(self, x: np.ndarray, t: float) -> np.ndarray:
         """The state x put onto the constraints at the time t [s]."""
@@ -137,13 +137,14 @@ class _Integrated(NamedTuple):
 
 def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
-    _, _, side, _, record = of.at(x, times[0])
-    records = np.full((len(times), 1, len(record)), np.nan)
-    records[0, 0], status, k, evaluations = record, 0, 1, list[tuple[np.ndarray, ...]]()
+    begun = of.at(x, times[0])
+    sides = begun.sides
+    records = np.full((len(times), 1, len(begun.records)), np.nan)
+    records[0, 0], status, k, evaluations = begun.records, 0, 1, list[RightHandSide]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
         evaluations.append(of.at(y, t))
-        return evaluations[-1][0]
+        return evaluations[-1].x_dot
 
     solver = scipy.integrate.DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
     while solver.status == "running" and k < len(times):
@@ -153,20 +154,20 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             # No step was short enough. The cause is a fault at one of the stages, if there was one.
-            status = max(_fault(answer, side) for answer in evaluations) or DIVERGED
+            status = max(_fault(answer, sides) for answer in evaluations) or DIVERGED
             break
         dense = solver.dense_output()
         ended = _arrived(of, dense, _Instant(t, y), _Instant(solver.t, solver.y))
         reached = ended.last.t if ended else solver.t
         while k < len(times) and times[k] <= reached:
-            records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k])[4]
+            records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k]).records
             k += 1
         if ended:
             return _Integrated(of.on_constraints(ended.last.x, reached), records, ended.status, reached)
         # Put the state back onto the constraints, and evaluate the slope there.
         solver.y = of.on_constraints(solver.y, solver.t)
         solver.f = solver.fun(solver.t, solver.y)
-        status, side = _fault(evaluations[-1], side), evaluations[-1][2]
+        status, sides = _fault(evaluations[-1], sides), evaluations[-1].sides
         if status:
             break
     return _Integrated(solver.y, records, status, solver.t if status else np.nan)
@@ -211,11 +212,11 @@ def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Insta
     return _Arrival(begin, status) if status else None
 
 
-def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
+def _fault(answer: RightHandSide, before: np.ndarray) -> int:
     """The status for the faults of a right-hand side, 0 if there is none.
 
     before: the sides at the start of the step, see `Command.sides`; a fault also counts where its side changed sign.
     """
-    _, faults, side, *_ = answer
+    faults, side = answer.faults, answer.sides
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

@@ -89,7 +89,7 @@ def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool)
     import matplotlib
 
     matplotlib.use("Agg")
-    compiled = compile("\n" * line + code, name, "exec")
+    compiled = compile("\n" * line + code, name, "exec", dont_inherit=True)
     with _folder(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!page$).*")

@@ -3,7 +3,7 @@
     describe a machine    mechanism, body, shape, joint, locked, mimic, edge, coordinates, velocities; pose; Parameter for a
                           number that varies
         its constraints   closure, coincide, holonomic, nonholonomic, servo
-        its forces        actuator, actuate_all, spring, wrench
+        its forces        actuator, actuate_all, spring, wrench; Compound for several forces or constraints as one
         from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
         changed           joined for one tree of two machines, reduce for fewer states
     run it                assemble, run, stepper, impact, sweep; Scheme for the integrator; random_configuration

@@ -47,6 +47,7 @@ from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
+from pfaffian.model.compound import Compound as Compound
 from pfaffian.model.constraint import closure as closure
 from pfaffian.model.constraint import coincide as coincide
 from pfaffian.model.constraint import holonomic as holonomic

@@ -331,7 +331,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.animate is not None:
         from pfaffian.viewer.animate import animate
 
-        animate(m, result, chosen.animate, parameters=settings.arrays(m)[3], progress=sys.stderr.isatty())
+        animate(m, result, chosen.animate, parameters=settings.arrays(m).p, progress=sys.stderr.isatty())
         files.append(chosen.animate)
     from pfaffian.simulate.record.result import FINISHED, causes
     from pfaffian.viewer.summary import summary
@@ -342,7 +342,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.view:
         from pfaffian.viewer.browser import view
 
-        view(m, result, settings.arrays(m)[3], block=True)
+        view(m, result, settings.arrays(m).p, block=True)
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
 
 

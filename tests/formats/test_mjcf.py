@@ -205,7 +205,7 @@ def test_loops_agree_with_mujoco_but_are_exact(name):
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_REFSAFE)
     data, random = mujoco.MjData(model), np.random.default_rng(3)
-    start = settings.arrays(m)[0] + 0.1 * random.normal(size=m.nq)
+    start = settings.arrays(m).q + 0.1 * random.normal(size=m.nq)
     q = pf.assemble(m, start, backend="interpreter").q
     data.qpos, data.qvel, turns = state_of(model, q, np.zeros(m.nv))
     mujoco.mj_forward(model, data)

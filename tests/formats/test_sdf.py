@@ -114,7 +114,7 @@ def test_a_loop_moves_alike_in_sdf_and_mjcf():
     text = mjcf(arm + rocker, "<equality><connect body1='c' body2='d' anchor='0.2 0.1 0'/></equality>")
     ends = []
     for m, settings in (read_mjcf(text)[:2], read(twin(mujoco.MjModel.from_xml_string(text)))[:2]):
-        r = pf.run(m, settings.arrays(m)[0], duration=0.03, step=1e-3, backend="interpreter", every=30)
+        r = pf.run(m, settings.arrays(m).q, duration=0.03, step=1e-3, backend="interpreter", every=30)
         ends.append({n: float(r.q.sel(coordinate=n)[-1]) for n in m.q_names})
     assert ends[0].keys() == ends[1].keys() and abs(ends[0]["h"]) > 1e-4
     close([ends[1][n] for n in ends[0]], list(ends[0].values()), 1e-8, "after 0.03 s", 1.0)
@@ -126,7 +126,7 @@ ROD = "<pose>0.3 0.1 0.2 0.4 0 0</pose>"
 
 
 def place(m, settings, body):
-    return np.ravel(pf.forward_kinematics(m, settings.arrays(m)[0])[body].position)
+    return np.ravel(pf.forward_kinematics(m, settings.arrays(m).q)[body].position)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_second_parent_closes_a_loop(kind, inside, closure):
     m, settings, _ = read(sdf(*BAR, joint("4", kind, "world", "c", f"<pose>0.2 0 0 0.3 0 0</pose>{inside}")))
     assert [j.name for j in m.joints] == ["1", "2", "3"]
     assert [(c.name, c.kind, c.body_a, c.body_b) for c in m.constraints] == [("4", closure, "world", "c")]
-    found = pf.assemble(m, settings.arrays(m)[0], backend="interpreter")
+    found = pf.assemble(m, settings.arrays(m).q, backend="interpreter")
     assert found.residual < 1e-12 and not found.q.any()
 
 
@@ -374,7 +374,7 @@ def test_world_gravity_step_and_models():
     assert m.value(m.gravity).ravel().tolist() == [0, 1, -2] and settings.step == 0.004
     m, settings, _ = read(sdf(link("a", "", f"<gravity>0</gravity>{MASS}")))
     a = pf.compile_terms(m, {"a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, backend="numpy", lanes=1)
-    close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), SATISFIED, "without gravity", 1.0)
+    close(np.ravel(a(settings.arrays(m).q, np.zeros(6))["a"]), np.zeros(6), SATISFIED, "without gravity", 1.0)
 
 
 @pytest.mark.parametrize("step", ["0", "-0.001", "1"])

@@ -101,7 +101,7 @@ WRONG = {
     "a curvature beyond 1": (lambda: wrong(curvature=1.5), "curvature must be at most 1, got 1.5"),
     "no speed": (lambda: wrong(speed=0.0), "force 't': speed 0 must be above zero"),
     "no axis": (lambda: wrong(axis=(0, 0, 0)), "axis"),
-    "a road given by a number": (lambda: wrong(on=3), "on must be the name of a body"),
+    "a road given by a number": (lambda: wrong(plane=3), "force 't': plane: a plane is needed, got 3"),
 }  # fmt: skip
 
 

@@ -43,8 +43,7 @@ def tiago(distribution=None, locked=(), **changes) -> pf.Mechanism:
 
 def on_wheels(**changes) -> pf.Mechanism:
     """Tiago whose two wheels do not slip; both prevent the same sideways motion, so that one of the four rows is redundant."""
-    side = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
-    rolling = [pf.rolling.wheel(n, f"wheel_{n}_link", RADIUS, **side) for n in WHEELS]
+    rolling = [pf.rolling.wheel(n, f"wheel_{n}_link", RADIUS) for n in WHEELS]
     return tiago(constraints=rolling, **changes)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from pfaffian.model.circle import circle
 from tools.rooms import PICTURE, contracts, picture, rooms
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +36,46 @@ def test_the_picture_agrees_with_the_contracts():
     layers = contracts(PROJECT)
     assert sorted(drawn) == sorted(name for rows in layers.values() for row in rows for name in row)
     assert len(layers) == 4 and drawn[0] == "cli" and drawn[-3:] == ["errors", "lazy", "sources"]
+
+
+def imports(source: Path) -> dict[str, set[str]]:
+    """Module of a package -> its modules that the module imports anywhere, for types and within functions too."""
+    files = {
+        ".".join(p.relative_to(source.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in source.rglob("*.py")
+    }
+    found = {}
+    for name, path in files.items():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        froms = [(n.module, x.name) for n in nodes if isinstance(n, ast.ImportFrom) and n.module for x in n.names]
+        named = {f"{module}.{x}" if f"{module}.{x}" in files else module for module, x in froms}
+        named |= {x.name for n in nodes if isinstance(n, ast.Import) for x in n.names}
+        found[name] = (named & {*files}) - {name}
+    return found
+
+
+def test_no_files_import_each_other_in_a_circle():
+    found = imports(SOURCE)
+    assert len(found) > 300 and sum(map(len, found.values())) > 2000
+    assert circle(found) == []
+
+
+@pytest.mark.parametrize(
+    "back", ["import p.a.low as low", "if False:\n    from p.a.low import x", "def f():\n    from p.a import low"]
+)
+def test_a_circle_of_files_is_found(back, tmp_path):
+    """Also where the import that closes it is for types, or inside a function."""
+    texts = {
+        "__init__": "",
+        "a/__init__": "",
+        "a/low": "from p.b import middle",
+        "b/__init__": "",
+        "b/middle": "from p.top import y",
+    }
+    for name, text in (texts | {"top": back}).items():
+        file = tmp_path / "p" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert sorted(circle(imports(tmp_path / "p"))) == ["p.a.low", "p.b.middle", "p.top"]
 
 
 def test_another_contract_gives_another_picture():

@@ -210,15 +210,18 @@ WRONG = {
     "directions: flat": (lambda: pf.run(arm([pf.servo(SWING, lambda k: [1, 0])]), **QUICK), r"rows \(count, 2\) .* 2 x 1"),
     "rolling_disk: no radius": (lambda: pf.rolling.disk("c", "rod", 0.0), "'c': radius 0 must be above zero"),
     "rolling_disk: no axis": (lambda: pf.rolling.disk("c", "rod", 1.0, axis=(0, 0, 0)), "'c': axis: three numbers"),
-    "rolling_sphere: no normal": (lambda: pf.rolling.sphere("c", "rod", 1.0, normal=(0, 0, 0)), "'c': normal: three numbers"),
-    "rolling_sphere: a list of rates": (lambda: pf.rolling.sphere("c", "rod", 1.0, rate=[1, 2]), "'c': rate: "),
+    "plane: no normal": (lambda: pf.rolling.plane(normal=(0, 0, 0)), "plane: normal: three numbers"),
+    "plane: a list of rates": (lambda: pf.rolling.plane(rate=[1, 2]), "plane: rate: "),
     "rolling_sphere: rate by if": (
-        lambda: pf.run(arm([*pf.rolling.sphere("c", "rod", 1.0, rate=lambda t: 1 if t > 0 else 0)]), **QUICK),
+        lambda: pf.run(arm([pf.rolling.sphere("c", "rod", 1, plane=pf.rolling.plane(rate=lambda t: 1 if t else 0))]), **QUICK),
         "'c slip'.*if_else",
     ),
-    "rolling_wheel: on a pose": (lambda: pf.rolling.wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
-    "rolling_sphere: not unpacked": (
-        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* make each item by .*rolling.disk"),
+    "plane: on a pose": (lambda: pf.rolling.plane(on=pf.pose()), "plane: on must be the name of a body"),
+    "rolling_sphere: among the forces": (
+        lambda: arm([], forces=[pf.rolling.sphere("c", "rod", 1.0)]), r"forces: .* this item belongs in constraints=\[...\]"),
+    "rolling_sphere: two in a tuple": (
+        lambda: arm([(pf.rolling.sphere("c", "rod", 1.0),) * 2]), r"join the lists, constraints=\[..., \*more\]"),
+    "rolling_sphere: on a pose": (lambda: pf.rolling.sphere("c", "rod", 1, plane=pf.pose()), "'c': plane: .* pf.rolling.plane"),
     "knife_edge: no edge": (lambda: pf.rolling.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "pitch is required for helical, planar-helical"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pfaffian as pf
-from pfaffian.control.law import Command, Control
+from pfaffian.control.command import Command
+from pfaffian.control.law import Control
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.viewer.describe import describe

@@ -9,7 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.law import Fault
+from pfaffian.control.command import Fault
 from pfaffian.model.constraint import Constraint
 from pfaffian.simulate.record.result import causes_of, status_of
 from pfaffian.simulate.step.faults import Faults

@@ -37,9 +37,9 @@ from pfaffian.control.allocation import length_weights as length_weights
 from pfaffian.control.attitude_path import PathEnd as PathEnd
 from pfaffian.control.attitude_path import path_end as path_end
 from pfaffian.control.attitude_path import turning_series as turning_series
+from pfaffian.control.command import Command as Command
 from pfaffian.control.computed_torque import computed_torque as computed_torque
 from pfaffian.control.concurrent import concurrent as concurrent
-from pfaffian.control.discrete import Sample as Sample
 from pfaffian.control.discrete import Sensor as Sensor
 from pfaffian.control.discrete import discrete as discrete
 from pfaffian.control.discrete import python_law as python_law
@@ -54,8 +54,8 @@ from pfaffian.control.flat import rest_to_rest as rest_to_rest
 from pfaffian.control.flat import thrust_attitude as thrust_attitude
 from pfaffian.control.flat import tricopter_reference as tricopter_reference
 from pfaffian.control.hybrid_force import hybrid_force as hybrid_force
-from pfaffian.control.law import Command as Command
 from pfaffian.control.law import Control as Control
+from pfaffian.control.law_part import Sample as Sample
 from pfaffian.control.operational_space import operational_space as operational_space
 from pfaffian.control.output import Output as Output
 from pfaffian.control.output import output as output

@@ -29,7 +29,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.allocation import weights
-from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.command import Command, Fault, Reason
+from pfaffian.control.law import Control, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.motors import accelerations, independent_motors, motors_are_redundant
 from pfaffian.control.output import (
     GAINS,

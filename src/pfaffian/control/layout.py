@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.discrete import LawPart, Sample, entry_names
-from pfaffian.control.law import Command, Control, as_command
+from pfaffian.control.command import Command, as_command
+from pfaffian.control.discrete import entry_names
+from pfaffian.control.law import Control
+from pfaffian.control.law_part import LawPart, Sample
 from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
 from pfaffian.model.mechanism import Mechanism

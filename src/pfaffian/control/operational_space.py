@@ -8,8 +8,9 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
+from pfaffian.control.command import Command, Fault
 from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Command, Control, Fault, maker, with_no_wrench
+from pfaffian.control.law import Control, maker, with_no_wrench
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue

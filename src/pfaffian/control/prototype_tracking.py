@@ -9,7 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Command, Control, Fault, Reason, maker, with_no_wrench
+from pfaffian.control.command import Command, Fault, Reason
+from pfaffian.control.law import Control, maker, with_no_wrench
 from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import (
     Pair,

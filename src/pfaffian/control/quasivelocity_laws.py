@@ -18,7 +18,8 @@ from pfaffian.control.allocation import (
     chosen_rows,
     weights,
 )
-from pfaffian.control.law import Command, Control, Fault, maker
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import undriven
 from pfaffian.control.reference import Reference, Setpoint, as_reference
 from pfaffian.control.task import gain

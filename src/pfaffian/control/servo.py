@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control, Fault, maker
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, maker
 from pfaffian.dynamics.controlforce import control_force, fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.constraint import Servo

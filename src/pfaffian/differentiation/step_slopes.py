@@ -25,7 +25,7 @@ from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.simulation import Simulation, arguments
-from pfaffian.simulate.step.step import Functions, Scheme, time_step
+from pfaffian.simulate.step.step import Functions, RightHandSide, Scheme, time_step
 from pfaffian.simulate.step.tracing import correction, rate_with
 from pfaffian.states.system import as_system
 from pfaffian.states.variables import q_dot
@@ -205,8 +205,8 @@ def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
     n, of = r.x.numel(), s.traced.functions.tangent
     k, base, g = (ca.SX.sym(name, size) for name, size in (("k", n), ("base", n), ("g", 1)))
     x = s.system.variables.state(base + g * k)
-    x_dot, _, _, carried, _ = rhs(x, r.w, r.p, r.t)
-    _, (factors, *_) = unpack(r.structure, carried[s.traced.functions.project.size1_in(3) :, 0])
+    here = RightHandSide(*rhs(x, r.w, r.p, r.t))
+    _, (factors, *_) = unpack(r.structure, here.carried[s.traced.functions.project.size1_in(3) :, 0])
 
     def weighted(change: ca.SX) -> ca.SX:
         dq, dv = of.into(x, r.t, change[: of.n, 0])
@@ -216,7 +216,7 @@ def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
         dq, y = ca.vertsplit(change[: of.n, 0], [0, s.mechanism.nq, of.n])
         return ca.vertcat(of.onto(x, r.t, dq, solve_WT(factors.metric, y)), change[of.n :, 0])
 
-    moved = ca.jacobian(s.system.variables.rate(x, x_dot), ca.vertcat(base, r.w, r.p, r.t))
+    moved = ca.jacobian(s.system.variables.rate(x, here.x_dot), ca.vertcat(base, r.w, r.p, r.t))
     A = _each(weighted, moved[:, :n] @ _each(plain, ca.SX.eye(n)))
     D = _each(plain, solve_definite(ca.SX.eye(n) - g * A, _each(weighted, moved)))
     return _Extended("solution", [k, base, g, r.w, r.p, r.t], [k, ca.vec(D)], 1, (1, 3, 4, 5)).by_matrix()

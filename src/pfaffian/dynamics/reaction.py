@@ -164,7 +164,7 @@ def _inputs(terms: Terms) -> ca.SX:
 
 def _unknown(m: Mechanism, name: str) -> str:
     """The message for a name that is not a joint or closure."""
-    other = {c.name: c for c in m.constraints}
+    other = {c.name: c for c in m.all_constraints}
     if name in other:
         way = (
             "servo_force and servo_error are in a run's result"

@@ -192,12 +192,13 @@ def _parts(at: Response, motion: FixedMotion) -> tuple[list[ca.SX], list[ca.SX],
 
 def _response_to(at: Response, moved: list[ca.SX]) -> Slopes:
     """The response to changes `moved` (n, k) of the columns of `_parts`."""
-    T, solution = at.terms, at.solve(*[-x for x in moved[:3]])
+    force, rows, servo, pushing, *combined = moved
+    T, solution = at.terms, at.solve(-force, -rows, -servo)
     lam = solution.multipliers
     if at.shared is not None:
         ideal = solution.reaction - T.servo.Z.T @ solution.mu
-        lam = at.shared.solve(ideal - T.A.T @ moved[4]) + moved[4]
-    return Slopes(solution.v_dot, lam, solution.mu, solution.reaction + moved[3])
+        lam = at.shared.solve(ideal - T.A.T @ combined[0]) + combined[0]
+    return Slopes(solution.v_dot, lam, solution.mu, solution.reaction + pushing)
 
 
 def combination(T: Terms, lam: ca.SX) -> ca.SX:

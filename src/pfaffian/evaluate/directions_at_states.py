@@ -66,7 +66,7 @@ def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
     by: names of the joints of the group; found if None.
     Raises ModelError: neither exists (with the causes); the constraints do not always determine the group named in `by`.
     """
-    if not any(isinstance(c, Nonholonomic) for c in m.constraints):
+    if not any(isinstance(c, Nonholonomic) for c in m.all_constraints):
         return Moves(plan(m, by), None)
     try:
         found = plan(m, by)
@@ -135,7 +135,7 @@ def _along_plan(m: Mechanism, along: Directions, at: Sequence[State]) -> Plan:
 def _check(T: Terms) -> None:
     """Raise ModelError if a constraint is of another kind than A(q) v = 0, or not always active."""
     m = T.mechanism
-    for c in m.constraints:
+    for c in m.all_constraints:
         if not isinstance(c, (Closure, Holonomic, Nonholonomic)) or c.active is not None:
             raise ModelError(f"constraint {c.name!r} is not always active, or constrains neither positions nor velocities")
     rest = ca.substitute(T.rows.eta, T.v, ca.SX.zeros(m.nv, 1))

@@ -85,6 +85,17 @@ class Changes(NamedTuple):
     f: ca.Function
 
 
+class ChangesAt(NamedTuple):
+    """The results of `Changes.f` at a state; samples of several states are stacked in the same order."""
+
+    rates: np.ndarray
+    sizes: np.ndarray
+    alone: np.ndarray
+    Y: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+
+
 class Sampled(NamedTuple):
     """What `Changes` give at states.
 
@@ -114,10 +125,11 @@ def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sample
 
     any_speed: whether sizes are those of the bodies' own speeds, and not of rates near 1.
     """
-    before = values_at(of.f, at)
-    samples = values_at(of.f, _allowed(of, at, [x[4] for x in before])) if before[0][4].size else before
-    n = samples[0][0].shape[0]
-    rates, sizes, alone, Y, A, B = (np.array(x) for x in zip(*samples, strict=True))
+    before = samples = [ChangesAt(*x) for x in values_at(of.f, at)]
+    if before[0].A.size:
+        samples = [ChangesAt(*x) for x in values_at(of.f, _allowed(of, at, [x.A for x in before]))]
+    n = len(samples[0].rates)
+    rates, sizes, alone, Y, A, B = ChangesAt(*(np.array(x) for x in zip(*samples, strict=True)))
     effects = {cause: Effect(rates[:, :, i], sizes[:, :, i], np.ones(n)) for i, cause in enumerate(of.causes)}
     # Rounding blurs what inertia changes: the motion of a wheel is computed together with that of the hull that carries it.
     inertia, total = alone[:, :, 0], alone[:, :, 0].sum(axis=0)
@@ -125,7 +137,7 @@ def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sample
     blurred = np.divide(size.sum(axis=0), total, out=np.ones(n), where=total > 0)
     if any_speed:
         # Constraints may stop a machine at a place, which must not make its sizes vanish: the speeds are those before.
-        size = size + inertia * (np.array([x[2][:, 1] for x in before]) - 1)
+        size = size + inertia * (np.array([x.alone[:, 1] for x in before]) - 1)
     effects["inertia"] = Effect(rates[:, :, of.causes.index("inertia")], size, blurred)
     Y = Y / of.unit[:, None]
     amount = np.linalg.norm(Y, axis=1)

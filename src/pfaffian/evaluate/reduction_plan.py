@@ -85,7 +85,7 @@ def carrier(m: Mechanism) -> Joint | CommonMotion:
 
     Raises ModelError: no joints carry the whole machine.
     """
-    rolling = any(isinstance(c, Nonholonomic) for c in m.constraints)
+    rolling = any(isinstance(c, Nonholonomic) for c in m.all_constraints)
     return (None if rolling else common_motion(m)) or first_joint(m)
 
 
@@ -97,7 +97,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     """
     first = carrier(m)
     _check_constraints(m, first.name)
-    if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.constraints):
+    if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.all_constraints):
         return _chaplygin(m, first, by)
     if by is not None:
         raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so there is no group to choose; leave it out")
@@ -114,7 +114,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
     more = _further(m, (), y, [first.name])
-    closed = any(isinstance(c, Closure) for c in m.constraints)
+    closed = any(isinstance(c, Closure) for c in m.all_constraints)
     return Plan((), y, (*spatial, *more.spatial), (*entries, *more.conserved), closed, tuple(unclear) or more.unclear)
 
 
@@ -130,7 +130,7 @@ def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan
         raise ModelError(f"reduce: {_no_symmetry(found)}")
     of_base = common.roots[common.base].joints
     more = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
-    closed = any(isinstance(c, Closure) for c in m.constraints)
+    closed = any(isinstance(c, Closure) for c in m.all_constraints)
     entries = common.entries(shared(m).kinematics.tree)
     return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(_doubts(found)) or more.unclear)
 
@@ -152,7 +152,7 @@ def _no_symmetry(found: Symmetry) -> str:
 
 def _check_constraints(m: Mechanism, first: str) -> None:
     """Raise ModelError for a constraint that is not always active, or neither a closure of moving bodies nor on velocities."""
-    for c in m.constraints:
+    for c in m.all_constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
                 f"closure {c.name!r} ties {m.name!r} to {fixed.pop()!r}, which does not move, and so takes momentum from joint "
@@ -199,7 +199,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
             continue
         y = tuple(others(m, entries))
         more = _further(m, tuple(entries), y, list(names))
-        closed = any(isinstance(c, Closure) for c in m.constraints)
+        closed = any(isinstance(c, Closure) for c in m.all_constraints)
         return Plan(tuple(entries), y, more.spatial, more.conserved, closed, more.unclear)
     raise ModelError(
         f"reduce: the constraints of {m.name!r} determine the velocities of no group from the others: "

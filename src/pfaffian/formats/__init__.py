@@ -7,6 +7,8 @@ read_urdf, read_mjcf, read_sdf, read_usd, read_yaml       read a file
 parse_urdf, parse_mjcf, parse_sdf, parse_yaml             read a text
 RunSettings                                               what a file says about a run
 installed                                                 finds a file of an installed package
+FORMATS, Format                                           the formats that read and write know; add one of your own
+LAWS                                                      force laws in YAML files; add one of your own
 unphysical                                                lists inertias that no body can have, which are common in files
 """
 

@@ -120,7 +120,7 @@ def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) ->
 
 def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> AbstractSystem:
     """The System at one momentum of all bodies, which several joints carry. Raises ModelError: see `reduce`."""
-    if any(not isinstance(c, Closure) for c in m.constraints):
+    if any(not isinstance(c, Closure) for c in m.all_constraints):
         raise ModelError(
             f"reduce: {m.name!r} has constraints besides closures, which do not fit one momentum: leave momentum out"
         )

@@ -77,7 +77,7 @@ def reduced_state(r: Reduction) -> ReducedState:
         named=_named(r),
         about=about(r),
         ends=ENDS if r.along else None,
-        holds=bool(r.plan.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
+        holds=bool(r.plan.group) and all(isinstance(c, Nonholonomic) for c in m.all_constraints),
         uncorrected=tuple(m.nq + i for i in r.at(r.group)),
         r=r,
         made_from=sources(m, r.fields),

@@ -53,7 +53,7 @@ def about(r: Reduction) -> tuple[str, ...]:
             if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if plan.closed:
-        closures = reprs.listed([c.name for c in m.constraints if isinstance(c, Closure)])
+        closures = reprs.listed([c.name for c in m.all_constraints if isinstance(c, Closure)])
         out.append(f"closures {closures} exert reactions, which cancel in the momentum of all bodies")
     return tuple(out)
 

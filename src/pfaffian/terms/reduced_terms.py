@@ -103,7 +103,7 @@ def first_joint(m: Mechanism) -> Joint:
 def _way_out(m: Mechanism, grounded: list[Joint]) -> str:
     """Advice, as text, how a machine that stands on the world by these joints can become one tree."""
     free = [j.child for j in grounded if j.kind.name == "free"]
-    for c in m.constraints:
+    for c in m.all_constraints:
         if isinstance(c, Closure) and {c.body_a, c.body_b} & set(free):
             return f"pf.joined(m, {c.name!r}) turns closure {c.name!r} into a joint, so that there is one tree"
     if free:

@@ -17,6 +17,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
+from pfaffian.model.compound import each
 from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms import connection
@@ -355,7 +356,7 @@ def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.nda
 
 def always_active(m: Mechanism) -> Mechanism:
     """The mechanism with every constraint active, whatever its condition."""
-    return replace(m, constraints=tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints))
+    return replace(m, constraints=each(m.constraints, lambda c: c if isinstance(c, Servo) else replace(c, active=None)))
 
 
 def row_lengths(T: Terms) -> ca.SX:

@@ -54,7 +54,7 @@ def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
     Raises ModelError: a potential or dissipation uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
-    for f in (*m.forces, *m.actuators):
+    for f in (*m.all_forces, *m.actuators):
         for body, W in _ENDS[type(f)](T, f, u) if type(f) in _ENDS else []:
             total[body] = total.get(body, 0) + W
     return total

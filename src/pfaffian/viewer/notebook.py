@@ -14,7 +14,6 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelWarning, PfaffianError, plural
-from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.simulate.record.result import FINISHED, causes
@@ -38,7 +37,7 @@ BEND = 0.6
 
 def machine(m: Mechanism) -> str:
     """A mechanism as HTML: its picture, and the tables of its parts."""
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{reprs.html(m)}</div><div>{_drawn(m)}</div></div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{m._repr_html_()}</div><div>{_drawn(m)}</div></div>'
 
 
 def result(ds: xr.Dataset) -> str:

@@ -67,11 +67,11 @@ def machine(name: str) -> ZooMachine:
 
 def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
     """The start of a machine's run, put onto the constraints."""
-    _, _, u, p = settings.arrays(m)
-    arrays = start_arguments(m, dict(settings.q), dict(settings.v), p, guess=dict(settings.guess))
+    file = settings.arrays(m)
+    arrays = start_arguments(m, dict(settings.q), dict(settings.v), file.p, guess=dict(settings.guess))
     state = start_state(start_of(m, arrays, 0.0, backend), correct=True)
-    names = (m.q_names, m.v_names, m.u_names, m.p_names)
-    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (state.q[0], state.v[0], u, p), strict=True)])
+    names, values = (m.q_names, m.v_names, m.u_names, m.p_names), (state.q[0], state.v[0], file.u, file.p)
+    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, values, strict=True)])
 
 
 def mobility(name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -48,6 +48,15 @@ class StartValues(Mapping[str, float]):
         return len({**self.guess, **self.fixed})
 
 
+class StartArrays(NamedTuple):
+    """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of a mechanism."""
+
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """A run as described in a file. Settings that are missing in the file have their defaults.
@@ -71,7 +80,7 @@ class RunSettings:
         >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
         >>> run = "duration: 3, q: {z: 1}"
         >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{{run}}}}}")
-        >>> settings.duration, settings.step, settings.arrays(m)[0]
+        >>> settings.duration, settings.step, settings.arrays(m).q
         (3.0, 0.001, array([1.]))
     """
 
@@ -102,9 +111,9 @@ class RunSettings:
             return {"duration": self.duration, "accuracy": self.accuracy}
         return {"duration": self.duration, "step": self.step, "every": self.record_every}
 
-    def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: an unknown name."""
-        return (
+    def arrays(self, m: Mechanism) -> StartArrays:
+        """Start values, inputs and parameters of m, of which the file may name a part. Raises ModelError: an unknown name."""
+        return StartArrays(
             _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
             _fill(np.zeros(m.nu), m.u_names, self.u, "u"),

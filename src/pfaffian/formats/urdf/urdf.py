@@ -154,7 +154,7 @@ def parse_urdf(
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
         constraints=[close(loop, called) for loop in closing],
-        forces=[force for make in extras.forces for force in make(called)],
+        forces=[make(called) for make in extras.forces],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), drop_mimics=mimic == "follow", couplings=couplings
         ),

@@ -15,7 +15,8 @@ from pfaffian.formats.text.formula import constant
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.writers.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, warn_lost
-from pfaffian.formats.writers.yaml_write import mesh_name, yaml_text
+from pfaffian.formats.writers.yaml_write import yaml_text
+from pfaffian.formats.writers.yaml_write_part import mesh_name
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.force import Actuator
 from pfaffian.model.joint import UNLIMITED, Joint

@@ -17,12 +17,17 @@ from pfaffian.formats.text.library_laws import Tree, placed
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import MAX_CHARACTERS
-from pfaffian.formats.writers.yaml_write_part import constraints_of, force_of, one, some
+from pfaffian.formats.writers.yaml_write_part import constraint_of, entries_of, force_of, one, shape_of, some
 from pfaffian.model.body import Body
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.shape import Shape, moments
+from pfaffian.model.shape import moments
+
+
+def yaml_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
+    """The text of a YAML file: {path: text}."""
+    return {path: yaml_text(m, settings, path.parent.resolve())}
 
 
 def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: Tree | None = None, only: Any = None) -> str:
@@ -66,8 +71,8 @@ def machine(m: Mechanism, folder: Path) -> Tree:
     tree["parameters"] = {p.name: _parameter(p.name, p.default, p.unit) for p in m.parameters}
     tree["bodies"] = {b.name: _body(b, folder) for b in m.bodies}
     tree["joints"] = {j.name: joint_of(j) for j in m.joints}
-    tree["constraints"] = constraints_of(m.constraints)
-    tree["forces"] = {f.name: force_of(f) for f in m.forces}
+    tree["constraints"] = entries_of(m.constraints, constraint_of, "constraint")
+    tree["forces"] = entries_of(m.forces, force_of, "force")
     tree["actuators"] = {a.name: _actuator(a) for a in m.actuators}
     tree["lenient"] = m.lenient
     return {key: value for key, value in tree.items() if value or key == "gravity"}
@@ -92,33 +97,8 @@ def _body(b: Body, folder: Path) -> Tree:
             six = ca.vertcat(*[b.inertia[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
             tree["inertia"] = formulas(six, f"{what}: inertia")
     if b.shapes:
-        tree["shape"] = [_shape(s, f"{what}: shape", folder) for s in b.shapes]
+        tree["shape"] = [shape_of(s, f"{what}: shape", folder) for s in b.shapes]
     return tree
-
-
-def _shape(s: Shape, what: str, folder: Path) -> Tree:
-    """The entry of a shape.   what: its owner, for errors."""
-    tree: Tree = {"kind": s.kind}
-    if s.kind == "mesh":
-        tree |= {"scale": formulas(s.size, what), **mesh_name(s, folder)}
-    elif s.kind == "box":
-        tree["size"] = formulas(s.size, what)
-    else:
-        tree |= dict(zip(("radius", "length"), formulas(s.size, what), strict=False))
-    if s.mass is not None:
-        tree["mass"] = formula(s.mass, what)
-    if s.colour is not None:
-        tree["colour"] = [float(c) for c in s.colour]
-    return tree | placed("placement", s.placement, what) | ({"role": s.role} if s.role != "visual" else {})
-
-
-def mesh_name(s: Shape, folder: Path) -> Tree:
-    """The entries that name a mesh: its label, and its path, if known, relative to the folder or else absolute."""
-    if s.file is None:
-        return {"label": s.label}
-    path = Path(s.file)
-    inside = path.is_relative_to(folder)
-    return {"file": path.relative_to(folder).as_posix() if inside else str(path), "label": s.label}
 
 
 def joint_of(j: Joint) -> Tree:

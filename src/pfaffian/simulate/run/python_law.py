@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import LawPart
+from pfaffian.control.law_part import LawPart
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered

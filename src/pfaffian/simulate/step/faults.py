@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from pfaffian.control.law import Fault
+from pfaffian.control.command import Fault
 
 Kind = Literal["law", "servo", "limit", "integrator", "arriving", "sampled", "python"]
 """Kind of a fault: a field of Faults."""

@@ -11,9 +11,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import LawPart
-from pfaffian.control.law import Command, Control
+from pfaffian.control.command import Command
+from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
+from pfaffian.control.law_part import LawPart
 from pfaffian.control.layout import Layout, PartFunction, Slots, layout, part_functions, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief

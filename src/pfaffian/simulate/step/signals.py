@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import casadi as ca
 
-from pfaffian.control.law import Command
+from pfaffian.control.command import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers

@@ -12,7 +12,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.law import Control, Fault
+from pfaffian.control.command import Fault
+from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout, entries, units
 from pfaffian.control.open_loop import is_open, open_loop

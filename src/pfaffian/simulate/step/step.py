@@ -112,10 +112,23 @@ def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
     return asdict(scheme) | {"iterations": usual if scheme.iterations is None else scheme.iterations}
 
 
+class RightHandSide(NamedTuple):
+    """What `Functions.rhs` gives at a state: rate, faults and their sides, numbers for the rest of the step, and records.
+
+    carried: for the correction and the integrator.
+    """
+
+    x_dot: Any
+    faults: Any
+    sides: Any
+    carried: Any
+    records: Any
+
+
 class Functions(NamedTuple):
     """The functions that a step calls. The first three are called, not inlined, so that each is compiled once.
 
-    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...); `carried` are numbers for the correction and the integrator.
+    rhs: (x, u, p, t) -> a RightHandSide.
     project: (x, p, t, near) -> (x, violation); `near` is the part of `carried` for the correction.
     energy: (x, way, p, t) -> T + V and its derivative along `way`.
     terms: structure of the other part of `carried`, for the integrator.
