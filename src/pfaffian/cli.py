@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)  # argparse would hide that it cannot be written
 
 
-class _Output:
+class _StandardOutput:
     """Standard output, which raises RunError where it cannot be written, as on a full disk."""
 
     def __init__(self, stream: Any) -> None:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:  # it is closed
             return _called(argv)
-        with contextlib.redirect_stdout(_Output(sys.stdout)) as output:
+        with contextlib.redirect_stdout(_StandardOutput(sys.stdout)) as output:
             status = _called(argv)
             output.flush()
         return status

@@ -17,7 +17,7 @@ from pfaffian.model.constraint import Closure
 from pfaffian.viewer.animate import drawn_runs
 from pfaffian.viewer.browser import View
 from pfaffian.viewer.fittings import ARROW
-from pfaffian.viewer.scene import Moving, Scene, floor_square
+from pfaffian.viewer.scene import MovingPart, Scene, floor_square
 from pfaffian.viewer.still import still
 from tests.viewer.test_animate import data_of, doubles, floats
 from tests.viewer.test_browser import Server
@@ -100,16 +100,16 @@ def machine(request) -> tuple[pf.Mechanism, xr.Dataset]:
     return m, pf.run(m, outputs=recorded_forces(m), **given | how)
 
 
-def arrows(drawn: Scene, layer: str) -> dict[str, list[Moving]]:
+def arrows(drawn: Scene, layer: str) -> dict[str, list[MovingPart]]:
     """Name -> the arrows of a layer, one for each run."""
-    found: dict[str, list[Moving]] = {}
+    found: dict[str, list[MovingPart]] = {}
     for x in drawn.moving:
         if x.kind == "arrow" and x.layer == layer:
             found.setdefault(x.name, []).append(x)
     return found
 
 
-def force(x: Moving) -> np.ndarray:
+def force(x: MovingPart) -> np.ndarray:
     return (x.ends[:, 1] - x.ends[:, 0]) / x.scale
 
 

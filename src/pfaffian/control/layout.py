@@ -220,7 +220,7 @@ class Layout(NamedTuple):
         return d
 
 
-Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
+GroupSizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
 """For each part in order, the number of its inputs, and names and sizes of its signals; stored for the next run."""
 
 
@@ -229,7 +229,7 @@ def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str,
     return [(f.inputs, f.signals) for f in functions]
 
 
-def layout(parts: Sequence[LawPart], output_sizes: Sizes, switched: Sequence[str] = ()) -> Layout:
+def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = ()) -> Layout:
     """The Layout of d.
 
     parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.

@@ -173,7 +173,7 @@ class DifferentiableRun:
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    _of: _Motion
+    _of: _RunData
 
     def __repr__(self) -> str:
         return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
@@ -239,7 +239,7 @@ class DifferentiableRun:
         return RunGradient(rest[0], rest[1], by_u, rest[2])
 
 
-class _Motion(NamedTuple):
+class _RunData(NamedTuple):
     """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
     many: whether the caller gave an axis of runs."""
 
@@ -374,7 +374,7 @@ def rollout(
         raise RunError(
             f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
         )
-    of = _Motion(s, r.records, values, p, span, many, workers, backend)
+    of = _RunData(s, r.records, values, p, span, many, workers, backend)
     time = begin + span.h * np.array(span.recorded())
     qs, vs = _split(r.records, m)
     return DifferentiableRun(time, of.shaped(qs), of.shaped(vs), of)

@@ -131,7 +131,7 @@ def kind_of(path: Path) -> str:
     return root
 
 
-class _Found(Exception):
+class _RootFound(Exception):
     """Ends the search for the root element."""
 
 
@@ -141,7 +141,7 @@ def root_tag(text: str) -> str:
 
     def start(tag: str, _: dict[str, str]) -> NoReturn:
         found.append(tag)
-        raise _Found
+        raise _RootFound
 
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -149,6 +149,6 @@ def root_tag(text: str) -> str:
     try:
         for at in range(0, len(text), 1 << 16):
             parser.Parse(text[at : at + (1 << 16)].encode("utf-8", "replace"), False)
-    except (_Found, expat.ExpatError):
+    except (_RootFound, expat.ExpatError):
         pass
     return found[0] if found else "robot"

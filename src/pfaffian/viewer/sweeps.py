@@ -19,7 +19,7 @@ from pfaffian.output.plain import label, text
 from pfaffian.sweeps.ranked import column
 from pfaffian.viewer.drawing import GREY, NOTE, matplotlib, style
 
-Kind = Literal["parallel", "heat", "scatter"]
+FigureKind = Literal["parallel", "heat", "scatter"]
 
 MOST_READ = 2**22
 """Largest number of runs that a figure reads; of more, it reads only every n-th."""
@@ -67,7 +67,7 @@ def plot_sweep(
     found: xr.Dataset,
     by: str,
     *axes: str,
-    kind: Kind = "parallel",
+    kind: FigureKind = "parallel",
     cells: int = 40,
     title: str | None = None,
 ) -> Any:
@@ -96,7 +96,7 @@ def plot_sweep(
         ...     [a.get_xlabel() for a in pf.plot_sweep(found, "end", kind="heat").axes]
         ['q:x [m]', '']
     """
-    one_of(kind, get_args(Kind), "plot_sweep: kind")
+    one_of(kind, get_args(FigureKind), "plot_sweep: kind")
     stride, bins = -(-found.sizes["run"] // MOST_READ), as_whole(cells, "cells", 1000)
     column(found, by)
     names = _axes(found, by, axes, kind)

@@ -27,7 +27,7 @@ from pfaffian.parts.multicopter import LinearDrag
 from pfaffian.parts.tyre import TyreForce
 from pfaffian.parts.wheels import Disk, Plane
 
-Tree = dict[str, Any]
+YamlTree = dict[str, Any]
 Names = Mapping[str, ca.SX]
 
 LAWS: Mapping[str, type] = {
@@ -52,7 +52,7 @@ _CALLED = {law: name for name, law in LAWS.items()}
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def law_tree(law: Any, what: str) -> Tree:
+def law_tree(law: Any, what: str) -> YamlTree:
     """The YAML entry of a law.   what: names the law in errors. Raises ModelError: the law is a function in Python."""
     if type(law) not in _CALLED:
         raise ModelError(f"{what} is a function in Python, which a file cannot contain; use a ready-made law or an expression")
@@ -76,12 +76,12 @@ def _tree(x: Any, what: str) -> Any:
     return x if isinstance(x, (str, int, float)) else law_tree(x, what)
 
 
-def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
+def placed(key: str, X: Pose, what: str, dense: bool = False) -> YamlTree:
     """The entry `key: pose`, with the rotation as a matrix to the last digit; empty for an identity that can be left out.
 
     dense: whether the reader makes a full matrix of a missing rotation, as it does for frames with an axis.
     """
-    tree = Tree()
+    tree = YamlTree()
     if not X.p.is_zero():
         tree["xyz"] = formulas(X.p, what)
     if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:

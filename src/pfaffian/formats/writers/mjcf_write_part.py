@@ -14,8 +14,8 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Actuator, Spring, Thruster
 from pfaffian.model.joint import KINDS, Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import NumericPose
 
-Frame = tuple[np.ndarray, np.ndarray]
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _SLIDES = (("slide", _X, "x"), ("slide", _Y, "y"), ("slide", _Z, "z"))
 
@@ -41,7 +41,7 @@ APART = 0.1
 """Distance [m] between the two <connect> points that represent a hinge."""
 
 
-def same_frames(kind: str, its: Frame) -> bool:
+def same_frames(kind: str, its: NumericPose) -> bool:
     """Whether a joint needs no extra body: its frame is not turned in the child, or none of its coordinates is a quaternion."""
     return is_one(its[0]) or not any(k == "ball" for k, _, _ in COORDINATES[kind])
 
@@ -76,7 +76,7 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
     lost.append(f"that {what} holds exactly, since MuJoCo's equality is soft")
 
 
-def site(body: Tag, name: str, X: Frame) -> None:
+def site(body: Tag, name: str, X: NumericPose) -> None:
     """Add a named frame to a body."""
     x, y, z, w = so3.quaternions(X[0])
     body.add("site", name=name, pos=X[1], quat=(w, x, y, z), group="4")

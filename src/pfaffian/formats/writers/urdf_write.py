@@ -20,10 +20,9 @@ from pfaffian.model.body import WORLD, Body
 from pfaffian.model.force import Actuator
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.pose import align_z, pose
+from pfaffian.model.pose import NumericPose, align_z, pose
 from pfaffian.model.shape import Shape
 
-Frame = tuple[np.ndarray, np.ndarray]
 _TYPES = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "fixed", "free": "floating", "planar": "planar"}
 _GRAVITY = (0.0, 0.0, -9.81)
 
@@ -101,7 +100,7 @@ def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> Non
         entry.add("material", name="").add("color", rgba=s.colour)
 
 
-def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
+def _origin(parent: Tag, X: NumericPose, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
     """Add <origin>, with the fewest digits of the angles that reproduce the rotation exactly, so that a pose that was read from
     a file is written unchanged.   after: rotation that follows.   whole: rotation to reproduce, R after; R by default."""
     R, p = X
@@ -148,7 +147,7 @@ def _joint(robot: Tag, j: Joint, lost: list[str]) -> None:
     weld.add("child", link=j.child)
 
 
-def _through_origin(kind: str, its: Frame) -> bool:
+def _through_origin(kind: str, its: NumericPose) -> bool:
     """Whether placement . motion . its^-1 is an <origin> followed by a motion about an axis through the child's origin."""
     R, p = its
     if kind in ("fixed", "prismatic"):

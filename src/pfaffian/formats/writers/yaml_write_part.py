@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.formula import formula, formulas, rows
-from pfaffian.formats.text.library_laws import law_tree, placed
+from pfaffian.formats.text.library_laws import YamlTree, law_tree, placed
 from pfaffian.formats.text.written import Written
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
@@ -30,29 +30,27 @@ from pfaffian.parts.wheels import (
     Sideways,
 )
 
-Tree = dict[str, Any]
 
-
-def some(what: str, **vectors: ca.SX) -> Tree:
+def some(what: str, **vectors: ca.SX) -> YamlTree:
     """The entries of those vectors that are not zero.   what: their owner, for errors."""
     return {key: formulas(x, what) for key, x in vectors.items() if not x.is_zero()}
 
 
-def one(what: str, **numbers: ca.SX) -> Tree:
+def one(what: str, **numbers: ca.SX) -> YamlTree:
     """The entries of those numbers that are not zero.   what: their owner, for errors."""
     return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
 
 
-def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
+def function_of(f: Callable[[Any], Any], what: str) -> list[str] | YamlTree:
     """The expressions of a function that was read from a file, or the entry of a ready-made law. Raises ModelError: another
     function in Python."""
     return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
 
 
-def constraints_of(constraints: Sequence[Constraint]) -> Tree:
+def constraints_of(constraints: Sequence[Constraint]) -> YamlTree:
     """Name -> entry. The height and the slip of a rolling contact share an entry, as one function such as `rolling.disk`
     makes both."""
-    found, waiting = Tree(), list(constraints)
+    found, waiting = YamlTree(), list(constraints)
     while waiting:
         c = waiting.pop(0)
         slip = waiting[0] if waiting else c
@@ -78,7 +76,7 @@ def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
     return stem if (disk or ball or egg) and (height.name, slip.name) == (f"{stem} height", f"{stem} slip") else None
 
 
-def _constraint(c: Constraint) -> Tree:
+def _constraint(c: Constraint) -> YamlTree:
     """The entry of one constraint. Raises ModelError: a file cannot contain it."""
     what = f"constraint {c.name!r}"
     if isinstance(c, Servo):
@@ -91,7 +89,7 @@ def _constraint(c: Constraint) -> Tree:
     if c.active is not None:
         raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
     if isinstance(c, Closure):
-        tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
+        tree: YamlTree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
         if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
             points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
             return tree | {"kind": "coincide"} | points
@@ -109,11 +107,11 @@ def _constraint(c: Constraint) -> Tree:
     raise ModelError(f"{what}: its rows are a function in Python, which a file cannot contain; use another kind")
 
 
-def _rolling(eta: Any, name: str, pair: bool) -> Tree:
+def _rolling(eta: Any, name: str, pair: bool) -> YamlTree:
     """The entry of a contact with a plane.   eta: its slip.   pair: whether the constraint on the height comes with it."""
     what = f"constraint {name!r}"
     if isinstance(eta, Sideways):
-        tree: Tree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
+        tree: YamlTree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
         return tree | some(what, point=eta.point) | _plane(eta.plane, what)
     if isinstance(eta, EllipsoidSlip):
         egg = eta.ellipsoid
@@ -127,21 +125,21 @@ def _rolling(eta: Any, name: str, pair: bool) -> Tree:
     return tree | {"axis": formulas(disk.axis, what)} | some(what, centre=disk.centre) | _plane(disk.plane, what)
 
 
-def _plane(p: Plane, what: str) -> Tree:
+def _plane(p: Plane, what: str) -> YamlTree:
     """The keys of the plane of a contact that differ from the defaults."""
     if callable(p.rate):
         raise ModelError(f"{what}: its rate is a function in Python, which a file cannot contain; give a number")
-    tree: Tree = {"on": p.on} if p.on != WORLD else {}
+    tree: YamlTree = {"on": p.on} if p.on != WORLD else {}
     normal = formulas(p.axes[:, 2], what)
     tree |= {"normal": normal} if normal != [0.0, 0.0, 1.0] else {}
     return tree | some(what, through=p.through) | one(what, rate=p.rate)
 
 
-def force_of(f: Force) -> Tree:
+def force_of(f: Force) -> YamlTree:
     """The entry of a force."""
     what = f"force {f.name!r}"
     if isinstance(f, Spring):
-        tree: Tree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
+        tree: YamlTree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
         tree |= some(what, point_a=f.point_a, point_b=f.point_b)
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
     if isinstance(f, Wrench):
@@ -166,11 +164,11 @@ _WRITTEN = {
 """Class of a force with a function -> its kind in a file, and the key of the function."""
 
 
-def _wrench(f: Wrench, what: str) -> Tree:
+def _wrench(f: Wrench, what: str) -> YamlTree:
     """The entry of a wrench, contact friction, drag or propeller."""
     law = f.value
     if isinstance(law, ContactFriction):
-        tree: Tree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
+        tree: YamlTree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
         unit = Sliding(law.law.sliding, law.law.static, law.law.stribeck, law.law.viscous, law.law.smooth)
         numbers = _sliding(unit, what)
         return tree | {"load": 1.0, "coefficient": numbers.pop("sliding")} | numbers | some(what, point=law.point)
@@ -187,13 +185,13 @@ def _wrench(f: Wrench, what: str) -> Tree:
     return tree | {"value": function_of(law, f"{what}: value") if callable(law) else formulas(law, what)}
 
 
-def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
+def _propeller(f: Wrench, law: Propeller, what: str) -> YamlTree:
     """The entry of a propeller with a constant speed, or of a rotor that turns with a joint."""
     if callable(law.speed):
         raise ModelError(f"{what}: its speed is a function in Python, which a file cannot contain; give a number or a joint")
     turned = {"joint": law.speed} if isinstance(law.speed, str) else {"speed": formula(law.speed, what)}
     left = _negative(law.thrust)
-    tree: Tree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
+    tree: YamlTree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
     tree |= {"thrust": formula(-law.thrust if left else law.thrust, what), "axis": formulas(law.axis, what)}
     return tree | one(what, torque=law.torque) | some(what, point=f.point) | ({"handed": "left"} if left else {})
 
@@ -204,7 +202,7 @@ def _negative(x: ca.SX) -> bool:
     return value is not None and float(value.item()) < 0
 
 
-def _sliding(law: Sliding, what: str) -> Tree:
+def _sliding(law: Sliding, what: str) -> YamlTree:
     """The keys of a law of dry friction."""
     numbers = {key: formula(getattr(law, key), what) for key in ("sliding", "static", "stribeck", "viscous", "smooth")}
     return {key: x for key, x in numbers.items() if x != 0.0 or key in ("sliding", "static")}

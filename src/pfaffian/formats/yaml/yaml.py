@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.library_laws import check_law
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.place import allowed_path, installed
 from pfaffian.formats.text.run_settings import RunSettings, read_run
 from pfaffian.formats.text.strict_number import printable
@@ -135,7 +135,7 @@ def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
     return f[key].map() if key in f else {}
 
 
-def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: Places) -> tuple[Any, ...]:
+def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: MeshFolders) -> tuple[Any, ...]:
     """All parts of a section; an entry may make several.   names: of the parameters -> symbols.   where: places of meshes."""
     reader = partial(read_body, where=where) if key == "bodies" else _PARTS[key][1]
     found = (reader(name, node, names) for name, node in _entries(f, key).items())

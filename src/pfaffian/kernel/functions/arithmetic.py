@@ -7,13 +7,12 @@ correctly rounded, so arrays and C give the same bits. In C, a mask is an intege
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from pfaffian.kernel.functions.angle_reduction import reduce_huge
-
-Value = Any
+from pfaffian.kernel.functions.exact import Value
 
 
 class Arithmetic(Protocol):

@@ -18,7 +18,7 @@ from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import columns
-from pfaffian.simulate.step.step import Along, Functions, along, correct, time_step
+from pfaffian.simulate.step.step import CorrectionFactors, Functions, along, correct, time_step
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import At
 from pfaffian.terms.pfaffian import ACCELERATION
@@ -165,7 +165,7 @@ def _corrects(sim: Simulation) -> bool:
     return bool(sim.mechanism.ideal) and not sim.system.holds
 
 
-def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+def _corrected(sim: Simulation, here: At, z: ca.SX, near: CorrectionFactors | None) -> list[ca.SX]:
     """The state put onto its manifold and, by way of (q, v), onto the constraints; and the largest relative residual."""
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
