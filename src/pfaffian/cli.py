@@ -122,6 +122,7 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The parser of the command line, with one subparser a command."""
     parser = _Parser(
         prog="pfaffian",
         description="Model, simulate and control rigid-body mechanisms with constraints.",
@@ -183,6 +184,7 @@ def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian export`."""
     add = parser.add_argument
     words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
     add("law", metavar="LAW", help=words)
@@ -223,6 +225,7 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian run`."""
     _file_arguments(parser)
     add = parser.add_argument
     add("--duration", metavar="S", help="simulated time [s]")

@@ -54,6 +54,7 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
     check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the accelerations that J v_dot = feedforward + feedback - drift determines."""
         m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         if k != m.nv:

@@ -189,7 +189,7 @@ class Layout(NamedTuple):
         return len(self.start)
 
     def of(self, part: LawPart) -> PlacedPart:
-        """The PlacedPart of a part."""
+        """Where the values of a part of the law are within d and w."""
         (match,) = [placed for placed in self.parts if placed.part is part]
         return match
 

@@ -71,6 +71,7 @@ def tracking(
     request = _request(reference, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs that drive the deviation eps of the reduced quasi-velocities to zero; reactions as requested."""
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
         r = reduced_quasi_velocity(terms, x)
         split = len(reference.w_names)

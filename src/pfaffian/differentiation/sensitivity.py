@@ -125,6 +125,7 @@ def _step(s: Simulation, backend: Backend) -> kernel.Kernel:
     m = s.mechanism
 
     def build() -> ca.Function:
+        """One step with its Jacobians by coordinates of velocity, as a function of q, v, inputs, z, parameters, t and h."""
         parts = with_matrices(s)
         (x, w, p, t, h), x_next = parts.step(s)
         J = ca.jacobian(x_next, ca.vertcat(x, w, p))
@@ -461,6 +462,7 @@ def _backward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
     """
 
     def build() -> tuple[ca.Function, ...]:
+        """One step of the adjoint equations, backwards in time, and the gradient by the inputs that it leaves."""
         parts = with_products(s)
         (x, w, p, t, h), x_next = parts.step(s)
         sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]

@@ -258,7 +258,7 @@ class _Pool:
         return {v for v in values if v < self.size}
 
     def rate(self, group: Sequence[PartFunction], tick: float, saturate: bool) -> RateGroup:
-        """The RateGroup of parts that have the same period and phase."""
+        """What the parts of the law with the same period and phase share: their function, inputs and instants."""
         x = self.symbols
         loads = Loads(_unknown, lambda d: x["reaction"])
         after, faults = evaluate_parts(group, self.at, self.T, x["d"], x["w"], loads, saturate)

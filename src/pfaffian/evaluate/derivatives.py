@@ -408,6 +408,7 @@ def compiled_derivatives(
     }
 
     def build() -> ca.Function:
+        """Values of the motion, and their derivatives by each of `chosen`."""
         at = response(T)
         motion = at.motion()
         reaction = T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu

@@ -82,7 +82,7 @@ def generic_states(
 
 @remembered(64)
 def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | None, count: int) -> tuple[GenericState, ...]:
-    """The states of `generic_states`."""
+    """As `generic_states`, with the parameters as a key by which results are remembered."""
     random = np.random.default_rng(31)
     given = None if parameters is None else np.array(parameters)
     if on_constraints and m.ideal:

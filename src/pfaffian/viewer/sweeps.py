@@ -240,6 +240,7 @@ def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _parallel(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
+    """Draw a line for each run across one axis for each quantity; runs without a result are grey."""
     LineCollection = matplotlib("collections").LineCollection
     x, chosen, others = (
         np.arange(len(picked.names)),
@@ -279,6 +280,7 @@ def _place(x: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
 
 
 def _heat(ax: Any, picked: Picked, norm: Any, bins: int) -> Picture:
+    """Draw the mean over the runs in each cell of two quantities; cells with lost runs only are grey."""
     all_values = np.vstack([picked.values, picked.lost])
     edges = [_edges(x, bins) for x in all_values.T]
     x, y = picked.values.T

@@ -41,6 +41,7 @@ def read_shapes(link: Element, colours: Mapping[str, Colour], where: MeshFolders
 
 
 def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: MeshFolders) -> Shape:
+    """The shape of a <visual> or <collision>. Raises ModelError: it is not exactly one shape of a known kind."""
     geometry = element.only("geometry")
     solids = geometry.children if geometry else []
     if len(solids) != 1:

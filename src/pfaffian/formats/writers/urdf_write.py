@@ -70,6 +70,7 @@ def _plain(m: Mechanism, a: Any) -> bool:
 
 
 def _link(robot: Tag, b: Body, folder: Path, lost: list[str]) -> None:
+    """Add the <link> of a body; `lost` takes what URDF cannot say of its shapes."""
     what, link = f"body {b.name!r}", robot.add("link", name=b.name)
     mass, com, I = numbers(b.mass, what)[0], numbers(b.com, what), numbers(b.inertia, what).reshape(3, 3)
     if mass or I.any():
@@ -83,6 +84,7 @@ def _link(robot: Tag, b: Body, folder: Path, lost: list[str]) -> None:
 
 
 def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> None:
+    """Add a <visual> or <collision> to a link; `lost` takes a cone, which URDF does not have."""
     if s.kind == "cone":
         lost.append(f"the cone of {what}")
         return
@@ -177,6 +179,7 @@ def _type(j: Joint) -> str:
 
 
 def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
+    """Add limits, damping and mimic of a joint; `lost` takes those that URDF cannot say."""
     if j.kind.name not in ("revolute", "prismatic"):
         if any(pair != UNLIMITED for pair in j.limits):
             lost.append(f"the limits of {what}")

@@ -90,8 +90,8 @@ class Recipe:
         return Recipe(make, self.printer, self.lanes, self.mode)
 
 
-def _apart(*programs: Program) -> tuple[Program, ...]:
-    """The Programs unchanged."""
+def _each_alone(*programs: Program) -> tuple[Program, ...]:
+    """Leave the Programs as they are: the pass over several that changes none."""
     return programs
 
 
@@ -101,7 +101,7 @@ def recipe(
     backend: str,
     lanes: int,
     mode: BuildMode,
-    together: Callable[..., tuple[Program, ...]] = _apart,
+    together: Callable[..., tuple[Program, ...]] = _each_alone,
 ) -> Recipe:
     """The recipe of the Functions that build() returns, with all passes.   together: pass over all their Programs at once."""
     check_options(backend, lanes)

@@ -41,7 +41,7 @@ class StateSizes(NamedTuple):
 
 @remembered(64)
 def sizes_of(s: Simulation) -> StateSizes:
-    """The StateSizes of the states of a simulation's mechanism."""
+    """How to compute the largest angle and the largest speed of each unit in the states of a simulation."""
     m = s.mechanism
     units, turns = sorted(set(m.v_units)), tuple(m.quaternions.values())
     inside = {i for turn in turns for i in range(turn.start, turn.stop)}

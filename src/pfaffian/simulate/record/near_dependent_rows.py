@@ -106,7 +106,7 @@ class RowNumbers(NamedTuple):
 
 @remembered(64)
 def _numbers(m: Mechanism) -> RowNumbers:
-    """The RowNumbers of a mechanism."""
+    """The function that gives a mechanism's constraint rows, with their names, groups and counted columns."""
     T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
     counted = None if T.counted is None else T.counted.full()[0]
