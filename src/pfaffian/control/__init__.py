@@ -26,6 +26,18 @@ Example:
     >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
     >>> run["u"].values[0]  # mass times stiffness times error
     array([8.])
+
+law.py, law_digest.py, layout.py, reason.py          the interface of a law, its digest and values, causes of faults
+discrete.py, regulators.py                           laws in discrete time, and their building blocks
+projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
+    operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py
+prototype.py, prototype_tracking.py, placement.py    the prototype of a machine, its law, and its poles
+concurrent.py, undriven.py, output_rank.py           several outputs at once
+task.py, output.py, acceleration.py                  tasks and outputs, and accelerations for them
+allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
+reference.py, feasible.py                            references, and whether a machine can follow one
+flat.py, attitude_path.py, path_demands.py, replanned_path.py    references from flat outputs
+estimation.py, identification.py                     states and parameters from measurements
 """
 
 from pfaffian import lazy

@@ -1,1 +1,13 @@
-"""Runs: `run`, `stepper`, adaptive runs, environments."""
+"""Runs: `run`, `stepper`, adaptive runs, environments.
+
+adaptive.py          one accurate run by SciPy's DOP853
+device_stepper.py    a stepper whose state lies in the memory of an NVIDIA device
+environment.py       many copies of one machine as a Gymnasium vector environment
+interrupt.py         Ctrl-C during a run: a long run ends early and returns its results so far
+python_law.py        a law in plain Python within runs
+resume.py            a run that continues from the end of another one
+roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
+run.py               `run`: a mechanism, initial states and inputs -> a labelled result
+singular_start.py    starts in singular configurations
+stepper.py           a machine that the caller's loop moves step by step
+"""
