@@ -1,7 +1,7 @@
 """Control laws, and the tasks and references that they follow; `pf.analysis` examines them.
 
 `pf.run(m, control=law)` runs a law. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
-Sensor; Pair, Hover, Matched, TwoMasses; Course, PathEnd.
+Sensor; Pair; Course.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
     servo_control, prototype_tracking, concurrent; length_weights
@@ -46,7 +46,6 @@ from pfaffian.control import estimation as estimation
 from pfaffian.control import identification as identification
 from pfaffian.control import regulators as regulators
 from pfaffian.control.allocation import length_weights as length_weights
-from pfaffian.control.attitude_path import PathEnd as PathEnd
 from pfaffian.control.attitude_path import path_end as path_end
 from pfaffian.control.attitude_path import turning_series as turning_series
 from pfaffian.control.computed_torque import computed_torque as computed_torque
@@ -74,9 +73,6 @@ from pfaffian.control.output import output as output
 from pfaffian.control.path_demands import check_thrust as check_thrust
 from pfaffian.control.path_demands import extremes as extremes
 from pfaffian.control.path_demands import least_time as least_time
-from pfaffian.control.placement import Hover as Hover
-from pfaffian.control.placement import Matched as Matched
-from pfaffian.control.placement import TwoMasses as TwoMasses
 from pfaffian.control.placement import hover_placement as hover_placement
 from pfaffian.control.placement import matched_placement as matched_placement
 from pfaffian.control.placement import quadcopter_pair as quadcopter_pair
