@@ -156,7 +156,8 @@ def _parser() -> argparse.ArgumentParser:
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
-    command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor = command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor.add_argument("--prune", metavar="DAYS", help="first delete compiled code that was not used for so many days")
     return parser
 
 
@@ -648,8 +649,12 @@ def _costs(exported: Any, measured_stack: int | None) -> list[tuple[str, str]]:
 
 def _doctor(chosen: argparse.Namespace) -> int:
     """The command `pfaffian doctor`: check this computer and print a report."""
+    from pfaffian.kernel.build.object_store import prune
     from pfaffian.viewer.doctor import examine
 
+    if chosen.prune is not None:
+        count = prune(_time(chosen.prune, "--prune", 0.0))
+        print(f"deleted {count} compiled object{'s' * (count != 1)}")
     report, good = examine()
     print(report)
     return DONE if good else STOPPED

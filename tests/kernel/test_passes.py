@@ -7,13 +7,13 @@ import pytest
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.compiled_passes import passes as compiled
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program import passes, stages
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.program.trial_programs import tried
 from pfaffian.kernel.text import source
+from tests.programs import from_program
 
 
 def same(a, b):
