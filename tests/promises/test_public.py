@@ -14,7 +14,6 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import lazy
-from pfaffian.terms.product_of_exponentials import Exponentials
 from pfaffian.viewer.doctor import EXTRAS
 from tests.public_names import PUBLIC, ROOMS
 from tools.api import public_names
@@ -151,17 +150,6 @@ def test_install_hints_work_as_printed():
     assert len(hints) >= 6 and all(plain.fullmatch(h) for h in hints), "a shell would expand brackets without quotes"
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert all(f'"{package}>=' in project for package in EXTRAS), "every package is in an extra"
-
-
-def test_the_index_of_equations_names_existing_things():
-    """Text in backticks are files, public names and methods that exist."""
-    words = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "chhabra.md").read_text(encoding="utf-8"))
-    paths = [w for w in words if w.endswith(".py")]
-    assert len(paths) > 15 and not [w for w in paths if not any((r / w).is_file() for r in (ROOT, ROOT / "src" / "pfaffian"))]
-    names = {w.split("(")[0].removeprefix("pf.").split(".")[-1] for w in words} & {n.split(".")[-1] for n in PUBLIC}
-    assert {"chart_to_screw", "graph_matrices", "home", "joint", "kinematics_latex", "screw_jacobian"} <= names
-    methods = [w.split(".")[1] for w in words if w.startswith("Exponentials.")]
-    assert methods and all(hasattr(Exponentials, name) for name in methods)
 
 
 def test_source_tags_have_known_keys():
