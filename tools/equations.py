@@ -13,6 +13,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +88,7 @@ def _sentence(doc: str, tag: re.Pattern[str]) -> str:
     return (found[1] if found else text).strip().removesuffix(".")
 
 
+@cache
 def index(key: str) -> str:
     """The index of a source, a section for each chapter."""
     library = list(places(key, sorted(SOURCE.rglob("*.py"))))
