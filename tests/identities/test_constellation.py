@@ -14,6 +14,7 @@ from pfaffian.maths import se3, so3
 from pfaffian.terms.equations_digest import digest
 from tests.identities.test_ready_forces import chain, with_
 from tests.random_mechanisms import Case, matrices, random_pose, random_rotation
+from tests.refused import refusals
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 SEEDS = range(6)
@@ -266,8 +267,4 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_wrong_arguments_are_refused(what):
-    ask, message = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=message):
-        ask()
+test_wrong_arguments_are_refused = refusals(REFUSED)

@@ -15,6 +15,7 @@ from scipy.special import gamma
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.simulate.error.accuracy import BOUND
+from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, close
 
 STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)
@@ -410,11 +411,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_are_named(what):
-    wrong, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        wrong()
+test_wrong_arguments_are_named = refusals(WRONG)
 
 
 def test_friction_acts_in_the_middle_of_the_overlap_of_two_balls():

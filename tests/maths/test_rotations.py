@@ -6,11 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import pfaffian as pf
 from pfaffian import rotations
 from pfaffian.maths import so3
 from pfaffian.parts.rotation_potential import _quadratic_form
 from tests.random_mechanisms import random_rotation
+from tests.refused import refusals
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 SEEDS = range(5)
@@ -206,8 +206,4 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_refusals(what):
-    call, message = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=message):
-        call()
+test_refusals = refusals(REFUSED)

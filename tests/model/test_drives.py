@@ -8,6 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import forces
+from tests.refused import refusals
 from tests.tolerance import close
 
 C = pf.Parameter("c", 0.0)
@@ -153,8 +154,4 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_drives_are_named(what):
-    wrong, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        wrong()
+test_wrong_drives_are_named = refusals(WRONG)

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import pfaffian as pf
+from tests.refused import refusals
 from tests.simulate.machines import FOUR_BAR_START, flying_pair, four_bar, pendulum
 from tests.tolerance import INTEGRATED, close
 
@@ -84,11 +85,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_named(case):
-    call, message = WRONG[case]
-    with pytest.raises(pf.ModelError, match=message):
-        call()
+test_wrong_input_is_named = refusals(WRONG)
 
 
 def stretched() -> pf.Mechanism:
