@@ -1,6 +1,5 @@
 """Spatial inertia compared with point masses and with the adjoint, and the limits of physical inertias."""
 
-import casadi as ca
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import inertia, se3
+from tests.maths.near import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 64 * EPS  # sums over some ten points of products of four factors, times their size
@@ -16,13 +16,6 @@ coordinate = st.floats(-2, 2)
 points = st.lists(st.tuples(st.floats(0.01, 5), coordinate, coordinate, coordinate), min_size=1, max_size=8)
 twists = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(np.array)
 derandomized = settings(derandomize=True, deadline=None, max_examples=100)
-
-
-def near(a, b, tolerance, scale=1.0):
-    a, b = (np.array(m.full() if isinstance(m, ca.DM) else m, dtype=float) for m in (a, b))
-    if a.shape != b.shape:
-        a, b = a.ravel(), b.ravel()
-    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
 
 def cloud(masses):

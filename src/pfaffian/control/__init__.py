@@ -17,16 +17,6 @@ pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,  
     prototype_terms, error_coordinates, transport_error, APPROACHES
 check_reference, check_thrust                                                            checks of references
 
-Example:
-    >>> import pfaffian as pf
-    >>> from pfaffian import control
-    >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-    >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-    >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-    >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-    >>> run["u"].values[0]  # mass times stiffness times error
-    array([8.])
-
 law.py, law_digest.py, layout.py, reason.py          the interface of a law, its digest and values, causes of faults
 discrete.py, regulators.py                           laws in discrete time, and their building blocks
 projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law

@@ -80,17 +80,9 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     error of the reader.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {duration: 3}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.read(file)
-        >>> m.q_names, settings.duration
-        (('z',), 3.0)
-        >>> pf.read("zoo:bennett")[0]
+        >>> m, settings = pf.read("zoo:bennett")
+        >>> m
         <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)

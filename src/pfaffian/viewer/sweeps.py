@@ -90,9 +90,9 @@ def plot_sweep(
         >>> import tempfile
         >>> import pfaffian as pf
         >>> m = pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("x", "prismatic", "world", "box")])
-        >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
+        >>> axes, keep = {"q:x": [0.0, 1.0], "v:x": [1.0, 2.0]}, {"end": pf.statistics.final("q")}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found = pf.sweep(m, {"q:x": [0.0, 1.0], "v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", **how)
+        ...     found = pf.sweep(m, axes, store=f"{folder}/runs.zarr", duration=1.0, step=0.1, backend="numpy", keep=keep)
         ...     [a.get_xlabel() for a in pf.plot_sweep(found, "end", kind="heat").axes]
         ['q:x [m]', '']
     """

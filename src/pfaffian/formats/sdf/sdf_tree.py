@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pfaffian.formats.sdf.sdf_part import SdfJoint
 from pfaffian.model.body import WORLD
@@ -50,22 +50,17 @@ def span(
             n = group[n]
         return n
 
-    reached, tree, closed = {WORLD}, list[JointEnds](), list[JointEnds]()
-    for j in joints:
-        if j.child in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
-            closed.append(j)
-            continue
-        reached.add(j.child)
-        group[root(j.child)] = root(j.parent)
-        tree.append(j)
-    remaining, closed = closed, []
-    for j in remaining:
-        if j.parent in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
-            closed.append(j)
-            continue
-        reached.add(j.parent)
-        group[root(j.parent)] = root(j.child)
-        tree.append(JointEnds(j.joint, j.parent, j.child, True))
+    reached, tree, closed = {WORLD}, list[JointEnds](), list(joints)
+    for back in (False, True):
+        waiting, closed = closed, []
+        for j in waiting:
+            near, far = (j.child, j.parent) if back else (j.parent, j.child)
+            if far in reached or root(near) == root(far) or j.joint.name in loops:
+                closed.append(j)
+                continue
+            reached.add(far)
+            group[root(far)] = root(near)
+            tree.append(replace(j, back=back))
     floating = [n for n in links if n not in reached]
     return _parents_first(tree, [WORLD, *floating]), closed, floating
 

@@ -53,16 +53,10 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
     Raises ModelError: an element is wrong, with its line and the reason.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {q: {z: 1}}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.formats.read_yaml(file)
-        >>> m.name, settings.q
-        ('ball', {'z': 1.0})
+        >>> from pfaffian.formats.bundled import example
+        >>> pf.formats.read_yaml(example("bennett"))[0]  # a file of the zoo
+        <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
