@@ -277,8 +277,9 @@ def zero_dynamics_along(
         >>> import pfaffian as pf
         >>> from pfaffian import control
         >>> m, _ = pf.read("zoo:crane")
-        >>> law = control.concurrent([control.output("trolley", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
-        >>> found = pf.analysis.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, backend="numpy")
+        >>> place = control.output("trolley", "position", 0.0, axes=(0,), stiffness=1, damping=2)
+        >>> law, how = control.concurrent([place]), {"duration": 0.2, "step": 0.01, "every": 20, "backend": "numpy"}
+        >>> found = pf.analysis.zero_dynamics_along(m, law, **how)
         >>> found.unstable, abs(found.exponents).round(3)
         (False, array([1.808, 1.808]))
     """

@@ -400,9 +400,9 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         >>> import pfaffian as pf
         >>> from pfaffian import control
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
-        >>> here, there = (pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0)) for x in (0.0, 1.0))
+        >>> def at(x): return pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0))
         >>> spring = control.pair("cart", stiffness=pf.forces.pseudo_matrix(3.0))
-        >>> [float(control.transport_error(here, there, [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
+        >>> [float(control.transport_error(at(0.0), at(1.0), [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
         [0.0, 1.5]
     """
     residual = ca.SX(k.mechanism.nv, 1)

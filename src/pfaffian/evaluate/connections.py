@@ -84,12 +84,9 @@ def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
     `momentum_map`.
 
     Args:
-        m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
-        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        m, q, parameters: as in `momentum_map`, which raises the same errors.
     Returns:
         I_q (..., k, k) [kg, kg m, kg m^2], k velocities of the first joint; with an axis of runs if several were given.
-    Raises ModelError: as `momentum_map`.
 
     Example:
         >>> import pfaffian as pf
@@ -139,12 +136,9 @@ def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.
     result is P^T M^ P, as in `mechanical_connection`. Constraints on velocities are ignored.
 
     Args:
-        m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
-        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        m, q, parameters: as in `mechanical_connection`, which raises the same errors.
     Returns:
         M^ (..., n, n) [kg, kg m, kg m^2]; with an axis of runs if several were given.
-    Raises ModelError: as `mechanical_connection`.
 
     Example:
         >>> import pfaffian as pf

@@ -75,14 +75,10 @@ def momentum_twist(
     It is J_b K11^-1 mu_b, where mu_b is the first joint's momentum in body axes and K11 its block of the mass matrix.
 
     Args:
-        m: the mechanism. The base is the body on its first joint, or on the joints that carry the machine together.
-        body: name of the body.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        m, body, q, frame, point, parameters: as in `generalised_jacobian`, which raises the same errors.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
-        frame, point, parameters: as in `generalised_jacobian`.
     Returns:
         (..., 6) [m/s, rad/s]; with an axis of runs if several were given.
-    Raises ModelError: as `generalised_jacobian`.
 
     Example:
         >>> import pfaffian as pf
