@@ -15,6 +15,7 @@ from scipy.special import gamma
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.simulate.error.accuracy import BOUND
+from tests.matrices import number
 from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, close
 
@@ -23,10 +24,6 @@ QUIET = {"error_bound": np.inf, "backend": "interpreter"}
 MASS, RADIUS = 2.0, 0.1
 BALL = pf.shape("sphere", radius=RADIUS)
 C = pf.Parameter("c", 0.0)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def ball(exponent: float, stiffness: float, **more) -> pf.Mechanism:

@@ -13,11 +13,8 @@ from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.program.trial_programs import tried
 from pfaffian.kernel.text import source
+from tests.kernel.conftest import same
 from tests.programs import from_program
-
-
-def same(a, b):
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
 
 
 def test_every_step_of_the_trial_programs_leads_to_an_output():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import inertia, se3
-from tests.maths.near import near
+from tests.matrices import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 64 * EPS  # sums over some ten points of products of four factors, times their size

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from pfaffian.maths import inertia, se3, so3
+from tests.matrices import number
 from tests.tolerance import ALGEBRA, close
 
 SEEDS = range(5)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,15 +9,12 @@ import pytest
 from pfaffian import rotations
 from pfaffian.maths import so3
 from pfaffian.parts.rotation_potential import _quadratic_form
+from tests.matrices import number
 from tests.random_mechanisms import random_rotation
 from tests.refused import refusals
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 SEEDS = range(5)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 _W, _P, _R = ca.SX.sym("w", 3), ca.SX.sym("P", 3, 3), ca.SX.sym("R", 3, 3)

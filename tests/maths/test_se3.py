@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
-from tests.maths.near import near
+from tests.matrices import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 16 * EPS  # products of a few 6 x 6 matrices, times their size

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
-from tests.maths.near import near
+from tests.matrices import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 8 * EPS  # products of a few factors of size 1
