@@ -15,11 +15,13 @@ gain_bound.py                lower bound of the position gain of tracking in qua
 given_state.py               checks of the state that a caller passes for one instant
 inverse.py                   inverse dynamics of closed loops with passive joints
 light_inertia.py             a check for parameters that make inertias too light for the rank decision
+new_symbols.py               the terms of a mechanism at new symbols, for expressions of the user's own
 progress.py                  progress on the terminal, while a mechanism is compiled for the first time and during a run
 quantities.py                single quantities at one state or a batch
 reactions.py                 reaction wrenches of joints and closures at given states
 realisability.py             whether the chosen control forces can maintain the servo constraints
 reduction_plan.py            how a mechanism is reduced
+single_values.py             checks of numbers, counts, words and flags, and the common number of runs
 solve_qp.py                  nearest points within linear limits
 symmetry.py                  symmetries of a mechanism
 transported_basis.py         a smooth basis of the null space along a recorded motion, for equations written in such a basis
