@@ -68,6 +68,13 @@ class AbstractSystem:
     inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2].
     identity: () -> text that distinguishes the state from others of its class; None: the graphs of its functions do.
     changed: () -> whether a function from which the state was derived gives another result now.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0)], [pf.joint("slide", "prismatic", "world", "rod")])
+        >>> system = pf.reduction.hamiltonian(m)
+        >>> isinstance(system, pf.reduction.AbstractSystem), system.nx
+        (True, 2)
     """
 
     mechanism: Mechanism
