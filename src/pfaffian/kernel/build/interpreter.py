@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,13 +11,12 @@ import numpy as np
 
 from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.compiled_passes import encoded
-from pfaffian.kernel.build.loop_trial import loop_answers
+from pfaffian.kernel.build.loop_trial import answers_of, loop_answers
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
-from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.trial_programs import tried
-from pfaffian.kernel.text.interpreter_source import interpreter_text
+from pfaffian.kernel.program.program import Program, callees_first
+from pfaffian.kernel.text.interpreter_source import APART, apart, functions_text, functions_tried, interpreter_text, tried_by
 
 
 class _CodeStruct(ctypes.Structure):
@@ -57,18 +57,22 @@ def _two(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
     return [*sizes[:2], *[()] * (2 - len(sizes))]
 
 
-def interpreter(lanes: int) -> ctypes.CDLL:
-    """The interpreter's library with this number of lanes, built and tested now if the store has none.
+def interpreter(lanes: int, programs: Sequence[Program] = ()) -> ctypes.CDLL:
+    """The interpreter's library with this number of lanes for these Programs, built and tested now if the store has none.
 
-    Raises BuildError: it can be neither found nor built.
+    Raises BuildError: it, or the functions of the Programs that it does not contain, can be neither found nor built.
     """
-    return _built(lanes, toolchain.find_compiler())
+    compiler = toolchain.find_compiler()
+    built = _built(lanes, compiler)
+    if any(operation in apart(lanes) for program in callees_first(programs) for operation in program.operations):
+        _complete(built, compiler)
+    return built
 
 
 @lru_cache(maxsize=8)
 def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
     """The interpreter's library, by this compiler, with the types of its functions' arguments."""
-    programs = tried()
+    programs = tried_by(lanes)
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
     built = library.ready(interpreter_text(lanes), "interpreter", trial, compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -78,11 +82,21 @@ def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
         "pfaffian_interpret_trial": [pointer] * 4,
         "pfaffian_interpret_rollout_trial": [pointer] * 4,
         "pfaffian_interpret_noting": [pointer] * 3 + [number] + [pointer] * 2,
+        "pfaffian_interpret_with": [pointer],
     }
     for name, types in arguments.items():
         function = getattr(built, name)
         function.argtypes, function.restype = types, None
     return built
+
+
+@lru_cache(maxsize=8)
+def _complete(built: ctypes.CDLL, compiler: Compiler | None) -> None:
+    """Give the interpreter with one lane the elementary functions that are compiled apart. Raises BuildError."""
+    program, text = functions_tried(), functions_text()
+    functions = library.ready(text.text, "interpreter", Trial(lambda: answers_of(program), text.doubles, True), compiler)
+    table = (ctypes.c_void_p * len(APART)).in_dll(functions, "pfaffian_functions")
+    built.pfaffian_interpret_with(ctypes.addressof(table))
 
 
 LANES = 8

@@ -108,7 +108,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
-        library = interpreter(recipe.lanes)
+        library = interpreter(recipe.lanes, recipe.programs)
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error

@@ -134,6 +134,30 @@ class Program:
         return np.array(words, np.int32)
 
     @cached_property
+    def heads(self) -> np.ndarray:
+        """Index of the first word of each step.
+
+        Every word is read as if a step began there; from the steps that are known, all those 1, 2, 4, ... further are found.
+        """
+        words, end = self.words, len(self.words)
+        lengths = np.array([*(1 + arity for arity in _ARITY), 3])
+        onwards = np.append(np.arange(end) + lengths[np.clip(words, 0, CALL)], end)
+        calls = np.flatnonzero(words[:-2] == CALL)
+        arities = np.array([*(n for n, _ in self.sizes), 0])
+        onwards[calls] += arities[np.clip(words[calls + 1], 0, len(self.sizes))]
+        onwards, found = np.minimum(onwards, end), np.zeros(min(1, end), int)
+        while end and onwards[0] < end:
+            further = onwards[found]
+            found = np.append(found, further[further < end])
+            onwards = onwards[onwards]
+        return found
+
+    @cached_property
+    def operations(self) -> frozenset[str]:
+        """Names of the operations of the steps."""
+        return frozenset(NAMES[word] for word in np.unique(self.words[self.heads]))
+
+    @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Numbers of inputs and outputs of each callee."""
         return tuple((callee.n_in, callee.n_out) for callee in self.callees)
