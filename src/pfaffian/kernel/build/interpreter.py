@@ -16,7 +16,13 @@ from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
 from pfaffian.kernel.program.program import Program, callees_first
-from pfaffian.kernel.text.interpreter_source import APART, apart, functions_text, functions_tried, interpreter_text, tried_by
+from pfaffian.kernel.text.interpreter_source import (
+    APART,
+    functions_source,
+    functions_tried,
+    interpreter_text,
+    interpreter_tried,
+)
 
 
 class _CodeStruct(ctypes.Structure):
@@ -60,19 +66,19 @@ def _two(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
 def interpreter(lanes: int, programs: Sequence[Program] = ()) -> ctypes.CDLL:
     """The interpreter's library with this number of lanes for these Programs, built and tested now if the store has none.
 
-    Raises BuildError: it, or the functions of the Programs that it does not contain, can be neither found nor built.
+    Raises BuildError: it, or functions of the Programs that it does not contain, can be neither found nor built.
     """
     compiler = toolchain.find_compiler()
     built = _built(lanes, compiler)
-    if any(operation in apart(lanes) for program in callees_first(programs) for operation in program.operations):
-        _complete(built, compiler)
+    if any(not program.operations.isdisjoint(APART) for program in callees_first(programs)):
+        _complete(lanes, compiler)
     return built
 
 
 @lru_cache(maxsize=8)
 def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
     """The interpreter's library, by this compiler, with the types of its functions' arguments."""
-    programs = tried_by(lanes)
+    programs = interpreter_tried()
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
     built = library.ready(interpreter_text(lanes), "interpreter", trial, compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -91,12 +97,13 @@ def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
 
 
 @lru_cache(maxsize=8)
-def _complete(built: ctypes.CDLL, compiler: Compiler | None) -> None:
-    """Give the interpreter with one lane the elementary functions that are compiled apart. Raises BuildError."""
-    program, text = functions_tried(), functions_text()
-    functions = library.ready(text.text, "interpreter", Trial(lambda: answers_of(program), text.doubles, True), compiler)
+def _complete(lanes: int, compiler: Compiler | None) -> None:
+    """Give the interpreter the elementary functions that are compiled apart. Raises BuildError: as for the interpreter."""
+    program, source = functions_tried(), functions_source(lanes)
+    trial = Trial(lambda: answers_of(program), source.doubles, True)
+    functions = library.ready(source.text, "interpreter", trial, compiler)
     table = (ctypes.c_void_p * len(APART)).in_dll(functions, "pfaffian_functions")
-    built.pfaffian_interpret_with(ctypes.addressof(table))
+    _built(lanes, compiler).pfaffian_interpret_with(ctypes.addressof(table))
 
 
 LANES = 8
@@ -106,7 +113,7 @@ class Interpreted:
     """Programs run by the interpreter, eight lanes at once, for the trial of a compiled object."""
 
     def __init__(self, *programs: Program) -> None:
-        self.program, self.library = programs[0], interpreter(LANES)
+        self.program, self.library = programs[0], interpreter(LANES, programs)
         self.encoded = encoded(*programs)
         self.words = Words(self.encoded)
         self.work = np.zeros(LANES * self.encoded.frame + LANES)

@@ -1,8 +1,8 @@
 """The C text of the interpreter: loops over registers for each operation of a Program, and the loops of compiled kernels.
 
-With one lane the first use of a machine waits for it to be compiled. Most Programs have no elementary functions but those of
-angles, and the others are more than half of the text. So these are a text of their own, which is compiled when a Program has
-one of them; the interpreter calls them through pointers.
+The first use of a machine waits for it to be compiled. Most Programs have no elementary functions but those of angles, and the
+others are more than half of the text. So these are a text of their own, which is compiled when a Program has one of them; the
+interpreter calls them through pointers.
 """
 
 from __future__ import annotations
@@ -24,26 +24,21 @@ DECIDING = {"lt": "LT({0}, {1})", "le": "LE({0}, {1})", "fmin": "LT({0}, {1})", 
 OF_ANGLES = "sin", "cos", "sincos", "asin", "acos", "atan2"
 
 APART = tuple(name for name in elementary.FUNCTIONS if name not in OF_ANGLES)
-"""The elementary functions that the interpreter with one lane does not contain."""
+"""The elementary functions that the text of the interpreter does not contain."""
 
 
-def apart(lanes: int) -> tuple[str, ...]:
-    """The elementary functions that the interpreter with this number of lanes does not contain."""
-    return APART if lanes == 1 else ()
-
-
-def tried_by(lanes: int) -> tuple[Program, Program, Program]:
-    """The Programs of the interpreter's trial, with all operations that it contains."""
-    return tried([name for name in OPS if name not in apart(lanes)])
+def interpreter_tried() -> tuple[Program, Program, Program]:
+    """The Programs of the interpreter's trial, with all operations that its text contains."""
+    return tried([name for name in OPS if name not in APART])
 
 
 def interpreter_text(lanes: int) -> str:
-    """C text of the interpreter with this number of lanes. Its trial runs the encoded Programs of `tried_by`."""
-    functions = [elementary.c_text(name, inline=False) for name in elementary.FUNCTIONS if name not in apart(lanes)]
+    """C text of the interpreter with this number of lanes. Its trial runs the encoded Programs of `interpreter_tried`."""
+    functions = [elementary.c_text(name, inline=False) for name in OF_ANGLES]
     parts = [f"#define W {lanes}\nenum {{ TURNS = {TURNS} }};", file_text("prelude.h"), reduction_text(), file_text("huge.h")]
-    parts += [*functions, _pointers(apart(lanes))]
+    parts += [*functions, _pointers()]
     parts += [file_text(name) for name in ("interpreter.h", "transpose.h", "ports.h", "rollout.h")]
-    return "\n".join([*parts, _run_words(), _tried(tried_by(lanes)), file_text("interpreted.h")])
+    return "\n".join([*parts, _run_words(), _tried(interpreter_tried()), file_text("interpreted.h")])
 
 
 def functions_tried() -> Program:
@@ -51,16 +46,16 @@ def functions_tried() -> Program:
     return with_each(APART, (3,))
 
 
-def functions_text() -> Source:
-    """C text of the functions APART on one lane, a table of them, and a Program for their trial."""
-    source, table = kernel_source(functions_tried(), 1), ", ".join(f"pf_{name}" for name in APART)
+def functions_source(lanes: int) -> Source:
+    """C text of the functions APART with this number of lanes, of a table of them, and of a Program for their trial."""
+    source, table = kernel_source(functions_tried(), lanes), ", ".join(f"pf_{name}" for name in APART)
     return replace(source, text=f"{source.text}\nvoid *const pfaffian_functions[] = {{{table}}};\n")
 
 
-def _pointers(names: Sequence[str]) -> str:
-    """C text of pointers to functions that are compiled apart, and of the function that sets them."""
-    lines = [f"static V (*pf_{name})({', '.join(['V'] * OPS[name].arity)});" for name in names]
-    set_all = " ".join(f"pf_{name} = functions[{i}];" for i, name in enumerate(names))
+def _pointers() -> str:
+    """C text of pointers to the functions APART, and of the function that sets them."""
+    lines = [f"static V (*pf_{name})({', '.join(['V'] * OPS[name].arity)});" for name in APART]
+    set_all = " ".join(f"pf_{name} = functions[{i}];" for i, name in enumerate(APART))
     return "\n".join([*lines, f"void pfaffian_interpret_with(void *const *functions) {{ {set_all} }}", ""])
 
 
