@@ -63,7 +63,7 @@ def build(folder: Path, levels: Sequence[str]) -> Path:
 
 
 def compile_all(compiler: Compiler, folder: Path, levels: Sequence[str]) -> None:
-    """Write the objects of the interpreter and its functions, for one and for eight lanes, and of the passes, for these levels."""
+    """Write the objects of the interpreter and its functions, with one and eight lanes, and of the passes, for these levels."""
     folder.mkdir(parents=True)
     texts = [text for lanes in (1, 8) for text in (interpreter_text(lanes), functions_source(lanes).text)]
     modes: list[tuple[str, BuildMode]] = [(text, "interpreter") for text in texts]
