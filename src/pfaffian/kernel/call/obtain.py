@@ -47,7 +47,7 @@ class Code:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Disable the garbage collector in this context. It would visit hundreds of thousands of steps again and again, which
     takes a fifth of the time, although none of them is in a cycle."""
     enabled = gc.isenabled()
@@ -59,7 +59,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@_uncollected()
+@uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
     """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
 

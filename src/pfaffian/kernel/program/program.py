@@ -62,15 +62,17 @@ class WordSteps(Sequence[Step]):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps, decoded from the words."""
-        words, at, known, steps = self.words.tolist(), 0, self.known, []
+        words, at, known, steps, new = self.words.tolist(), 0, self.known, list[Step](), tuple.__new__
         while at < len(words):
-            op, callee, times, at = words[at], -1, 1, at + 1
+            op, at = words[at], at + 1
             if op == CALL:
                 (callee, times), at = words[at : at + 2], at + 2
                 arity, width = self.sizes[callee]
+                step = Step("call", tuple(words[at : at + arity]), known, callee, times)
             else:
                 arity, width = _ARITY[op], _RESULTS[op]
-            steps.append(Step(NAMES[op], tuple(words[at : at + arity]), known, callee, times))
+                step = new(Step, (NAMES[op], tuple(words[at : at + arity]), known, -1, 1))
+            steps.append(step)
             at, known = at + arity, known + width
         return tuple(steps)
 
