@@ -471,7 +471,7 @@ class _Here(NamedTuple):
     def of(cls, matrices: Sequence[Any]) -> _Here:
         """The terms with these `matrices`."""
         n = len(cls._fields) - 1
-        return cls(*matrices[:n], Factors(None, *matrices[n:]))
+        return cls._make([*matrices[:n], Factors(None, *matrices[n:])])
 
 
 def _here(T: Terms) -> _Here:

@@ -52,7 +52,8 @@ def _content(x: Any, numbers: list[ca.SX], record: bool = False) -> Any:
         of = _content(x.of, numbers, True) if is_data(x.of) else None  # no equations are made of the record of a user
         return "compound", x.name, _content(x.parts, numbers), of
     if is_dataclass(x):
-        return type(x).__name__, [(name, _content(getattr(x, name), numbers, record)) for name in _names(type(x))]
+        kind: Any = type(x)
+        return kind.__name__, [(name, _content(getattr(x, name), numbers, record)) for name in _names(kind)]
     if record and callable(x):
         return "function"
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
@@ -60,6 +61,6 @@ def _content(x: Any, numbers: list[ca.SX], record: bool = False) -> Any:
 
 
 @cache
-def _names(of: type[Any]) -> tuple[str, ...]:
+def _names(of: Any) -> tuple[str, ...]:
     """The fields of a class that affect the equations."""
     return tuple(f.name for f in fields(of) if f.name not in IGNORED_FIELDS)

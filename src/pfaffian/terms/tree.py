@@ -127,7 +127,8 @@ def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.S
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Mass, first moment and inertia of a body with the pose X in a link, about the link's origin."""
     c, I = _placed()(b.com, b.inertia, X.R, X.p)
-    return b.mass, *_about_origin()(b.mass, c, I, *_squares()(c))
+    h, about_origin = _about_origin()(b.mass, c, I, *_squares()(c))
+    return b.mass, h, about_origin
 
 
 @repeated
