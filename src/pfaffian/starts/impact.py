@@ -12,7 +12,7 @@ from pfaffian.evaluate.arrays import as_number
 from pfaffian.evaluate.quantities import mass_matrix
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.starts.assemble import start_of
+from pfaffian.starts.given_start import start_of
 from pfaffian.starts.newton import State, newton
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols

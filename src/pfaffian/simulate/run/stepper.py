@@ -30,7 +30,7 @@ from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.starts.assemble import start_of
+from pfaffian.starts.given_start import start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
