@@ -8,14 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice, plural
-from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, by_name, one_or_many
+from pfaffian.evaluate.arrays import (
+    as_flag,
+    as_number,
+    as_whole,
+    by_name,
+    guessed_configurations,
+    one_or_many,
+    parameter_values,
+)
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend
-from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
+from pfaffian.starts.given_motion import read_motion
 from pfaffian.starts.given_start import Given, from_guess, start_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
 from pfaffian.starts.start_search import explain, find_state, nearest_turns
+from pfaffian.starts.trajectory import Path, Trajectory, first_states, trajectory
 from pfaffian.terms.lengths import default_length, scales
+from pfaffian.terms.traced_now import present
 
 BRANCH_STARTS = 96
 """Number of starts from which branches are searched: the given state, and random ones."""
@@ -78,8 +89,9 @@ def assemble(
     weight: Any = None,
     branches: int = 1,
     search: bool = True,
+    along: bool = False,
     backend: Backend = "auto",
-) -> Assembly:
+) -> Any:
     """Find a state that satisfies the constraints at a time t, on the branch of the given one.
 
         phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
@@ -132,6 +144,8 @@ def assemble(
         >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
         array([ 0.6, -0.8])
     """
+    if as_flag(along, "along"):
+        return _along(m, q, v, guess, parameters, t, hold, weight, branches, backend)
     search, (start, hold) = as_flag(search, "search"), from_guess(m, q, guess, hold)
     given = start_of(m, start, v, parameters, as_number(t, "t"), backend, hold, weight)
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
@@ -150,6 +164,39 @@ def assemble(
     tell_jumps(given, found)
     a = _assembly(given, found.q, found.v, found.residual, found.continued)
     return a if many else a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
+
+
+def _along(
+    m: Mechanism, q: Any, v: Any, guess: Any, parameters: Any, t: Any, hold: Any, weight: Any, branches: Any, backend: Backend
+) -> Trajectory:
+    """The Trajectory of `assemble` with along=True."""
+    m = present(as_mechanism(m))
+    for name, value, nothing in (("v", v, None), ("hold", tuple(hold), ()), ("branches", branches, 1)):
+        if value is not nothing and value != nothing:
+            ways = {
+                "v": "give the rates of a series beside its values, control.Setpoint(values, rates, accelerations)",
+                "hold": "give what is to be held as a number in q",
+                "branches": "choose the branch by guess={...}",
+            }
+            raise ModelError(f"along=True takes no {name}: {ways[name]}")
+    p = parameter_values(m, parameters)
+    given = read_motion(m, q, t, p)
+    own = {name: x for name, x in (guess or {}).items()}
+    if both := sorted(set(own) & set(q)):
+        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
+    start = start_of(m, guessed_configurations(m, guess), None, parameters, 0.0, backend, weight=weight)
+    p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.problem.p, start.q))
+    weights = np.ones(given.m.nv)
+    weights[[given.m.v_names.index(name) for name in m.v_names]] = start.problem.fixed.weight
+    begin = float(np.ravel(t)[0])
+    path = Path(given, p, begin, weights, backend)
+    closed = qs
+    if given.bodies:
+        nearest = close(start._replace(problem=start.problem._replace(t=begin)))
+        if not nearest.satisfied.all():
+            raise RunError(explain(start.problem, nearest.lost.take([0]), start.q, start.v))
+        closed = np.array(np.broadcast_to(nearest.q, qs.shape))
+    return trajectory(path, m, first_states(path, m, qs, closed))
 
 
 def close(given: Given, search: bool = True) -> Closed:

@@ -44,7 +44,7 @@ def contracts(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
     one = position_step(problem, q, v)
     two = position_step(problem, one, v)
     size = scales(problem.m, problem.p, q, problem.m.q_units)
-    return _length(two - one, size) <= CONTRACTS * _length(one - q, size) + NEGLIGIBLE, two
+    return length_of(two - one, size) <= CONTRACTS * length_of(one - q, size) + NEGLIGIBLE, two
 
 
 def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -67,8 +67,8 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         sub, step = problem.take(going), part[going, None] * move[going]
         trial = check_configuration(m, now[going] + step)
         after = position_step(sub, trial, v[going]) - trial
-        turned = _length(after - _along(after, move[going], size[going]), size[going])
-        ratio = turned / np.maximum(CONTRACTS * _length(step, size[going]), NEGLIGIBLE)
+        turned = length_of(after - _along(after, move[going], size[going]), size[going])
+        ratio = turned / np.maximum(CONTRACTS * length_of(step, size[going]), NEGLIGIBLE)
         good = ratio <= 1
         accepted = going[good]
         now[accepted], move[accepted] = trial[good], after[good]
@@ -99,13 +99,16 @@ def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray
         target = np.where(next_part[:, None] == 1, goal[going], target)
         q = check_configuration(m, np.where(entries[going], target, now[going] + change[:, None] * way[going]))
         after = position_step(problem.take(going), q, v[going])
-        moved, first = _length(np.where(entries[going], 0, after - now[going]), size[going]), _length(after - q, size[going])
+        moved, first = (
+            length_of(np.where(entries[going], 0, after - now[going]), size[going]),
+            length_of(after - q, size[going]),
+        )
         ratio = np.full(len(going), CAUTION / LONGER)
         again = np.flatnonzero((first > SMALL * moved + NEGLIGIBLE) | (part[going] == 0))
         if len(again):
             before, at = after[again], going[again]
             after[again] = position_step(problem.take(at), before, v[at])
-            second = _length(after[again] - before, size[at])
+            second = length_of(after[again] - before, size[at])
             ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
         good = ratio <= 1
         accepted = going[good]
@@ -133,7 +136,7 @@ def _along(x: np.ndarray, way: np.ndarray, size: np.ndarray) -> np.ndarray:
     return way * np.clip(part, 0, 1)
 
 
-def _length(x: np.ndarray, size: np.ndarray) -> np.ndarray:
+def length_of(x: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(runs,) the largest entry of changes x (runs, nq) relative to their scales; infinite where it is NaN."""
     length = np.abs(x / size).max(axis=1, initial=0.0)
     return np.where(np.isfinite(length), length, np.inf)
