@@ -1,4 +1,4 @@
-"""Given motions of coordinates and bodies over time, as a caller writes them: values and rates of the coordinates that they fix.
+"""Given motions of coordinates and bodies over time, as a caller writes them, as values and rates of the coordinates they fix.
 
 The pose of a body is given by a body of its own, at a joint to the world that is fixed along the motion, and a closure between
 the two. So every given motion is one of coordinates.
@@ -18,7 +18,7 @@ from pfaffian.evaluate.arrays import by_label, common_runs
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.body import body
 from pfaffian.model.constraint import closure
-from pfaffian.model.joint import joint
+from pfaffian.model.joint import Joint, joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, several
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
@@ -26,8 +26,8 @@ from pfaffian.starts.newton import fixed_entries, fixed_velocities
 from pfaffian.terms.lengths import default_length
 
 POSES = {3: ("translation", "spherical"), 4: ("spherical", "translation"), 7: ("free", "weld")}
-"""Count of numbers that give a body's position, attitude or pose -> kind of the joint with these coordinates, and of the closure
-that holds the body there."""
+"""Count of numbers that give a body's position, attitude or pose -> kinds of the joint with these coordinates and of the
+closure that holds the body there."""
 
 JUMP, SUDDEN = 0.5, 20.0
 """A coordinate jumps where it changes between two samples by more than JUMP [rad, the machine's length] and more than SUDDEN
@@ -119,10 +119,9 @@ def _with_targets(m: Mechanism, q: Mapping[Any, Any], t: Any) -> tuple[Mechanism
         if target in {b.name for b in bodies}:
             raise ModelError(f"q: the pose of body {owner!r} is given twice")
         bodies.append(body(target, 1.0, inertia=size**2))
-        joints.append(made := joint(target, kind, "world", target))
+        joints.append(joint(target, kind, "world", target))
         closures.append(closure(target, closing, target, owner, placement_b=place))
-        names = made.q_names if hasattr(made, "q_names") else ()
-        of[name] = list(names)
+        of[name] = [""] * count  # named below
     if len(bodies) == len(m.bodies):
         return m, of
     m = m.with_(bodies=bodies, joints=joints, constraints=closures)
@@ -136,7 +135,7 @@ def _names(m: Mechanism) -> list[str]:
 def _check_own(m: Mechanism, name: str) -> None:
     """Raise ModelError unless a coordinate has a rate of its own."""
     owner = next(j for j in m.owners if name in m.q_names[m.q_slices[j.name]])
-    if m.velocities is not None or not hasattr(owner, "kind") or owner.distribution is not None:
+    if m.velocities is not None or not isinstance(owner, Joint) or owner.distribution is not None:
         raise ModelError(f"along=True: {name!r} has no velocity of its own; give the pose of a body instead")
 
 
@@ -155,13 +154,17 @@ def _body(name: Any) -> str:
 
 def _width(x: Any, name: Any) -> int:
     """Count of the numbers that give a body's position, attitude or pose at one instant."""
-    width = x.size if isinstance(x, Reference) else np.shape(x.value if isinstance(x, Setpoint) else x)[-1:]
-    width = int(width[0]) if isinstance(width, tuple) and width else width if isinstance(width, int) else 0
+    width = x.size if isinstance(x, Reference) else ((0, *_shape(x))[-1])
     if width not in POSES:
         raise ModelError(
             f"q[{name!r}]: a body needs (samples, 3) positions, (samples, 4) quaternions (x, y, z, w), or (samples, 7) both"
         )
-    return width
+    return int(width)
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    """Shape of values, with or without their derivatives; of a reference ()."""
+    return () if isinstance(x, Reference) else np.shape(x.value if isinstance(x, Setpoint) else x)
 
 
 def _timed(t: Any) -> bool:
@@ -170,14 +173,14 @@ def _timed(t: Any) -> bool:
 
 def _batch(x: Any, width: int) -> bool:
     """Whether values have an axis of runs."""
-    return not isinstance(x, Reference) and np.ndim(x.value if isinstance(x, Setpoint) else x) == (2 if width == 1 else 3)
+    return len(_shape(x)) == (2 if width == 1 else 3)
 
 
 def _times(q: Mapping[Any, Any], of: Mapping[Any, list[str]], t: Any) -> tuple[int, np.ndarray]:
     """The number of samples, and their times (n,), or their indices where t is one number."""
     counts = {}
     for name, x in q.items():
-        shape = () if isinstance(x, Reference) else np.shape(x.value if isinstance(x, Setpoint) else x)
+        shape = _shape(x)
         if len(shape) > (0 if len(of[name]) == 1 else 1):
             counts[name] = shape[0]
     if len(set(counts.values())) > 1:
@@ -223,7 +226,7 @@ def _motion(x: Any, what: str, width: int, n: int, times: np.ndarray, p: np.ndar
             raise ModelError(f"{what}: values, rates and accelerations need {n} samples each, got {part.shape[0]}")
         shaped.append(np.broadcast_to(part, (n, *part.shape[1:])))
     if len(shaped) == 3:
-        count = common_runs({what: part.shape[1] for part in shaped})
+        count = common_runs({f"{what}, part {i}": part.shape[1] for i, part in enumerate(shaped)})
         return Motion(*[np.broadcast_to(part, (n, count, width)) for part in shaped])
     value = _turned_alike(shaped[0]) if width in (4, 7) else shaped[0]
     if (value == value[:1]).all():
@@ -298,8 +301,10 @@ def _flat(x: np.ndarray, n: int, runs: int) -> np.ndarray:
 
 
 def _spin(x: np.ndarray, rate: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Unit quaternions (4, k), angular velocities (3, k) along the body's axes and their derivatives, of quaternions x (4, k) of
-    any length and their derivatives: w = 2 x^-1 x_dot, without its real part."""
+    """Unit quaternions (4, k), angular velocities (3, k) along the body's axes and their derivatives.
+
+    x: (4, k) quaternions of any length, with their derivatives; w = 2 x^-1 x_dot without its real part.
+    """
     squared = (x * x).sum(axis=0)
     if not (squared > NO_LENGTH).all():
         raise ModelError("q: a quaternion is zero, which is no attitude; the identity is (0, 0, 0, 1)")
@@ -336,5 +341,6 @@ def _check_jumps(given: GivenMotion) -> None:
         turn = "; np.unwrap removes whole turns" if units[k] == "rad" and change[run, i, k] > np.pi else ""
         raise ModelError(
             f"q: {names[k]!r} jumps by {change[run, i, k]:.4g}{'' if units[k] == '1' else ' ' + units[k]} between the samples "
-            f"{i} and {i + 1}{where}: a motion along one branch is continuous; give the parts before and after as two series{turn}"
+            f"{i} and {i + 1}{where}: a motion along one branch is continuous; give the parts before and after as two series"
+            f"{turn}"
         )

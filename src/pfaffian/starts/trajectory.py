@@ -155,6 +155,40 @@ class Knots(NamedTuple):
     q_dot: np.ndarray
 
 
+class Stride(NamedTuple):
+    """Strides of branches (k,) from states q (k, nq) to samples `target` (k,), whole or in between.
+
+    h: (k, 1) [s].   goal: (k, ...) fixed entries at the target.   size: (k, nq) of changes.
+    """
+
+    path: Path
+    run: np.ndarray
+    target: np.ndarray
+    q: np.ndarray
+    h: np.ndarray
+    goal: np.ndarray
+    size: np.ndarray
+
+    def to(self, way: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (k, nq) after two Newton steps from those that the rates `way` (k, nq) predict; the length of the first step,
+        and the second one relative to the longest that lets Newton's iterations contract."""
+        guess = self.q + self.h * way
+        guess[:, self.path.given.entries] = self.goal
+        guess, problem = check_configuration(self.path.given.m, guess), self.path.problem(self.run, self.target)
+        still = np.zeros((len(guess), self.path.given.m.nv))
+        one = position_step(problem, guess, still)
+        two = position_step(problem, one, still)
+        first, second = length_of(one - guess, self.size), length_of(two - one, self.size)
+        return two, first, np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first, NEGLIGIBLE)
+
+    @property
+    def turned(self) -> np.ndarray:
+        """(k,) the largest rotation of a fixed coordinate [rad]."""
+        entries, units = self.path.given.entries, np.array(self.path.given.m.q_units)
+        angles = (units == "rad")[entries]
+        return np.asarray(np.abs(np.where(angles, self.goal - self.q[:, entries], 0)).max(axis=1, initial=0.0))
+
+
 def _advance(
     path: Path, run: np.ndarray, begin: np.ndarray, end: np.ndarray, q: np.ndarray, longest: int, free: bool
 ) -> tuple[Knots, np.ndarray]:
@@ -163,58 +197,37 @@ def _advance(
     longest: stride in samples.   free: whether motions stay free, which are then integrated by the trapezoidal rule.
     Returns the Knots, and (k,) the last sample that each reaches.
     """
-    m, n, entries = path.given.m, len(path.given.times), path.given.entries
-    size = scales(m, path.p[run], q, m.q_units)
-    angles = np.array([unit == "rad" for unit in m.q_units])[entries]
-    at, last, stride = begin.astype(float), begin.copy(), np.ones(len(run))
-    q, q_dot = q.copy(), np.zeros_like(q)
-    zero = np.zeros((len(run), m.nv))
-
-    def moved(k: np.ndarray, state: np.ndarray, where: np.ndarray) -> np.ndarray:
-        _, w = path.goal(run[k], where)
-        return rates(path.problem(run[k], where), state, w, zero[k]).q_dot
-
-    q_dot = moved(np.arange(len(run)), q, at)
+    n, entries, size = len(path.given.times), path.given.entries, scales(path.given.m, path.p[run], q, path.given.m.q_units)
+    at, last, stride, q = begin.astype(float), begin.copy(), np.ones(len(run)), q.copy()
+    q_dot = _q_dot(path, run, at, q)
     found = [Knots(run * n + begin, q.copy(), q_dot.copy())]
-    while True:
-        k = np.flatnonzero((last < end) & (stride >= SHORTEST))
-        if not len(k):
-            break
+    while len(k := np.flatnonzero((last < end) & (stride >= SHORTEST))):
         whole = (at[k] == last[k]) & (stride[k] >= 1)
         target = np.where(
             whole, np.minimum(at[k] + stride[k], end[k]), np.minimum(at[k] + np.minimum(stride[k], 1), last[k] + 1)
         )
         h = (path.time(target) - path.time(at[k]))[:, None]
-        goal, _ = path.goal(run[k], target)
-        problem = path.problem(run[k], target)
-
-        def corrected(way: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            guess = q[k] + h * way
-            guess[:, entries] = goal
-            guess = check_configuration(m, guess)
-            one = position_step(problem, guess, zero[k])
-            two = position_step(problem, one, zero[k])
-            first, second = length_of(one - guess, size[k]), length_of(two - one, size[k])
-            ratio = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first, NEGLIGIBLE)
-            return two, first, ratio
-
-        two, first, ratio = corrected(q_dot[k])
-        way = length_of(np.where(entries, 0, two - q[k]), size[k])
-        turned = np.abs(np.where(angles, goal - q[k][:, entries], 0)).max(axis=1, initial=0.0)
-        good = (ratio <= 1) & (turned <= TURN)
-        after = moved(k, two, target)
+        one = Stride(path, run[k], target, q[k], h, path.goal(run[k], target)[0], size[k])
+        after, first, ratio = one.to(q_dot[k])
+        way = length_of(np.where(entries, 0, after - q[k]), size[k])
+        rate = _q_dot(path, run[k], target, after)
         if free:
-            two = corrected((q_dot[k] + after) / 2)[0]
-            after = moved(k, two, target)
-        good &= np.isfinite(after).all(axis=1)
-        ok = k[good]
-        q[ok], q_dot[ok], at[ok] = two[good], after[good], target[good]
-        on = target[good] == np.floor(target[good])
+            after = one.to((q_dot[k] + rate) / 2)[0]
+            rate = _q_dot(path, run[k], target, after)
+        good = (ratio <= 1) & (one.turned <= TURN) & np.isfinite(rate).all(axis=1)
+        ok, on = k[good], good & (target == np.floor(target))
+        q[ok], q_dot[ok], at[ok] = after[good], rate[good], target[good]
         last[ok] = np.floor(target[good]).astype(int)
-        found.append(Knots(run[ok[on]] * n + last[ok[on]], q[ok[on]], q_dot[ok[on]]))
-        straight = good & (ratio <= CONTRACTS) & ((first <= STRAIGHT * way) | (way <= SHORT))
+        found.append(Knots(run[k[on]] * n + last[k[on]], q[k[on]], q_dot[k[on]]))
+        straight = (ratio <= CONTRACTS) & ((first <= STRAIGHT * way) | (way <= SHORT))
         stride[k] = np.where(good, np.where(straight, np.minimum(2 * stride[k], longest), stride[k]), stride[k] / 4)
     return _merged(found), last
+
+
+def _q_dot(path: Path, run: np.ndarray, at: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(k, nq) rates of states q (k, nq) of runs at samples (k,), with what is free as slow as possible."""
+    w = path.goal(run, at)[1]
+    return rates(path.problem(run, at), q, w, 0 * w).q_dot
 
 
 def _merged(found: list[Knots]) -> Knots:
@@ -299,12 +312,9 @@ def along(path: Path, begin: State) -> tuple[Filled, np.ndarray]:
                     new, last = _advance(path, run[these], start[these], end, q[these], 1 if loose else LONGEST, loose)
                     knots.append(new)
                     lost += [(int(r), int(x)) for r, x in zip(run[these], last, strict=True) if x < n - 1]
-        lanes = []
-        for r, last in lost:
-            again = _resume(path, _merged(knots) if knots else None, begin, r, last)
-            if again is not None:
-                lanes.append(again)
-        lost = []
+        so_far = _merged(knots) if knots else None
+        again = [_resume(path, so_far, begin, r, reached) for r, reached in lost]
+        lanes, lost = [lane for lane in again if lane is not None], []
     if knots:
         _complete(path, _merged(knots), free, filled)
     return filled, free
@@ -475,14 +485,14 @@ def _rates(path: Path, filled: Filled, free: np.ndarray) -> Rates:
                 w = np.where(filled.good[r * n : (r + 1) * n, None], found.w[r * n : (r + 1) * n], 0)
                 a_free[r * n : (r + 1) * n] = spline_slopes(path.given.times, w).first
         for b in range(0, N, BLOCK):
-            part = np.arange(b, min(b + BLOCK, N))
-            run, sample = np.divmod(part, n)
-            w = np.zeros((m.nv, len(part))).T
-            a = w.copy() if not again else a_free[part].copy()
+            part = slice(b, min(b + BLOCK, N))
+            run, sample = np.divmod(np.arange(b, part.stop), n)
+            w = np.zeros((m.nv, len(run))).T
+            a = a_free[part].copy() if again else w.copy()
             w[:, path.given.fixed], a[:, path.given.fixed] = path.given.w[part], path.given.a[part]
-            new = rates(path.problem(run, sample), filled.q.T[:, part].T, w, a)
+            new = rates(path.problem(run, sample), filled.q[part], w, a)
             for x, y in zip(found, new, strict=True):
-                x.T[..., part] = y.T
+                x[part] = y
     return found
 
 
@@ -526,7 +536,7 @@ def _tell(path: Path, found: Trajectory, free: np.ndarray) -> None:
         worst = found.lost[0]
         run = f" of run {worst.run}" if path.given.runs > 1 else ""
         when = f", t = {times[worst.first]:.6g} to {times[worst.last]:.6g} s" if path.given.timed else ""
-        more = f", and {plural(len(found.lost) - 1, 'stretch')} more (see 'lost')" if len(found.lost) > 1 else ""
+        more = f", and in {plural(len(found.lost) - 1, 'other part')} (see 'lost')" if len(found.lost) > 1 else ""
         notice(
             f"the branch of the first sample does not reach the samples {worst.first} to {worst.last} of {n}{run}{when}: up to "
             f"{worst.residual:.3g} of the constraints stays open{more}; they are NaN",
