@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -187,9 +188,39 @@ def _written(m: Mechanism) -> int:
 def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
     """Newton iterations of each run from q, v (runs, n), until its constraints are satisfied or it makes no progress.
 
-    A state that already satisfies them is returned bit for bit. No run depends on the others.
+    A state that already satisfies them is returned bit for bit. No run depends on the others. The rank is zero where many runs
+    are at rest, for which a kernel without velocities is enough.
     """
     states = evaluated(problem, q, v)
+    if len(q) >= MANY and not v.any() and _alike(problem) and _rest(problem.m):
+        found = _iterated(problem, Positions(states.q, states.parts[0]), _step_of_positions, iterations)
+        return evaluated(problem, found.q, v)
+    return _iterated(problem, states, lambda problem, s: newton_step(problem, s.q, s.v), iterations)
+
+
+class Positions(NamedTuple):
+    """Configurations q (runs, nq) with phi (runs, rows) relative to its scale: the part of a State that matters at rest."""
+
+    q: np.ndarray
+    phi: np.ndarray
+
+    @property
+    def off(self) -> np.ndarray:
+        return worst_of(self.phi)
+
+    def take(self, at: Any) -> Positions:
+        return Positions(*[x.T[..., at].T for x in self])
+
+    def put(self, at: np.ndarray, of: Positions) -> None:
+        for mine, new in zip(self, of, strict=True):
+            mine.T[..., at] = new.T
+
+
+_S = TypeVar("_S", State, Positions)
+
+
+def _iterated(problem: Problem, states: _S, step: Callable[[Problem, _S], _S], iterations: int) -> _S:
+    """The states after at most so many steps; see `newton`."""
     before = states.off
     active = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
     now, problem, before, waited = states.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
@@ -197,7 +228,7 @@ def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
     for _ in range(iterations):
         if not len(active):
             break
-        after = newton_step(problem, now.q, now.v)
+        after = step(problem, now)
         off = after.off
         accepted = (before > ACCEPTED) | (off < before)
         if not accepted.all():
@@ -215,6 +246,17 @@ def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         before, nearest, waited = before[on], nearest[on], waited[on]
     states.put(active, now)
     return states
+
+
+def _step_of_positions(problem: Problem, now: Positions) -> Positions:
+    return Positions(*_moved(problem, now.q))
+
+
+@remembered(64)
+def _rest(m: Mechanism) -> bool:
+    """Whether velocities of zero satisfy eta = 0 everywhere."""
+    T = shared(m)
+    return ca.sparsify(ca.substitute(ca.densify(T.rows.eta), T.v, ca.SX.zeros(m.nv, 1))).nnz() == 0
 
 
 def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
@@ -254,11 +296,9 @@ def may_converge(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int
     runs fix. They end together with those of `newton` as long as its velocities, solved anew in each iteration, are nearer
     to their constraints than q is.
     """
-    fixed = problem.fixed
-    if not (fixed.q == fixed.q[:1]).all():
+    if not _alike(problem):
         return np.ones(len(q), dtype=bool)
-    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
-    before, stiffness = evaluated(problem, q, v).off, np.sqrt(fixed.weight)
+    before = evaluated(problem, q, v).off
     closed, active = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
     problem = problem.take(active)
     q, before, waited = q.T[:, active].T, before[active], np.zeros(len(active), dtype=int)
@@ -266,7 +306,7 @@ def may_converge(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int
     for _ in range(iterations):
         if not len(active):
             break
-        q, phi = positions(q, stiffness, problem.p, problem.instants, threads=threads_for(len(q), SHARE))
+        q, phi = _moved(problem, q)
         off = worst_of(phi)
         closed[active[off <= ACCEPTED]] = True
         nearer = off < 0.95 * nearest
@@ -303,12 +343,21 @@ def position_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def position_residual(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(runs, nq) q after a `position_step`, and (runs, rows) phi there relative to its scale."""
-    fixed = problem.fixed
-    if len(q) < MANY or not (fixed.q == fixed.q[:1]).all():
+    if len(q) < MANY or not _alike(problem):
         after = newton_step(problem, q, v)
         return after.q, after.parts[0]
-    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
-    q, phi = positions(q, np.sqrt(fixed.weight), problem.p, problem.instants, threads=threads_for(len(q), SHARE))
+    return _moved(problem, q)
+
+
+def _alike(problem: Problem) -> bool:
+    """Whether all runs fix the same coordinates."""
+    return bool((problem.fixed.q == problem.fixed.q[:1]).all())
+
+
+def _moved(problem: Problem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`position_residual` by the kernel for the coordinates that all runs fix."""
+    positions = _positions(problem.m, problem.backend, tuple(problem.fixed.q[0].tolist()))
+    q, phi = positions(q, np.sqrt(problem.fixed.weight), problem.p, problem.instants, threads=threads_for(len(q), SHARE))
     return q, phi
 
 

@@ -118,7 +118,7 @@ def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v:
     reached = begin.closed
     going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
     if len(going):
-        way, end = follow(some.take(going), begin.take(going), q[going])
+        way, end = follow(some.take(going), begin.q[going], q[going])
         begin.put(going, newton(some.take(going), end, v[going]))
         reached[going] = begin.closed[going] & (way == 1)
     still = np.flatnonzero(reached & ~begin.satisfied)

@@ -28,7 +28,6 @@ from pfaffian.starts.newton import (
     Fixed,
     Problem,
     State,
-    evaluated,
     newton,
     position_residual,
     position_step,
@@ -364,11 +363,11 @@ def _resume(
         for anchor in anchors:
             runs = np.full(len(sample), run)
             problem, (values, _) = path.problem(runs, sample), path.goal(runs, sample.astype(float))
-            goal = np.repeat(anchor[None], len(sample), axis=0)
-            states = evaluated(problem, goal, np.zeros((len(sample), m.nv)))
+            start = np.repeat(anchor[None], len(sample), axis=0)
+            goal = np.where(path.given.entries, 0, start)
             goal[:, path.given.entries] = values
-            way, end = follow(problem, states, goal)
-            reached = newton(problem, np.where(way[:, None] == 1, end, goal), states.v)
+            way, end = follow(problem, start, goal)
+            reached = newton(problem, np.where(way[:, None] == 1, end, goal), np.zeros((len(sample), m.nv)))
             good = np.flatnonzero((way == 1) & reached.closed)
             if len(good) and (best is None or good[0] < best[0]):
                 best = int(good[0]), reached.q[good[0]]
