@@ -20,6 +20,7 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
+from pfaffian.starts.branch import branch_and_distance
 from pfaffian.starts.given_motion import read_motion
 from pfaffian.starts.given_start import Given, from_guess, start_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
@@ -56,7 +57,12 @@ class Assembly(NamedTuple):
 
     q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
     residual: (...) the largest remaining |phi| and |eta|.   continued: (...) whether the state is on the branch of the given
-    one: False where a singular configuration lies on the way, and for other `branches`.   q_names, v_names: of the entries.
+    one: False where a singular configuration lies on the way, and for other `branches`.
+    distance: (...) length of `moved` in the metric of M, without the held coordinates [kg^(1/2) m].
+    branch: (...) index of the branch; two states with different indices are separated by singular configurations. -1 where
+    motions stay free, or rows are redundant.
+    nearer: (...) distance of another assembly that is nearer than this one, NaN where none is known: looked for with one state.
+    q_names, v_names: of the entries.
     """
 
     q: np.ndarray
@@ -65,6 +71,9 @@ class Assembly(NamedTuple):
     moved_rate: np.ndarray
     residual: np.ndarray
     continued: np.ndarray
+    distance: np.ndarray
+    branch: np.ndarray
+    nearer: np.ndarray
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
 
@@ -151,9 +160,10 @@ def assemble(
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
+        own = close(given)
         distinct = _distinct(given, branches)
         size = scales(given.problem.m, given.problem.p, given.q, given.problem.m.q_units)
-        same = (np.abs(distinct.q - close(given).q) <= APART * size).all(axis=1)
+        same = own.continued & (np.abs(distinct.q - own.q) <= APART * size).all(axis=1)
         return _assembly(given, distinct.q, distinct.v, distinct.residual, same)
     found = close(given, search)
     if not found.satisfied.any():
@@ -163,7 +173,22 @@ def assemble(
         x[~found.satisfied] = np.nan
     tell_jumps(given, found)
     a = _assembly(given, found.q, found.v, found.residual, found.continued)
-    return a if many else a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
+    if many:
+        return a
+    a = a._replace(nearer=_nearer(given, a))
+    return a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
+
+
+def _nearer(given: Given, a: Assembly) -> np.ndarray:
+    """(1,) distance of the assembly on which full Newton steps from the given state end, if it is nearer than `a`, else NaN."""
+    nothing = np.full(1, np.nan)
+    if not given.problem.m.ideal or a.distance[0] == 0:
+        return nothing
+    straight = nearest_turns(given.problem, newton(given.problem, given.q, given.v), given.q)
+    if not straight.closed[0]:
+        return nothing
+    _, distance = branch_and_distance(given.problem, given.q, straight.q)
+    return np.where(distance < (1 - APART) * a.distance, distance, nothing)
 
 
 def _along(
@@ -236,8 +261,13 @@ def tell_jumps(given: Given, found: Closed) -> None:
 
 def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, continued: np.ndarray) -> Assembly:
     """The Assembly of states (runs, n), which are nan for runs that do not close."""
-    m = given.problem.m
-    return Assembly(q, v, q - given.q, v - given.v, residual, continued, m.q_names, m.v_names)
+    m, problem = given.problem.m, given.problem
+    many = len(q) > len(given.q)  # several branches of one state
+    problem, start = (problem.take(np.zeros(len(q), int)), np.repeat(given.q, len(q), axis=0)) if many else (problem, given.q)
+    branch, distance = branch_and_distance(problem, start, q)
+    moved = q - given.q, v - given.v
+    nearer = np.full(len(q), np.nan)
+    return Assembly(q, v, *moved, residual, continued, distance, branch, nearer, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
@@ -256,7 +286,7 @@ def _distinct(given: Given, count: int) -> State:
     if free > 0:
         raise ModelError(f"{free} motion(s) stay free, so branches are not isolated: name or hold as many more coordinates")
     found = nearest_turns(problem, found, np.repeat(given.q, BRANCH_STARTS, axis=0))
-    distance = np.linalg.norm(found.q - given.q, axis=1)
+    _, distance = branch_and_distance(problem, np.repeat(given.q, BRANCH_STARTS, axis=0), found.q)
     chosen, size = list[int](), scales(m, problem.p[:1], given.q, m.q_units)[0]
     for i in np.argsort(np.where(good, distance, np.inf), kind="stable")[: good.sum()]:
         if len(chosen) < count and all((np.abs(found.q[i] - found.q[k]) > APART * size).any() for k in chosen):

@@ -25,7 +25,7 @@ SMALL = 0.003
 NEGLIGIBLE = 1e-9
 """Length of a step that is rounding [rad, machine lengths]."""
 
-SHORTEST = 1e-2
+SHORTEST = 1e-3
 """Fraction of the way, or of a Newton step, below which a way ends: rows lose rank there."""
 
 TURN = 1.5

@@ -142,6 +142,7 @@ class Problem(NamedTuple):
     """The assembly to solve.
 
     p: (runs, np) parameters.   t: time [s], or (runs, 1) that of each run.   fixed: the fixed coordinates of each run.
+    general: whether one kernel serves any fixed coordinates, for searches that try many; otherwise each choice has its own.
     """
 
     m: Mechanism
@@ -149,6 +150,7 @@ class Problem(NamedTuple):
     t: float | np.ndarray
     fixed: Fixed
     backend: Backend
+    general: bool = False
 
     def released(self) -> Problem:
         """The problem without fixed coordinates."""
@@ -163,6 +165,15 @@ class Problem(NamedTuple):
     def instants(self) -> np.ndarray:
         """The time as an argument of kernels, (1,) or (runs, 1)."""
         return self.t if isinstance(self.t, np.ndarray) else np.array([self.t])
+
+    @property
+    def choice(self) -> tuple[bool, ...] | None:
+        """The fixed coordinates for which a kernel is made; None if it has to serve any.
+
+        The order of elimination depends on this choice, and so do the last bits: it must not depend on the number of runs.
+        """
+        mine = self.fixed.q
+        return None if self.general or not (mine == mine[:1]).all() else tuple(mine[0].tolist())
 
 
 def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Problem:
@@ -192,7 +203,7 @@ def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
     are at rest, for which a kernel without velocities is enough.
     """
     states = evaluated(problem, q, v)
-    if len(q) >= MANY and not v.any() and _alike(problem) and _rest(problem.m):
+    if len(q) >= MANY and not v.any() and problem.choice is not None and _rest(problem.m):
         found = _iterated(problem, Positions(states.q, states.parts[0]), _step_of_positions, iterations)
         return evaluated(problem, found.q, v)
     return _iterated(problem, states, lambda problem, s: newton_step(problem, s.q, s.v), iterations)
@@ -296,7 +307,7 @@ def may_converge(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int
     runs fix. They end together with those of `newton` as long as its velocities, solved anew in each iteration, are nearer
     to their constraints than q is.
     """
-    if not _alike(problem):
+    if problem.choice is None:
         return np.ones(len(q), dtype=bool)
     before = evaluated(problem, q, v).off
     closed, active = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
@@ -329,9 +340,9 @@ def evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 
 def newton_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State after one Newton step from q, v (runs, n)."""
-    m, p, _, fixed, backend = problem
-    iteration = _iteration(m, backend, len(q) <= FEW_RUNS)
-    outputs = call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), p, problem.instants)
+    fixed = problem.fixed
+    iteration = _iteration(problem.m, problem.backend, len(q) <= FEW_RUNS, problem.choice)
+    outputs = call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), problem.p, problem.instants)
     *fields, rank, inverse, speed = outputs
     return State(fields[0], fields[1], fields[2], fields[3], rank[:, 0], inverse, speed)
 
@@ -343,20 +354,16 @@ def position_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def position_residual(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(runs, nq) q after a `position_step`, and (runs, rows) phi there relative to its scale."""
-    if len(q) < MANY or not _alike(problem):
+    if len(q) < MANY or problem.choice is None:
         after = newton_step(problem, q, v)
         return after.q, after.parts[0]
     return _moved(problem, q)
 
 
-def _alike(problem: Problem) -> bool:
-    """Whether all runs fix the same coordinates."""
-    return bool((problem.fixed.q == problem.fixed.q[:1]).all())
-
-
 def _moved(problem: Problem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`position_residual` by the kernel for the coordinates that all runs fix."""
-    positions = _positions(problem.m, problem.backend, tuple(problem.fixed.q[0].tolist()))
+    assert problem.choice is not None
+    positions = _positions(problem.m, problem.backend, problem.choice)
     q, phi = positions(q, np.sqrt(problem.fixed.weight), problem.p, problem.instants, threads=threads_for(len(q), SHARE))
     return q, phi
 
@@ -390,21 +397,23 @@ def _residual_function(m: Mechanism) -> ca.Function:
 
 
 @remembered(64)
-def _iteration(m: Mechanism, backend: Backend, few_runs: bool) -> kernel.Kernel:
+def _iteration(m: Mechanism, backend: Backend, few_runs: bool, fixed: tuple[bool, ...] | None) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State."""
+    lanes, key = 1 if few_runs else 8, f"newton {fixed!r} {digest(m)}"
     with progress_line(m.name, False):
-        return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few_runs else 8, key=f"newton {digest(m)}")
+        return kernel.compile(lambda: _newton(m, fixed), backend=backend, lanes=lanes, key=key)
 
 
-def _newton(m: Mechanism) -> ca.Function:
+def _newton(m: Mechanism, fixed: tuple[bool, ...] | None) -> ca.Function:
     """One Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State.
 
-    free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is fixed.   stiffness: (nv,) square root of the weight.
+    free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is fixed; free_q is not read where `fixed` is given.
+    stiffness: (nv,) square root of the weight.
     """
     T = shared(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
-    q, rank = _nearer(T, free_q, stiffness)
+    q, rank = _nearer(T, free_q if fixed is None else _free(fixed), stiffness)
     moved = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)
     v = T.v - shortest(moved, moved.A[moving, :], moved.M, moving, free_v, stiffness).solve(moved.rows.eta[moving])
@@ -423,12 +432,17 @@ def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kerne
 
     def build() -> ca.Function:
         T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
-        q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in fixed]), stiffness)
+        q, _ = _nearer(T, _free(fixed), stiffness)
         phi, _, inverse, _ = _residual_function(m)(q, T.v, m.p_symbols, T.t)
         outputs = q, phi * inverse
         return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in outputs], {"cse": True})
 
     return kernel.compile(build, backend=backend, key=f"positions {fixed!r} {digest(m)}")
+
+
+def _free(fixed: tuple[bool, ...]) -> ca.SX:
+    """(nv, 1) 1 where a coordinate may move, 0 where it is fixed."""
+    return ca.SX([0.0 if x else 1.0 for x in fixed])
 
 
 def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -221,7 +221,7 @@ def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search
     It names the fixed coordinates or rates that prevent it, which takes a search, or the row with the largest residual.
     """
     where = " in run 0" if len(q) > 1 else ""
-    one, q, v = problem.take([0]), q[[0]], v[[0]]
+    one, q, v = problem.take([0])._replace(general=True), q[[0]], v[[0]]
     if not search:
         return f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{UNSEARCHED}"
     closed = not _open(state)[0]
