@@ -248,13 +248,21 @@ def close(given: Given, search: bool = True) -> Closed:
 def tell_jumps(given: Given, found: Closed) -> None:
     """Warn RunWarning about runs that close, but on no branch that continues the given state."""
     jumped = np.flatnonzero(found.satisfied & ~found.continued)
-    if len(jumped):
-        m, run = given.problem.m, int(jumped[0])
-        fixed = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
-        where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
+    if not len(jumped):
+        return
+    m, run = given.problem.m, int(jumped[0])
+    fixed = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
+    where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
+    if fixed:
         notice(
             f"a singular configuration lies between the given state and the values of {listed(fixed)}{where}: the assembly may "
             "be on another branch; give the other coordinates by guess=..., or see branches=...",
+            RunWarning,
+        )
+    else:
+        notice(
+            f"no way leads from the given state{where} onto the constraints: the assembly was found from another start and may "
+            "be far away (see 'moved'); give a guess nearer to a configuration on the constraints",
             RunWarning,
         )
 

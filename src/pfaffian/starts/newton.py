@@ -126,7 +126,7 @@ class State(NamedTuple):
         """The runs `at`. Values of one number for all runs are contiguous in memory, the fastest layout for kernels."""
         return State(*[x.T[..., at].T for x in self])
 
-    def put(self, at: np.ndarray, of: State) -> None:
+    def put(self, at: Any, of: State) -> None:
         """Replace the runs `at`, in this order, by the runs of another State."""
         for mine, new in zip(self, of, strict=True):
             mine.T[..., at] = new.T
@@ -222,7 +222,7 @@ class Positions(NamedTuple):
     def take(self, at: Any) -> Positions:
         return Positions(*[x.T[..., at].T for x in self])
 
-    def put(self, at: np.ndarray, of: Positions) -> None:
+    def put(self, at: Any, of: Positions) -> None:
         for mine, new in zip(self, of, strict=True):
             mine.T[..., at] = new.T
 
@@ -234,7 +234,8 @@ def _iterated(problem: Problem, states: _S, step: Callable[[Problem, _S], _S], i
     """The states after at most so many steps; see `newton`."""
     before = states.off
     active = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
-    now, problem, before, waited = states.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
+    some = all_of(active, len(before))
+    now, problem, before, waited = states.take(some), problem.take(some), before[some], np.zeros(len(active), dtype=int)
     nearest = before
     for _ in range(iterations):
         if not len(active):
@@ -255,8 +256,13 @@ def _iterated(problem: Problem, states: _S, step: Callable[[Problem, _S], _S], i
         states.put(active[~on], after.take(~on))
         now, problem, active = after.take(on), problem.take(on), active[on]
         before, nearest, waited = before[on], nearest[on], waited[on]
-    states.put(active, now)
+    states.put(all_of(active, len(states.q)), now)
     return states
+
+
+def all_of(at: np.ndarray, count: int) -> Any:
+    """Increasing indices `at` of `count` runs, as a slice where they are all of them: views in place of copies."""
+    return slice(None) if len(at) == count else at
 
 
 def _step_of_positions(problem: Problem, now: Positions) -> Positions:
