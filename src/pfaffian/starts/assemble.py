@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
-from pfaffian.starts.branch import branch_and_distance
+from pfaffian.starts.branch import UNKNOWN, branch_and_distance
 from pfaffian.starts.given_motion import read_motion
 from pfaffian.starts.given_start import Given, from_guess, start_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
@@ -86,21 +86,23 @@ class Assembly(NamedTuple):
         return f"<Assembly: {one_or_many(self.q, self.q_names)}>"
 
 
+@overload
 def assemble(
-    m: Mechanism,
-    q: Any = None,
-    v: Any = None,
-    *,
-    guess: Any = None,
-    parameters: Any = None,
-    t: float = 0.0,
-    hold: Iterable[str] = (),
-    weight: Any = None,
-    branches: int = 1,
-    search: bool = True,
-    along: bool = False,
+    m: Mechanism, q: Any = None, v: Any = None, *, guess: Any = None, parameters: Any = None, t: float = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: Literal[False] = False,
     backend: Backend = "auto",
-) -> Any:
+) -> Assembly: ...  # fmt: skip
+@overload
+def assemble(
+    m: Mechanism, q: Any = None, v: None = None, *, guess: Any = None, parameters: Any = None, t: Any = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: Literal[True],
+    backend: Backend = "auto",
+) -> Trajectory: ...  # fmt: skip
+def assemble(
+    m: Mechanism, q: Any = None, v: Any = None, *, guess: Any = None, parameters: Any = None, t: Any = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: bool = False,
+    backend: Backend = "auto",
+) -> Assembly | Trajectory:  # fmt: skip
     """Find a state that satisfies the constraints at a time t, on the branch of the given one.
 
         phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
@@ -118,17 +120,25 @@ def assemble(
         guess: {name: number or (runs,)}, values from which coordinates that the dict q does not name move onto the constraints;
             a coordinate that neither names starts from its neutral value, as in `run`.
         parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
-        t: time [s].
+        t: time [s]; with `along` increasing times (samples,), without which there are no rates.
         hold: names of more coordinates or joints to hold, at their values in q, and in v if that is an array.
         weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
             one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, return up to this many different assemblies of one state (a four-bar has two for each angle of its
-            crank), the nearest first; angles that differ by full turns are equal. No motion may remain free under what is held.
-            1 by default.
+            crank), the nearest in the metric of M first; angles that differ by full turns are equal. No motion may remain free
+            under what is held. 1 by default.
         search: whether to search further away if these iterations do not close: by shorter steps that reduce the residual if
-            nothing is held; otherwise in strides from the nearest state that closes, then from random states. This takes some
-            50 to 250 iterations for a state out of reach. False takes some 20, and may miss a state that the search finds.
-            `branches` always searches. True by default.
+            nothing is held, otherwise in strides from the nearest state that closes; then from a few random states, which are
+            the same on every machine. This takes some 50 to 250 iterations for a state out of reach. False takes some 20, and
+            may miss a state that the search finds. `branches` always searches. True by default.
+        along: whether q is a dict of motions over time, to be followed on one branch from the first sample to the last. A key
+            is the name of a coordinate, the name of a body (a coordinate of the same name comes first), or a pair (body, pose
+            or position of a tool in it). Its value is a number, which is held; a series (samples,) or (samples, runs); for a
+            body (samples, 3) positions, (samples, 4) quaternions (x, y, z, w) or (samples, 7) both, with runs as the second
+            axis. The rates of a series are those of the cubic spline through it. They are exact where the value is a
+            `control.Setpoint(values, rates, accelerations)` of series, or a reference such as `control.function_of_time`.
+            Motions that stay free are as slow as possible in the metric of M, and are integrated from sample to sample. Takes
+            no v, hold or branches. False by default.
         backend: "auto" interprets at once, and compiles in parallel where that pays; "c" compiles first; "interpreter" and
             "numpy" only interpret, in C or by NumPy. The bits are the same.
     Returns:
@@ -136,12 +146,23 @@ def assemble(
         moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
         residual: (...) the largest remaining |phi| and |eta|.
         continued: (...) whether the state is on the branch of the given one.
+        distance: (...) length of `moved` in the metric of M, without the held coordinates [kg^(1/2) m].
+        branch: (...) index of the branch. It changes only through a singular configuration, so it is the same along a branch
+            and in `branches`; -1 where motions stay free or rows are redundant.
+        nearer: (...) distance of an assembly that is nearer in that metric, but not on the branch of the given state; NaN where
+            none was seen. Only one state is looked at, by full Newton steps; `branches` gives all.
         q_names, v_names: names of the entries; `named` is {coordinate name: value}.
         If some runs of a batch close and others do not, the states of the latter are NaN; their residual is returned.
-    Warns RunWarning: a singular configuration lies between the given state and the held values.
+        With `along`: q, v and a (samples, ...) or (samples, runs, ...), a being the derivative of v; reached, residual and
+        regularity of each sample; branch; passages, the samples nearest to a singular configuration with the row that is then
+        almost dependent; lost, the stretches out of reach, where q, v and a are NaN. After such a stretch the branch is that of
+        the straight way from the last state within reach.
+    Warns RunWarning: a singular configuration lies between the given state and the held values; nothing is held, and the
+    assembly was found from another start; samples are out of reach, or pass near a singular configuration.
     Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
     possible value.
-    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested.
+    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested; series of
+    unequal length, or with a jump.
 
     Example:
         A particle on a rod of 1 m, with x held at 0.6 m:
@@ -152,6 +173,15 @@ def assemble(
         >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
         >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
         array([ 0.6, -0.8])
+
+        The same particle while x moves from 0 to 0.8 m in 1 s:
+
+        >>> x = pf.control.polynomial([0.0], [0.8], duration=1.0)
+        >>> way = pf.assemble(m, {"bob.x": x}, guess={"bob.y": -1}, t=[0.0, 0.5, 1.0], along=True, backend="numpy")
+        >>> way.q.round(6), way.v[1].round(6)
+        (array([[ 0.      , -1.      ],
+               [ 0.4     , -0.916515],
+               [ 0.8     , -0.6     ]]), array([1.5     , 0.654654]))
     """
     if as_flag(along, "along"):
         return _along(m, q, v, guess, parameters, t, hold, weight, branches, backend)
@@ -196,18 +226,18 @@ def _along(
 ) -> Trajectory:
     """The Trajectory of `assemble` with along=True."""
     m = present(as_mechanism(m))
-    for name, value, nothing in (("v", v, None), ("hold", tuple(hold), ()), ("branches", branches, 1)):
-        if value is not nothing and value != nothing:
-            ways = {
-                "v": "give the rates of a series beside its values, control.Setpoint(values, rates, accelerations)",
-                "hold": "give what is to be held as a number in q",
-                "branches": "choose the branch by guess={...}",
-            }
-            raise ModelError(f"along=True takes no {name}: {ways[name]}")
+    for name, given_too, way in (
+        ("v", v is not None, "give the rates of a series beside it, control.Setpoint(values, rates, accelerations)"),
+        ("hold", hold != (), "give what is to be held as a number in q"),
+        ("branches", branches != 1, "choose the branch by guess={...}"),
+    ):
+        if given_too:
+            raise ModelError(f"along=True takes no {name}: {way}")
     p = parameter_values(m, parameters)
     given = read_motion(m, q, t, p)
-    own = {name: x for name, x in (guess or {}).items()}
-    if both := sorted(set(own) & set(q)):
+    if guess is not None and not isinstance(guess, Mapping):
+        raise ModelError("guess: {name: number} is needed")
+    if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
     start = start_of(m, guessed_configurations(m, guess), None, parameters, 0.0, backend, weight=weight)
     p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.problem.p, start.q))
@@ -273,6 +303,7 @@ def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, 
     many = len(q) > len(given.q)  # several branches of one state
     problem, start = (problem.take(np.zeros(len(q), int)), np.repeat(given.q, len(q), axis=0)) if many else (problem, given.q)
     branch, distance = branch_and_distance(problem, start, q)
+    branch = np.where(np.isnan(distance), UNKNOWN, branch)
     moved = q - given.q, v - given.v
     nearer = np.full(len(q), np.nan)
     return Assembly(q, v, *moved, residual, continued, distance, branch, nearer, m.q_names, m.v_names)

@@ -18,6 +18,7 @@ from pfaffian.kernel.build.waiting import tell
 from pfaffian.maths import so3
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.starts.branch import UNKNOWN, branch_and_distance
 from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, TURN, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
 from pfaffian.starts.held_rates import Rates, rates, row_name
@@ -68,11 +69,15 @@ class SingularSample(NamedTuple):
 
 
 class LostSamples(NamedTuple):
-    """Samples of a run, from `first` to `last`, that the branch does not reach.   residual: the largest that remains there."""
+    """Samples of a run, from `first` to `last`, that the branch does not reach.
+
+    worst: the sample at which the most remains open.   residual: the largest |phi| there.
+    """
 
     run: int
     first: int
     last: int
+    worst: int
     residual: float
 
 
@@ -82,6 +87,7 @@ class Trajectory(NamedTuple):
     q: (..., nq).   v: (..., nv) and a: (..., nv), its derivative v_dot; NaN where no times were given.
     reached: (...) whether the branch of the first sample reaches this one; q, v and a are NaN where it does not.
     residual: (...) the largest remaining |phi|.   regularity: (...) from 0 in a singular configuration to 1.
+    branch: () or (runs,) index of the branch as in `Assembly`, at the first sample that is reached.
     passages: the singular passages.   lost: the stretches that are not reached.   q_names, v_names: of the entries.
     """
 
@@ -91,6 +97,7 @@ class Trajectory(NamedTuple):
     reached: np.ndarray
     residual: np.ndarray
     regularity: np.ndarray
+    branch: np.ndarray
     passages: tuple[SingularSample, ...]
     lost: tuple[LostSamples, ...]
     q_names: tuple[str, ...]
@@ -455,19 +462,10 @@ def trajectory(path: Path, m: Mechanism, begin: State) -> Trajectory:
     for x in (q, v, a):
         x.T[:, bad] = np.nan
     regularity = np.where(bad, np.nan, found.regularity)
-    answer = Trajectory(
-        shaped(q),
-        shaped(v),
-        shaped(a),
-        shaped(filled.good),
-        shaped(filled.off),
-        shaped(regularity),
-        passages,
-        lost,
-        m.q_names,
-        m.v_names,
-    )
-    _tell(path, answer, free)
+    branch = _branches(path, filled)
+    rest = shaped(filled.good), shaped(filled.off), shaped(regularity), branch if given.many else branch[0]
+    answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names)
+    _tell(path, answer)
     return answer
 
 
@@ -495,6 +493,15 @@ def _rates(path: Path, filled: Filled, free: np.ndarray) -> Rates:
     return found
 
 
+def _branches(path: Path, filled: Filled) -> np.ndarray:
+    """(runs,) index of the branch of each run at its first sample that is reached, UNKNOWN where none is."""
+    n, runs = len(path.given.times), path.given.runs
+    good = filled.good.reshape(runs, n)
+    first = good.argmax(axis=1)
+    q = filled.q[np.arange(runs) * n + first]
+    return np.where(good.any(axis=1), branch_and_distance(path.problem(np.arange(runs), first), q, q)[0], UNKNOWN)
+
+
 def _lost(path: Path, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
     """The stretches that are not reached; `filled.off` gets their residuals."""
     n, found = len(path.given.times), list[LostSamples]()
@@ -509,8 +516,8 @@ def _lost(path: Path, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
             q = np.repeat(near[None], len(sample), axis=0)
             q[:, path.given.entries] = path.given.values[r * n + sample]
             left = newton(path.problem(np.full(len(sample), r), sample), q, np.zeros((len(sample), path.given.m.nv)))
-            filled.off[r * n + sample] = worst_of(left.phi)
-            found.append(LostSamples(r, int(first), int(stop) - 1, float(worst_of(left.phi).max())))
+            filled.off[r * n + sample] = rest = worst_of(left.phi)
+            found.append(LostSamples(r, int(first), int(stop) - 1, int(first + rest.argmax()), float(rest.max())))
     return tuple(found)
 
 
@@ -528,7 +535,7 @@ def _passages(path: Path, filled: Filled, found: Rates) -> tuple[SingularSample,
     return tuple(all_found)
 
 
-def _tell(path: Path, found: Trajectory, free: np.ndarray) -> None:
+def _tell(path: Path, found: Trajectory) -> None:
     """Warn RunWarning about samples out of reach and singular passages."""
     n, times = len(path.given.times), path.given.times
     if found.lost:
@@ -538,7 +545,8 @@ def _tell(path: Path, found: Trajectory, free: np.ndarray) -> None:
         more = f", and in {plural(len(found.lost) - 1, 'other part')} (see 'lost')" if len(found.lost) > 1 else ""
         notice(
             f"the branch of the first sample does not reach the samples {worst.first} to {worst.last} of {n}{run}{when}: up to "
-            f"{worst.residual:.3g} of the constraints stays open{more}; they are NaN",
+            f"{worst.residual:.3g} of the constraints stays open, at sample {worst.worst}{more}; they are NaN. pf.assemble of "
+            "that sample alone names the coordinate in the way and its nearest possible value",
             RunWarning,
         )
     if found.passages:
