@@ -277,7 +277,12 @@ def _rest(m: Mechanism) -> bool:
 
 
 def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
-    """`newton` after a descent of each run from q (runs, nq), whose steps are shortened until they reduce phi.
+    """`newton` after a `descent` of each run from q (runs, nq)."""
+    return newton(problem, descent(problem, q, v).q, v)
+
+
+def descent(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """The states to which each run descends from q (runs, nq), by steps that are shortened until they reduce phi.
 
     Far from a solution a full Newton step may increase phi. Near a ridge, for example where frames that should coincide are
     half a turn apart, phi falls too slowly for `newton`, which gives up. A descent takes about a hundred steps; where phi
@@ -298,7 +303,7 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
         states.put(active[nearer], trial.take(nearer))
         part[active] = np.minimum(1, part[active] * np.where(nearer, 2, 0.5))
         before[active], waited[active] = np.where(falls, squares, before[active]), np.where(falls, 0, waited[active] + 1)
-    return newton(problem, states.q, v)
+    return states
 
 
 def _squares(s: State) -> np.ndarray:

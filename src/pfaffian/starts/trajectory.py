@@ -29,6 +29,7 @@ from pfaffian.starts.newton import (
     Fixed,
     Problem,
     State,
+    descent,
     newton,
     position_residual,
     position_step,
@@ -42,6 +43,9 @@ LONGEST, SHORTEST = 256, 2.0**-10
 
 STRAIGHT, SHORT = 0.1, 1e-3
 """A stride is doubled where the first correction is below STRAIGHT times the way, or the way is below SHORT."""
+
+ROUGH = 1e-5
+"""Length of a second Newton step [rad, machine lengths] after which a third one follows."""
 
 POLISH = 6
 """Largest number of Newton steps at a sample."""
@@ -176,8 +180,8 @@ class Stride(NamedTuple):
     size: np.ndarray
 
     def to(self, way: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (k, nq) after two Newton steps from those that the rates `way` (k, nq) predict; the length of the first step,
-        and the second one relative to the longest that lets Newton's iterations contract."""
+        """States (k, nq) after two or three Newton steps from those that the rates `way` (k, nq) predict; the length of the
+        first step, and the second one relative to the longest that lets Newton's iterations contract."""
         guess = self.q + self.h * way
         guess[:, self.path.given.entries] = self.goal
         guess, problem = check_configuration(self.path.given.m, guess), self.path.problem(self.run, self.target)
@@ -185,6 +189,9 @@ class Stride(NamedTuple):
         one = position_step(problem, guess, still)
         two = position_step(problem, one, still)
         first, second = length_of(one - guess, self.size), length_of(two - one, self.size)
+        rough = np.flatnonzero((second > ROUGH) & np.isfinite(second))
+        if len(rough):
+            two[rough] = position_step(problem.take(rough), two[rough], still[rough])
         return two, first, np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first, NEGLIGIBLE)
 
     @property
@@ -515,7 +522,7 @@ def _lost(path: Path, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
             sample = np.arange(first, stop)
             q = np.repeat(near[None], len(sample), axis=0)
             q[:, path.given.entries] = path.given.values[r * n + sample]
-            left = newton(path.problem(np.full(len(sample), r), sample), q, np.zeros((len(sample), path.given.m.nv)))
+            left = descent(path.problem(np.full(len(sample), r), sample), q, np.zeros((len(sample), path.given.m.nv)))
             filled.off[r * n + sample] = rest = worst_of(left.phi)
             found.append(LostSamples(r, int(first), int(stop) - 1, int(first + rest.argmax()), float(rest.max())))
     return tuple(found)
