@@ -11,8 +11,8 @@ HUB, CRANK, ROD, PLATE = 0.15, 0.2, 0.45, 0.05
 def delta_cranks(position: np.ndarray) -> np.ndarray:
     """(k, 3) angles of the cranks of the delta robot with its elbows outwards; NaN where a leg does not reach.
 
-    In the plane of a crank its tip (c cos a, -c sin a) is at the distance `rod` from the ball, of which the part across the plane
-    is known.   position: (k, 3) of the platform.
+    In the plane of a crank its tip (c cos a, -c sin a) is at the distance `rod` from the ball, of which the part across the
+    plane is known.   position: (k, 3) of the platform.
     """
     found = []
     for turn in (0.0, 2 * np.pi / 3, -2 * np.pi / 3):
