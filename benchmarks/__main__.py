@@ -28,6 +28,7 @@ NAMES = (
     "calls",
     "closed_loop",
     "graph",
+    "assembly",
     "qp",
     "multicopter",
     "laws",
