@@ -25,7 +25,7 @@ from pfaffian.starts.given_motion import read_motion
 from pfaffian.starts.given_start import Given, from_guess, start_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
 from pfaffian.starts.start_search import explain, find_state, nearest_turns
-from pfaffian.starts.trajectory import Path, Trajectory, first_states, trajectory
+from pfaffian.starts.trajectory import FollowedMotion, Trajectory, first_states, trajectory
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.traced_now import present
 
@@ -190,10 +190,10 @@ def assemble(
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
-        own = close(given)
+        continued = close(given)
         distinct = _distinct(given, branches)
         size = scales(given.problem.m, given.problem.p, given.q, given.problem.m.q_units)
-        same = own.continued & (np.abs(distinct.q - own.q) <= APART * size).all(axis=1)
+        same = continued.continued & (np.abs(distinct.q - continued.q) <= APART * size).all(axis=1)
         return _assembly(given, distinct.q, distinct.v, distinct.residual, same)
     found = close(given, search)
     if not found.satisfied.any():
@@ -244,7 +244,7 @@ def _along(
     weights = np.ones(given.m.nv)
     weights[[given.m.v_names.index(name) for name in m.v_names]] = start.problem.fixed.weight
     begin = float(np.ravel(t)[0])
-    path = Path(given, p, begin, weights, backend)
+    path = FollowedMotion(given, p, begin, weights, backend)
     closed = qs
     if given.bodies:
         nearest = close(start._replace(problem=start.problem._replace(t=begin)))

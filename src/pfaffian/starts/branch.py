@@ -161,10 +161,10 @@ def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> Blocks | None:
 
 def _rank(A: np.ndarray) -> int:
     """Number of rows whose remainders, orthogonal to the rows before, are not short."""
-    kept: list[np.ndarray] = []
+    orthonormal: list[np.ndarray] = []
     for row in A:
         for _ in range(2):
-            row = row - sum((k * (k @ row) for k in kept), np.zeros(len(row)))
+            row = row - sum((k * (k @ row) for k in orthonormal), np.zeros(len(row)))
         if (length := float(np.sqrt((row * row).sum()))) > DEPENDENT:
-            kept.append(row / length)
-    return len(kept)
+            orthonormal.append(row / length)
+    return len(orthonormal)

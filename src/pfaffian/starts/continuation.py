@@ -122,13 +122,13 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
     """
     m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q[:1])[0]
     assert (problem.fixed.q == problem.fixed.q[:1]).all()
-    held, passive, bound = np.flatnonzero(entries), np.flatnonzero(~entries), m.quaternions or m.coordinates
+    given, passive, bound = np.flatnonzero(entries), np.flatnonzero(~entries), m.quaternions or m.coordinates
     longest = TURN / np.maximum(rotations(problem, begin, goal), TURN)
-    q, ends, size = np.array(begin.T, order="C"), goal.T[held], scales(m, problem.p, goal, m.q_units).T
+    q, ends, size = np.array(begin.T, order="C"), goal.T[given], scales(m, problem.p, goal, m.q_units).T
     size = size[:, :1] if (size == size[:, :1]).all() else size
     zeros, none = np.zeros_like(q), np.zeros(len(goal))
     way = Way(
-        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[held], ends - q[held], size, none, none, longest, longest
+        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest
     )
     ended, at_end = np.zeros(len(goal)), np.array(begin, order="F")
     for _ in range(ROUNDS):
@@ -145,7 +145,7 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
         x += way.slope
         x *= length
         x += way.q
-        x[held] = np.where(part == 1, ends[:, way.at], way.begin + part * way.change)
+        x[given] = np.where(part == 1, ends[:, way.at], way.begin + part * way.change)
         x = check_configuration(m, x.T).T if bound else x
         after = _stepped(way.problem, x)
         first = _longest(np.subtract(after, x, out=x), way.size)

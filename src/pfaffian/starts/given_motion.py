@@ -61,7 +61,7 @@ class GivenMotion(NamedTuple):
     a: np.ndarray
 
 
-class Motion(NamedTuple):
+class GivenSeries(NamedTuple):
     """One motion: values, rates and accelerations, (n, runs, k) each."""
 
     value: np.ndarray
@@ -103,7 +103,7 @@ def _with_targets(m: Mechanism, q: Mapping[Any, Any], t: Any) -> tuple[Mechanism
     bodies, joints, closures, of = list(m.bodies), list(m.joints), list(m.constraints), dict[Any, list[str]]()
     for name, x in q.items():
         if isinstance(name, str) and name in m.q_names:
-            _check_own(m, name)
+            _check_rate(m, name)
             of[name] = [name]
             continue
         owner, place = _tool(name)
@@ -132,7 +132,7 @@ def _names(m: Mechanism) -> list[str]:
     return [b.name for b in m.bodies]
 
 
-def _check_own(m: Mechanism, name: str) -> None:
+def _check_rate(m: Mechanism, name: str) -> None:
     """Raise ModelError unless a coordinate has a rate of its own."""
     owner = next(j for j in m.owners if name in m.q_names[m.q_slices[j.name]])
     if m.velocities is not None or not isinstance(owner, Joint) or owner.distribution is not None:
@@ -208,18 +208,18 @@ def _several(n: int) -> int:
     return n
 
 
-def _motion(x: Any, what: str, width: int, n: int, times: np.ndarray, p: np.ndarray) -> Motion:
-    """The Motion of values, of values with their derivatives (Setpoint), or of a Reference."""
+def _motion(x: Any, what: str, width: int, n: int, times: np.ndarray, p: np.ndarray) -> GivenSeries:
+    """The GivenSeries of values, of values with their derivatives (Setpoint), or of a Reference."""
     if isinstance(x, Reference):
         return _of_reference(x, what, width, times, p)
     parts = [floats(part, what) for part in (x if isinstance(x, Setpoint) else (x,))]
     most = max(part.ndim for part in parts) - (width > 1)
     if most > 2:
-        raise ModelError(f"{what} has shape {parts[0].shape}: {_wanted(width)} is needed")
+        raise ModelError(f"{what} has shape {parts[0].shape}: {_shapes(width)} is needed")
     shaped = []
     for part in parts:
         if width > 1 and (not part.ndim or part.shape[-1] != width):
-            raise ModelError(f"{what} has shape {part.shape}: {_wanted(width)} is needed")
+            raise ModelError(f"{what} has shape {part.shape}: {_shapes(width)} is needed")
         part = part[..., None] if width == 1 else part
         part = part[None, None] if part.ndim == 1 else part[:, None] if part.ndim == 2 else part
         if part.shape[0] not in (1, n):
@@ -227,15 +227,15 @@ def _motion(x: Any, what: str, width: int, n: int, times: np.ndarray, p: np.ndar
         shaped.append(np.broadcast_to(part, (n, *part.shape[1:])))
     if len(shaped) == 3:
         count = common_runs({f"{what}, part {i}": part.shape[1] for i, part in enumerate(shaped)})
-        return Motion(*[np.broadcast_to(part, (n, count, width)) for part in shaped])
+        return GivenSeries(*[np.broadcast_to(part, (n, count, width)) for part in shaped])
     value = _turned_alike(shaped[0]) if width in (4, 7) else shaped[0]
     if (value == value[:1]).all():
-        return Motion(value, np.zeros_like(value), np.zeros_like(value))
+        return GivenSeries(value, np.zeros_like(value), np.zeros_like(value))
     found = spline_slopes(times, value.reshape(n, -1))
-    return Motion(value, found.first.reshape(value.shape), found.second.reshape(value.shape))
+    return GivenSeries(value, found.first.reshape(value.shape), found.second.reshape(value.shape))
 
 
-def _wanted(width: int) -> str:
+def _shapes(width: int) -> str:
     return "a number, (samples,) or (samples, runs)" if width == 1 else f"(samples, {width}) or (samples, runs, {width})"
 
 
@@ -252,8 +252,8 @@ def _turned_alike(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x[:, :, :-4], turn], axis=2)
 
 
-def _of_reference(x: Reference, what: str, width: int, times: np.ndarray, p: np.ndarray) -> Motion:
-    """The Motion of a Reference: exact derivatives."""
+def _of_reference(x: Reference, what: str, width: int, times: np.ndarray, p: np.ndarray) -> GivenSeries:
+    """The GivenSeries of a Reference: exact derivatives."""
     if x.w_names or x.size != width:
         raise ModelError(f"{what}: a reference of {width} number(s) that needs no inputs is needed, got {x!r}")
     t = ca.SX.sym("t")
@@ -263,7 +263,7 @@ def _of_reference(x: Reference, what: str, width: int, times: np.ndarray, p: np.
         raise ModelError(f"{what}: a reference with parameters is not known here; give values over time")
     f = ca.Function("reference", [t], [ca.densify(ca.SX(part)) for part in at])
     parts = f.map(len(times))(times[None])
-    return Motion(*[np.array(part).T[:, None, :] for part in (parts if several(parts) else [parts])])
+    return GivenSeries(*[np.array(part).T[:, None, :] for part in (parts if several(parts) else [parts])])
 
 
 # -- as coordinates ----------------------------------------------------------------------------------------------------

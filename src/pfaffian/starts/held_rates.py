@@ -29,8 +29,8 @@ SAMPLES = 32
 """Number of random configurations over which the length of a row in the coordinates that are not given is averaged."""
 
 
-class Rates(NamedTuple):
-    """Rates of states.
+class StateRates(NamedTuple):
+    """StateRates of states.
 
     v, v_dot: (runs, nv).   q_dot: (runs, nq).   w: (runs, nv) rates of the coordinates one by one: v, but of translations along
     the axes of their joint.   rank: (runs,) of the position rows in the coordinates that are not given.
@@ -47,32 +47,32 @@ class Rates(NamedTuple):
     row: np.ndarray
 
 
-def rates(problem: Problem, q: np.ndarray, w: np.ndarray, a: np.ndarray) -> Rates:
-    """The Rates at q (runs, nq) on the constraints.
+def rates(problem: Problem, q: np.ndarray, w: np.ndarray, a: np.ndarray) -> StateRates:
+    """The StateRates at q (runs, nq) on the constraints.
 
     w, a: (runs, nv) rates of the fixed coordinates and their derivatives, and what those of the others shall be near to.
     """
     fixed = tuple(problem.fixed.q[0].tolist())
     of = _kernel(problem.m, problem.backend, fixed, len(q) <= FEW_RUNS)
     found = call(of, q, w, a, np.sqrt(problem.fixed.weight), problem.p, problem.instants)
-    return Rates(*found[:4], *[x[:, 0] for x in found[4:]])
+    return StateRates(*found[:4], *[x[:, 0] for x in found[4:]])
 
 
 def row_name(m: Mechanism, row: int) -> str:
-    """Name of a row that `Rates.row` counts."""
+    """Name of a row that `StateRates.row` counts."""
     return row_names(shared(m).kinematics)[shared(m).rows.at(POSITION)[row]]
 
 
 @remembered(64)
 def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], few_runs: bool) -> kernel.Kernel:
-    """Kernel (q, w, a, stiffness, p, t) -> the fields of Rates."""
+    """Kernel (q, w, a, stiffness, p, t) -> the fields of StateRates."""
     lanes = 1 if few_runs else 8
     return kernel.compile(lambda: _function(m, fixed), backend=backend, lanes=lanes, key=f"held rates {fixed!r} {digest(m)}")
 
 
 @remembered(64)
 def _function(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
-    """(q, w, a, stiffness, p, t) -> the fields of Rates."""
+    """(q, w, a, stiffness, p, t) -> the fields of StateRates."""
     T, free = shared(m), ca.SX([0.0 if x else 1.0 for x in fixed])
     if rows := turning(T):
         name = row_names(T.kinematics)[rows[0]]
@@ -98,7 +98,7 @@ def _function(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
 
 
 def _regularity(m: Mechanism, fixed: tuple[bool, ...], stiffness: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """The regularity, the index of its row, and the rank of the position rows, (1, 1) each; see `Rates`."""
+    """The regularity, the index of its row, and the rank of the position rows, (1, 1) each; see `StateRates`."""
     T, firm = shared(m), shared(m).rows.at(POSITION)
     free, R = ca.SX([0.0 if x else 1.0 for x in fixed]), coordinate_rates(T)
     if not firm:

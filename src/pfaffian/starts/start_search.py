@@ -163,21 +163,21 @@ def _search(problem: Problem, states: State, lost: np.ndarray, q: np.ndarray, v:
     near the given state to farther away.
     """
     fixed, still = fixed_entries(problem.m, problem.fixed.q), ~_in_loops(problem.m)
-    held = np.asarray(fixed.any(axis=1))
-    at = np.flatnonzero(lost & held)
+    bound = np.asarray(fixed.any(axis=1))
+    at = np.flatnonzero(lost & bound)
     free = newton(problem.take(at).released(), q[at], v[at])
     near = free.satisfied
     if near.any():
         way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
         _retry(problem, states, at[near][way == 1], reached.q[way == 1], v)
     for i, start in enumerate(_starts(problem.m), 1):
-        at = np.flatnonzero(_open(states) & lost & (held | (i <= FREE_STARTS)))
+        at = np.flatnonzero(_open(states) & lost & (bound | (i <= FREE_STARTS)))
         if not len(at):
             break
-        far = np.where(held[at], 1, i / FREE_STARTS)[:, None]
+        far = np.where(bound[at], 1, i / FREE_STARTS)[:, None]
         elsewhere = np.where(fixed[at] | still, q[at], (1 - far) * q[at] + far * start)
         elsewhere = check_configuration(problem.m, elsewhere)
-        for some, iterations in ((held[at], ITERATIONS), (~held[at], SOON)):
+        for some, iterations in ((bound[at], ITERATIONS), (~bound[at], SOON)):
             _retry(problem, states, at[some], elsewhere[some], v, iterations)
 
 

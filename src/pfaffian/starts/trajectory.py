@@ -21,7 +21,7 @@ from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.starts.branch import UNKNOWN, branch_and_distance
 from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, TURN, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
-from pfaffian.starts.held_rates import Rates, rates, row_name
+from pfaffian.starts.held_rates import StateRates, rates, row_name
 from pfaffian.starts.newton import (
     ACCEPTED,
     BLOCK,
@@ -118,7 +118,7 @@ class Trajectory(NamedTuple):
         return f"<Trajectory: {len(self.q)} samples{runs} of {listed(self.q_names)}; {ways}>"
 
 
-class Path(NamedTuple):
+class FollowedMotion(NamedTuple):
     """What is followed: the given motion, and the problem of each run.   p: (runs, np).   origin: (runs, nq) first states."""
 
     given: GivenMotion
@@ -129,9 +129,9 @@ class Path(NamedTuple):
 
     def problem(self, run: np.ndarray, at: np.ndarray) -> Problem:
         """The Problem of runs (k,) at samples (k,), whole or in between."""
-        held = np.broadcast_to(self.given.fixed, (len(run), self.given.m.nv))
+        marked = np.broadcast_to(self.given.fixed, (len(run), self.given.m.nv))
         t = np.interp(at, np.arange(len(self.given.times)), self.given.times)[:, None] if self.given.timed else self.t
-        return Problem(self.given.m, self.p[run], t, Fixed(held, held, self.weight), self.backend)
+        return Problem(self.given.m, self.p[run], t, Fixed(marked, marked, self.weight), self.backend)
 
     def goal(self, run: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The fixed entries of q (k, ...) and the rates (k, nv) of the fixed coordinates; in between by cubic polynomials."""
@@ -171,7 +171,7 @@ class Stride(NamedTuple):
     h: (k, 1) [s].   goal: (k, ...) fixed entries at the target.   size: (k, nq) of changes.
     """
 
-    path: Path
+    path: FollowedMotion
     run: np.ndarray
     target: np.ndarray
     q: np.ndarray
@@ -203,7 +203,7 @@ class Stride(NamedTuple):
 
 
 def _advance(
-    path: Path, run: np.ndarray, begin: np.ndarray, end: np.ndarray, q: np.ndarray, longest: int, free: bool
+    path: FollowedMotion, run: np.ndarray, begin: np.ndarray, end: np.ndarray, q: np.ndarray, longest: int, free: bool
 ) -> tuple[Knots, np.ndarray]:
     """Follow the branch of states q (k, nq) of runs (k,) from samples `begin` (k,) to `end` (k,).
 
@@ -237,7 +237,7 @@ def _advance(
     return _merged(found), last
 
 
-def _q_dot(path: Path, run: np.ndarray, at: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _q_dot(path: FollowedMotion, run: np.ndarray, at: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(k, nq) rates of states q (k, nq) of runs at samples (k,), with what is free as slow as possible."""
     w = path.goal(run, at)[1]
     return rates(path.problem(run, at), q, w, 0 * w).q_dot
@@ -259,7 +259,7 @@ class Filled(NamedTuple):
     good: np.ndarray
 
 
-def _fill(path: Path, knots: Knots, flat: np.ndarray, into: Filled) -> None:
+def _fill(path: FollowedMotion, knots: Knots, flat: np.ndarray, into: Filled) -> None:
     """Interpolate the samples `flat` (k,), in order, between the knots around them, and put them onto the constraints."""
     m, n, entries = path.given.m, len(path.given.times), path.given.entries
     for b in range(0, len(flat), BLOCK):
@@ -300,7 +300,7 @@ def _fill(path: Path, knots: Knots, flat: np.ndarray, into: Filled) -> None:
         into.q.T[:, part], into.off[part], into.good[part] = q.T, off, good
 
 
-def along(path: Path, begin: State) -> tuple[Filled, np.ndarray]:
+def along(path: FollowedMotion, begin: State) -> tuple[Filled, np.ndarray]:
     """Follow every run from its first state, and fill all samples.
 
     begin: states of the runs at their first samples, or before these where they are not closed there.
@@ -333,7 +333,7 @@ def along(path: Path, begin: State) -> tuple[Filled, np.ndarray]:
     return filled, free
 
 
-def _complete(path: Path, knots: Knots, free: np.ndarray, filled: Filled) -> None:
+def _complete(path: FollowedMotion, knots: Knots, free: np.ndarray, filled: Filled) -> None:
     """Fill the samples between the knots; where interpolation is too far from the branch, it is followed sample by sample."""
     n = len(path.given.times)
     reached = np.zeros(path.given.runs * n, dtype=bool)
@@ -355,7 +355,7 @@ def _complete(path: Path, knots: Knots, free: np.ndarray, filled: Filled) -> Non
     _fill(path, _merged([knots, more]), inside, filled)
 
 
-def _spans(path: Path, knots: Knots) -> list[tuple[int, int]]:
+def _spans(path: FollowedMotion, knots: Knots) -> list[tuple[int, int]]:
     """(first, last) flat indices of the stretches that strides connect: knots farther apart than a stride end one."""
     n, flat = len(path.given.times), knots.flat
     apart = np.flatnonzero((np.diff(flat) > LONGEST) | (flat[1:] // n != flat[:-1] // n))
@@ -363,7 +363,7 @@ def _spans(path: Path, knots: Knots) -> list[tuple[int, int]]:
 
 
 def _resume(
-    path: Path, knots: Knots | None, begin: State, run: int, last: int
+    path: FollowedMotion, knots: Knots | None, begin: State, run: int, last: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """The lane from the first sample after `last` that is within reach again: its run, sample and state, (1, ...); None if no
     sample is. The fixed coordinates move straight from a state before to their values there."""
@@ -394,7 +394,7 @@ def _resume(
 # -- what the caller gets ------------------------------------------------------------------------------------------
 
 
-def first_states(path: Path, m: Mechanism, q: np.ndarray, origin_closed: np.ndarray) -> State:
+def first_states(path: FollowedMotion, m: Mechanism, q: np.ndarray, origin_closed: np.ndarray) -> State:
     """The states of the runs at their first samples, on the branch of the given ones; where these samples are out of reach,
     the nearest states on the constraints.
 
@@ -403,9 +403,9 @@ def first_states(path: Path, m: Mechanism, q: np.ndarray, origin_closed: np.ndar
     """
     given = path.given
     every = np.arange(given.runs)
-    own = [given.m.q_names.index(name) for name in m.q_names]
+    entries = [given.m.q_names.index(name) for name in m.q_names]
     origin = np.tile(given.m.neutral(), (given.runs, 1))
-    origin[:, own] = origin_closed if given.bodies else np.where(given.entries[own], m.neutral(), q)
+    origin[:, entries] = origin_closed if given.bodies else np.where(given.entries[entries], m.neutral(), q)
     for joint_name, body, place in given.bodies:
         at = forward_kinematics(m, origin_closed, parameters=path.p if m.p_names else None)[body]
         origin[:, given.m.q_slices[joint_name]] = _coordinates(at.position, at.rotation, place, given.m, joint_name)
@@ -432,7 +432,7 @@ def _coordinates(position: Any, rotation: Any, place: Any, m: Mechanism, name: s
     return {3: p, 4: turn, 7: np.hstack([p, turn])}[m.q_slices[name].stop - m.q_slices[name].start]
 
 
-def trajectory(path: Path, m: Mechanism, begin: State) -> Trajectory:
+def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
     """The Trajectory of a path, whose runs begin in these states.   m: the caller's mechanism.
 
     Raises RunError: no sample of any run is within reach.
@@ -449,8 +449,8 @@ def trajectory(path: Path, m: Mechanism, begin: State) -> Trajectory:
     found = _rates(path, filled, free)
     lost = _lost(path, filled, begin)
     passages = _passages(path, filled, found)
-    own_q = [given.m.q_names.index(name) for name in m.q_names]
-    own_v = [given.m.v_names.index(name) for name in m.v_names]
+    q_entries = [given.m.q_names.index(name) for name in m.q_names]
+    v_entries = [given.m.v_names.index(name) for name in m.v_names]
     bad = ~filled.good
 
     def shaped(x: np.ndarray) -> np.ndarray:
@@ -461,8 +461,8 @@ def trajectory(path: Path, m: Mechanism, begin: State) -> Trajectory:
         return x if given.many else x[:, 0]
 
     q, v, a = filled.q, found.v, found.v_dot
-    if len(own_q) < given.m.nq:
-        q, v, a = q.T[own_q].T, v.T[own_v].T, a.T[own_v].T
+    if len(q_entries) < given.m.nq:
+        q, v, a = q.T[q_entries].T, v.T[v_entries].T, a.T[v_entries].T
     if not given.timed:
         v.fill(np.nan)
         a.fill(np.nan)
@@ -476,11 +476,11 @@ def trajectory(path: Path, m: Mechanism, begin: State) -> Trajectory:
     return answer
 
 
-def _rates(path: Path, filled: Filled, free: np.ndarray) -> Rates:
-    """The Rates of all samples; where motions stay free, their accelerations are those of the velocities' splines."""
+def _rates(path: FollowedMotion, filled: Filled, free: np.ndarray) -> StateRates:
+    """The StateRates of all samples; where motions stay free, their accelerations are those of the velocities' splines."""
     m, n = path.given.m, len(path.given.times)
     N = len(filled.good)
-    found = Rates(*[np.zeros((k, N)).T for k in (m.nv, m.nv, m.nq, m.nv)], *[np.zeros(N) for _ in range(3)])
+    found = StateRates(*[np.zeros((k, N)).T for k in (m.nv, m.nv, m.nq, m.nv)], *[np.zeros(N) for _ in range(3)])
     a_free = np.zeros((0, m.nv))
     for again in range(1 + bool((free > 0).any())):
         if again:
@@ -500,7 +500,7 @@ def _rates(path: Path, filled: Filled, free: np.ndarray) -> Rates:
     return found
 
 
-def _branches(path: Path, filled: Filled) -> np.ndarray:
+def _branches(path: FollowedMotion, filled: Filled) -> np.ndarray:
     """(runs,) index of the branch of each run at its first sample that is reached, UNKNOWN where none is."""
     n, runs = len(path.given.times), path.given.runs
     good = filled.good.reshape(runs, n)
@@ -509,7 +509,7 @@ def _branches(path: Path, filled: Filled) -> np.ndarray:
     return np.where(good.any(axis=1), branch_and_distance(path.problem(np.arange(runs), first), q, q)[0], UNKNOWN)
 
 
-def _lost(path: Path, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
+def _lost(path: FollowedMotion, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
     """The stretches that are not reached; `filled.off` gets their residuals."""
     n, found = len(path.given.times), list[LostSamples]()
     for r in range(path.given.runs):
@@ -528,7 +528,7 @@ def _lost(path: Path, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
     return tuple(found)
 
 
-def _passages(path: Path, filled: Filled, found: Rates) -> tuple[SingularSample, ...]:
+def _passages(path: FollowedMotion, filled: Filled, found: StateRates) -> tuple[SingularSample, ...]:
     """The minima of the regularity below NEAR, and the samples where rank is lost."""
     n, all_found = len(path.given.times), list[SingularSample]()
     for r in range(path.given.runs):
@@ -542,7 +542,7 @@ def _passages(path: Path, filled: Filled, found: Rates) -> tuple[SingularSample,
     return tuple(all_found)
 
 
-def _tell(path: Path, found: Trajectory) -> None:
+def _tell(path: FollowedMotion, found: Trajectory) -> None:
     """Warn RunWarning about samples out of reach and singular passages."""
     n, times = len(path.given.times), path.given.times
     if found.lost:
