@@ -187,6 +187,34 @@ def test_an_arm_with_one_joint_too_many_moves_as_slowly_as_possible():
     assert abs(idle @ pf.mass_matrix(m, found.q[150]) @ found.v[150]) < 1e-9
 
 
+def test_quaternions_of_any_length_give_the_rates_of_their_attitude():
+    """A plate on a ball joint turns about z; its quaternion grows meanwhile."""
+    ball = pf.joint("ball", "spherical", "world", "plate")
+    m = pf.mechanism("plate", [pf.body("plate", 1.0, inertia=(1, 2, 3)), pf.body("bob", 1.0)], [
+        ball, pf.joint("bob", "prismatic", "world", "bob")])  # fmt: skip
+    angle, rate, acceleration = 0.5 * np.sin(2 * TIMES), np.cos(2 * TIMES), -2 * np.sin(2 * TIMES)
+    s, c, zero = np.sin(angle / 2), np.cos(angle / 2), 0 * TIMES
+    q = np.stack([zero, zero, s, c], axis=1)
+    q_dot = np.stack([zero, zero, c, -s], axis=1) * rate[:, None] / 2
+    q_ddot = np.stack([zero, zero, c, -s], axis=1) * acceleration[:, None] / 2 - q * rate[:, None] ** 2 / 4
+    long = (1 + TIMES**2)[:, None]
+    grown = q_ddot * long + 4 * TIMES[:, None] * q_dot + 2 * q
+    given = control.Setpoint(q * long, q_dot * long + 2 * TIMES[:, None] * q, grown)
+    found = pf.assemble(m, {("plate", (0, 0, 0)): given, "bob": 0.0}, t=TIMES, along=True)
+    assert np.abs(found.v[:, 2] - rate).max() < CLOSED and np.abs(found.a[:, 2] - acceleration).max() < CLOSED
+    assert np.abs(np.abs((found.q[:, :4] * q).sum(axis=1)) - 1).max() < CLOSED
+
+
+def test_a_screw_keeps_its_whole_turns_along_coarse_samples():
+    joints = [pf.joint("nut", "cylindrical", "world", "nut", axis=(0, 0, 1))]
+    thread = pf.closure("thread", "helical", "world", "nut", axis=(0, 0, 1), pitch=0.02)
+    m = pf.mechanism("nut", [pf.body("nut", 1.0, inertia=0.1)], joints, constraints=[thread])
+    for name, other, ratio in (("nut.angle", "nut.z", 0.02), ("nut.z", "nut.angle", 50.0)):
+        series = 2.5 * np.arange(40.0) / (1 if ratio < 1 else ratio)
+        found = pf.assemble(m, {name: series}, t=np.arange(40.0), along=True)
+        assert np.abs(found.named[other] - ratio * series).max() < CLOSED * 50
+
+
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
