@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.starts.branch import determinant
 from pfaffian.viewer import zoo
 
 SAME = 1e-7
@@ -172,6 +174,14 @@ def test_the_start_of_a_file_starts_everything(name):
     state = pf.stepper(m, backend="interpreter", step=s.step)
     state.reset(s.start, parameters=s.parameters)
     assert (state.q == pf.assemble(m, s.start, parameters=s.parameters).q).all()
+
+
+def test_determinants_of_sparse_matrices():
+    random = np.random.default_rng(4)
+    for n in (1, 2, 4, 7):
+        for _ in range(4):
+            A = np.where(random.random((n, n)) < 0.6, random.normal(size=(n, n)), 0)
+            assert float(determinant(ca.sparsify(ca.SX(ca.DM(A))))) == pytest.approx(np.linalg.det(A), abs=1e-9)
 
 
 # -- on which branch, and how far ---------------------------------------------------------------------------------------

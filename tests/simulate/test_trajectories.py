@@ -89,6 +89,14 @@ def test_a_platform_follows_a_pose_or_an_attitude_with_quaternions_of_any_sign(s
     assert found.reached.all()
     legs = np.stack([found.named[f"leg {i}"] for i in range(1, 7)], axis=1)
     assert np.abs(legs - stewart_legs(at, rotation)).max() < CLOSED
+    inner = slice(3, -3)  # v and a are along the axes of the plate
+    assert np.abs(np.gradient(found.v, TIMES, axis=0) - found.a)[inner].max() < 200 * TIMES[1] ** 2
+    assert (
+        np.abs(np.gradient(legs, TIMES, axis=0) - found.v[:, [found.v_names.index(f"leg {i}") for i in range(1, 7)]])[
+            inner
+        ].max()
+        < 50 * TIMES[1] ** 2
+    )
 
 
 def test_ten_thousand_poses_of_a_gripper_stay_on_the_parallelogram():

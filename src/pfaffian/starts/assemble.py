@@ -184,7 +184,8 @@ def assemble(
                [ 0.8     , -0.6     ]]), array([1.5     , 0.654654]))
     """
     if as_flag(along, "along"):
-        return _along(m, q, v, guess, parameters, t, hold, weight, branches, backend)
+        _check_alone(v, hold, branches)
+        return _along(m, q, guess, parameters, t, weight, backend)
     search, (start, hold) = as_flag(search, "search"), from_guess(m, q, guess, hold)
     given = start_of(m, start, v, parameters, as_number(t, "t"), backend, hold, weight)
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
@@ -221,18 +222,20 @@ def _nearer(given: Given, a: Assembly) -> np.ndarray:
     return np.where(distance < (1 - APART) * a.distance, distance, nothing)
 
 
-def _along(
-    m: Mechanism, q: Any, v: Any, guess: Any, parameters: Any, t: Any, hold: Any, weight: Any, branches: Any, backend: Backend
-) -> Trajectory:
-    """The Trajectory of `assemble` with along=True."""
-    m = present(as_mechanism(m))
-    for name, given_too, way in (
+def _check_alone(v: Any, hold: Any, branches: Any) -> None:
+    """Raise ModelError where along=True meets an argument that it cannot take."""
+    for name, given, way in (
         ("v", v is not None, "give the rates of a series beside it, control.Setpoint(values, rates, accelerations)"),
         ("hold", hold != (), "give what is to be held as a number in q"),
         ("branches", branches != 1, "choose the branch by guess={...}"),
     ):
-        if given_too:
+        if given:
             raise ModelError(f"along=True takes no {name}: {way}")
+
+
+def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: Any, backend: Backend) -> Trajectory:
+    """The Trajectory of `assemble` with along=True."""
+    m = present(as_mechanism(m))
     p = parameter_values(m, parameters)
     given = read_motion(m, q, t, p)
     if guess is not None and not isinstance(guess, Mapping):

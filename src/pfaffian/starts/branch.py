@@ -40,7 +40,7 @@ MOST_BLOCKS, MOST_PRODUCTS = 52, 50_000
 def branch_and_distance(problem: Problem, given: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(runs,) index of the branch of assemblies q (runs, nq), and (runs,) their distance from `given` [kg^(1/2) m].
 
-    The distance is that in the metric of M, of the coordinates that are not fixed.
+    The distance is that in the metric of M; fixed coordinates have not moved.
     """
     fixed = tuple(problem.fixed.q[0].tolist())
     of = _kernel(problem.m, problem.backend, fixed, len(q) <= FEW_RUNS)
@@ -59,8 +59,8 @@ def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], few_runs: b
 def _function(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
     """(q, given, stiffness, p, t) -> index of the branch, squared distance."""
     T, given, stiffness = shared(m), ca.SX.sym("given", m.nq), ca.SX.sym("stiffness", m.nv)
-    R, free = coordinate_rates(T), ca.SX([0.0 if x else 1.0 for x in fixed])
-    move = _change(m, T.kinematics.kinematic_matrix @ R, given, T.q) * free * stiffness
+    R = coordinate_rates(T)
+    move = _change(m, T.kinematics.kinematic_matrix @ R, given, T.q) * stiffness  # zero where a coordinate is fixed
     index = _index(T.A[T.rows.at(POSITION), :] @ R, chosen_blocks(m, fixed))
     outputs = index, move.T @ (R.T @ T.M @ R) @ move
     inputs = [T.q, given, stiffness, m.p_symbols, T.t]

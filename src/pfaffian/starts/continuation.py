@@ -140,42 +140,57 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
             break
         part = np.minimum(way.part + way.stride, 1.0)
         length = part - way.part
-        length[~going] = way.stride[~going]
         x = way.bend * (length + way.last)
         x += way.slope
         x *= length
         x += way.q
         x[given] = np.where(part == 1, ends[:, way.at], way.begin + part * way.change)
         x = check_configuration(m, x.T).T if bound else x
-        after = _stepped(way.problem, x)
-        first = _longest(np.subtract(after, x, out=x), way.size)
-        again = going.copy()
-        near = np.flatnonzero(going & (way.part > 0) & (first <= SMALL * FAR))
-        if len(near):
-            moved = _longest((after[:, near] - way.q[:, near])[passive], _of(way.size, near)[passive])
-            again[near] = first[near] > SMALL * moved + NEGLIGIBLE
-        ratio = np.full(len(first), CAUTION / LONGER)
-        if again.any():
-            before = after if again.all() else after[:, again]
-            two = _stepped(way.problem if again.all() else way.problem.take(again), before)
-            second = _longest(two - before, _of(way.size, again))
-            after[:, again] = two
-            ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
-        good = going & (ratio <= 1)
-        slope = np.subtract(after, way.q, out=x)
-        slope /= length
-        bend = slope - way.slope
-        bend /= length + way.last
-        np.copyto(way.bend, bend, where=good & (way.last > 0))
-        np.copyto(way.slope, slope, where=good)
-        np.copyto(way.q, after, where=good)
-        way = way._replace(
-            part=np.where(good, part, way.part),
-            last=np.where(good, length, way.last),
-            stride=np.where(going, np.minimum(length * _change(ratio), way.longest), way.stride),
-        )
+        after, ratio = _corrected(way, x, going, passive)
+        way = _walked(way, going, part, after, ratio, x)
     ended[way.at], at_end.T[:, way.at] = way.part, way.q
     return ended, at_end
+
+
+def _walked(way: Way, going: np.ndarray, part: np.ndarray, after: np.ndarray, ratio: np.ndarray, spare: np.ndarray) -> Way:
+    """The ways after strides to states `after` (nq, k) at `part` (k,), as far as they are right.
+
+    ratio: as of `_corrected`.   spare: (nq, k) memory that is overwritten.
+    """
+    length = np.where(going, part - way.part, 1.0)
+    good = going & (ratio <= 1)
+    slope = np.subtract(after, way.q, out=spare)
+    slope /= length
+    np.copyto(way.q, after, where=good)
+    bend = np.subtract(slope, way.slope, out=after)
+    bend /= length + way.last
+    np.copyto(way.bend, bend, where=good & (way.last > 0))
+    np.copyto(way.slope, slope, where=good)
+    return way._replace(
+        part=np.where(good, part, way.part),
+        last=np.where(good, length, way.last),
+        stride=np.where(going, np.minimum(length * _change(ratio), way.longest), way.stride),
+    )
+
+
+def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States (nq, k) after one or two Newton steps from predictions x (nq, k), which are overwritten, and (k,) errors of the
+    strides relative to the largest that are accepted.   passive: the entries of q that are not fixed."""
+    after = _stepped(way.problem, x)
+    first = _longest(np.subtract(after, x, out=x), way.size)
+    again = going.copy()
+    near = np.flatnonzero(going & (way.part > 0) & (first <= SMALL * FAR))
+    if len(near):
+        moved = _longest((after[:, near] - way.q[:, near])[passive], _of(way.size, near)[passive])
+        again[near] = first[near] > SMALL * moved + NEGLIGIBLE
+    ratio = np.full(len(first), CAUTION / LONGER)
+    if again.any():
+        some = slice(None) if again.all() else again
+        two = _stepped(way.problem.take(some), after[:, some])
+        second = _longest(two - after[:, some], _of(way.size, again))
+        after[:, some] = two
+        ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
+    return after, ratio
 
 
 def _stepped(problem: Problem, q: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.starts.branch import UNKNOWN, branch_and_distance
-from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, TURN, follow, length_of
+from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
 from pfaffian.starts.held_rates import StateRates, rates, row_name
 from pfaffian.starts.newton import (
@@ -194,13 +194,6 @@ class Stride(NamedTuple):
             two[rough] = position_step(problem.take(rough), two[rough], still[rough])
         return two, first, np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first, NEGLIGIBLE)
 
-    @property
-    def turned(self) -> np.ndarray:
-        """(k,) the largest rotation of a fixed coordinate [rad]."""
-        entries, units = self.path.given.entries, np.array(self.path.given.m.q_units)
-        angles = (units == "rad")[entries]
-        return np.asarray(np.abs(np.where(angles, self.goal - self.q[:, entries], 0)).max(axis=1, initial=0.0))
-
 
 def _advance(
     path: FollowedMotion, run: np.ndarray, begin: np.ndarray, end: np.ndarray, q: np.ndarray, longest: int, free: bool
@@ -227,7 +220,7 @@ def _advance(
         if free:
             after = one.to((q_dot[k] + rate) / 2)[0]
             rate = _q_dot(path, run[k], target, after)
-        good = (ratio <= 1) & (one.turned <= TURN) & np.isfinite(rate).all(axis=1)
+        good = (ratio <= 1) & np.isfinite(rate).all(axis=1)
         ok, on = k[good], good & (target == np.floor(target))
         q[ok], q_dot[ok], at[ok] = after[good], rate[good], target[good]
         last[ok] = np.floor(target[good]).astype(int)
