@@ -25,6 +25,7 @@ NAMES = (
     "chain_length",
     "parallel_chains",
     "single_run",
+    "accuracy",
     "calls",
     "closed_loop",
     "graph",

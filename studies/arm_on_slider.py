@@ -185,7 +185,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section IX]")
         yield Claim(f"{name}: |phi| [m]", float(r["violation"].max()), 1e-10, relation="at most", source="ours")
     for law in ("projected", "hybrid"):
-        error = float(np.abs(result[law]["error"]).max())
+        error = float(np.abs(result[law]["task_error"]).max())
         yield Claim(f"{law}: tracking error [m, rad]", error, 0, 1e-8, "[aghili05 (45)]")
     yield from _torques(result)
     yield from _forces(result)

@@ -154,8 +154,7 @@ def tiago(free: tuple[int, ...]) -> pf.Mechanism:
     moving = {"wheel_left_joint", "wheel_right_joint", *(f"arm_{i}_joint" for i in free)}
     joints = [replace(j, damping=ca.SX(0)) if j.name in moving else pf.locked(j) for j in m.joints if j.nv != 6]
     joints = [pf.joint("base", "planar", "world", "base_footprint"), *joints]
-    rolling = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
-    wheels = [pf.rolling.wheel(n, f"wheel_{n}_link", WHEEL, **rolling) for n in ("left", "right")]
+    wheels = [pf.rolling.wheel(n, f"wheel_{n}_link", WHEEL) for n in ("left", "right")]
     return m.with_(joints=joints, actuators=[a for a in m.actuators if a.joint in moving], constraints=wheels)
 
 

@@ -521,7 +521,7 @@ def fly(c: Craft, plans: Mapping[str, Plan]) -> dict[str, xr.Dataset]:
         draws, goal = whole.isel(run=np.flatnonzero(of == i)), desired[: whole.sizes["time"], i]
         errors = np.array([error(at, goal) for at in draws["q"].values.reshape(-1, *whole["q"].shape[-2:])])
         r = draws.isel(run=0)
-        r["error"] = (("time", "error_of"), errors[0])
+        r["flight_error"] = (("time", "error_of"), errors[0])
         r["rms"] = (("draw", "error_of"), np.sqrt((errors[:, round(SETTLE / PERIOD) :] ** 2).mean(axis=1)))
         r["stopped_runs"] = int((draws["status"] != 0).sum())
         r["reference"] = (("time", "reference_of"), goal)
@@ -647,7 +647,7 @@ def errors(result: dict[str, xr.Dataset]) -> Any:
     for row, name in zip(figure.subplots(4, 2), FLIGHTS, strict=True):
         r = after(result[name])
         t, found = r["time"] - SETTLE, rms(result[name])
-        row[0].plot(t, 1e3 * r["error"][:, 0])
+        row[0].plot(t, 1e3 * r["flight_error"][:, 0])
         row[0].axhline(
             1e3 * found[0],
             linestyle="--",
@@ -658,8 +658,8 @@ def errors(result: dict[str, xr.Dataset]) -> Any:
         was = MEASURED[name]
         known = 1e3 * was.e_r
         row[0].axhline(known, linestyle=":", color="0.3", label=f"rms in Table 5.2: {known:.0f}")
-        row[1].plot(t, r["error"][:, 1], label=f"attitude, rms {found[1]:.1f} ({was.e_R})")
-        row[1].plot(t, r["error"][:, 2], label=f"heading, rms {found[2]:.1f} ({was.e_phi})")
+        row[1].plot(t, r["flight_error"][:, 1], label=f"attitude, rms {found[1]:.1f} ({was.e_R})")
+        row[1].plot(t, r["flight_error"][:, 2], label=f"heading, rms {found[2]:.1f} ({was.e_phi})")
         row[0].set(ylabel="e_r [mm]", title=TITLES[name].replace("one of ", ""))
         row[1].set(ylabel="error [degrees]", title="rms in Table 5.2 in brackets" if name == FLIGHTS[0] else "")
         for axes in row:

@@ -96,7 +96,7 @@ def run() -> dict[str, xr.Dataset]:
         goal = reference[::2][: r.sizes["time"]]
         turns = [Rotation.from_quat(x[:, 3:7]).as_matrix() for x in (r["q"].values, goal)]
         e = estimation.tracking_error(r["q"].values[:, :3], turns[0], goal[:, :3], turns[1])
-        r["error"] = (("time", "error_of"), np.column_stack([e.position, np.degrees(e.attitude)]))
+        r["flight_error"] = (("time", "error_of"), np.column_stack([e.position, np.degrees(e.attitude)]))
         r["upright"] = ("time", turns[0][:, 2, 2])
         r["thrust_axis"] = (("time", "axis"), turns[0][:, :, 2])
         r["wanted"] = (("time", "axis"), goal[:, :3])
@@ -129,8 +129,8 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         up.set(title=name, xlabel="x [m]", ylabel="z [m]")
         up.axis("equal")
         up.margins(0.25)
-        down.plot(r["time"], 1000 * r["error"][:, 0], label="position [mm]")
-        down.plot(r["time"], r["error"][:, 1], label="attitude [degrees]")
+        down.plot(r["time"], 1000 * r["flight_error"][:, 0], label="position [mm]")
+        down.plot(r["time"], r["flight_error"][:, 1], label="attitude [degrees]")
         down.set(xlabel="time [s]", ylabel="error")
     above[0].legend()
     below[0].legend()
@@ -142,7 +142,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{case}: run ended early", float(r["status"] != 0), 0)
     for name in TIMES:
         r = result[name]
-        rms = np.sqrt((r["error"].values ** 2).mean(axis=0))
+        rms = np.sqrt((r["flight_error"].values ** 2).mean(axis=0))
         both = zip(rms, MEASURED[name], OURS[name], ("position [m]", "attitude [degrees]"), strict=True)
         for found, known, expected, what in both:
             yield Claim(f"{name}: rms error of {what}, computed", found, expected, 0.02 * expected, "ours")
@@ -160,7 +160,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{name}: least thrust [N]", u.min(), low, 0, "[konz25 5.4]", "at least")
         yield Claim(f"{name}: moment of inertia forces minus that of the thrusts [N m]", turned(r), 0, 1e-9, "Euler's equation")
         yield Claim(f"{name}: speed at the end [m/s]", np.abs(r["v"].values[-1, :3]).max(), 0, 2e-3)
-    largest, going_on = (1e3 * float(result[n]["error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
+    largest, going_on = (1e3 * float(result[n]["flight_error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
     yield Claim("looping: largest error of position [mm]", largest, 28.48, 0.1, "ours")
     yield Claim("looping: largest error of position with a first-order hold [mm]", going_on, 2.7, 0, "ours", "at most")
     for what, known, within in (("speed", 3.28, 0.01), ("acceleration", 8.33, 0.01)):

@@ -174,7 +174,7 @@ def complaint(m: pf.Mechanism, start: dict, actuated: Sequence[str]) -> str:
 def designed(r: xr.Dataset) -> np.ndarray:
     """Designed errors from e(0) and e_dot(0), with both poles at -20 / s."""
     t = r["time"].values[:, None]
-    e, rate = r["error"].values[0], r["error_rate"].values[0]
+    e, rate = r["task_error"].values[0], r["task_error_rate"].values[0]
     return (e + (rate + RATE * e) * t) * np.exp(-RATE * t)
 
 
@@ -183,7 +183,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     for row, name in zip(figure.subplots(2, 2), ("five-bar", "delta"), strict=True):
         r, o = result[name], result[f"{name}, oracle"]
         error, torque = row
-        error.semilogy(r["time"], np.linalg.norm(r["error"], axis=1), label="simulated")
+        error.semilogy(r["time"], np.linalg.norm(r["task_error"], axis=1), label="simulated")
         error.semilogy(r["time"], np.linalg.norm(designed(r), axis=1), ":", color="black", label="designed")
         error.set_ylim(1e-12, 1e-1)
         for i, motor in enumerate(r["input"].values):
@@ -201,9 +201,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in ("five-bar", "delta"):
         r, o = result[name], result[f"{name}, oracle"]
         yield Claim(f"{name}: runs that ended early", float(r["status"] != 0), 0)
-        off = np.abs(r["error"].values - designed(r)).max()
+        off = np.abs(r["task_error"].values - designed(r)).max()
         yield Claim(f"{name}: tracking error minus the designed one [m]", off, 0, 1e-7, "[aghili05 (44)]")
-        yield Claim(f"{name}: error at the start [m]", np.abs(r["error"].values[0]).max(), 0.005, 1e-3, "setting")
+        yield Claim(f"{name}: error at the start [m]", np.abs(r["task_error"].values[0]).max(), 0.005, 1e-3, "setting")
         driven = [x.joint for x in cases()[name][0].actuators]
         off = np.abs(o["executed"].drop_sel(velocity=driven)).max()
         yield Claim(f"{name}: force on passive joints in the executed motion [N, N m]", off, 0, 1e-6, "[aghili05 (53)]")

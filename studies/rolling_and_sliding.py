@@ -55,7 +55,7 @@ def mechanism() -> pf.Mechanism:
         "rolling disk",
         [disk],
         [pf.joint("j", "free", "world", "disk")],
-        constraints=[*pf.rolling.disk("roll", "disk", A)],
+        constraints=[pf.rolling.disk("roll", "disk", A)],
         gravity=(0, 0, -G),
     )
 
@@ -85,7 +85,7 @@ def turntable() -> pf.Mechanism:
         "turntable",
         [pf.body("ball", MASS, inertia=0.4 * MASS * RADIUS**2)],
         [pf.joint("j", "free", "world", "ball")],
-        constraints=[*pf.rolling.sphere("roll", "ball", RADIUS, rate=rate)],
+        constraints=[pf.rolling.sphere("roll", "ball", RADIUS, plane=pf.rolling.plane(rate=rate))],
         gravity=(G * np.sin(slope), 0, -G * np.cos(slope)),
         parameters=[rate, slope],
     )

@@ -181,7 +181,7 @@ def _passing(result: dict[str, xr.Dataset]) -> Any:
         r = result[f"{name}, passing"]
         t = r["time"]
         axes[0].plot(t, np.degrees(r["q"][:, 0]), dashes, label=name)
-        axes[1].semilogy(t, np.maximum(np.abs(r["error"].values), 1e-16), dashes, label=name, linewidth=0.9)
+        axes[1].semilogy(t, np.maximum(np.abs(r["task_error"].values), 1e-16), dashes, label=name, linewidth=0.9)
         axes[2].plot(t, np.linalg.norm(r["u"], axis=1), dashes, label=name)
     axes[0].axhline(90, color="#BBBBBB", linewidth=0.8)
     labels = ("crank angle q1 [deg]", "tracking error [rad]", "|torque| [N m]")
@@ -195,7 +195,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         if "status" in r and "at a step" not in name:
             yield Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section VIII-B]")
     for name in (*CASES, "wrong integral"):
-        off = result[name]["error"].values - designed(result[name]["time"].values)
+        off = result[name]["task_error"].values - designed(result[name]["time"].values)
         yield Claim(f"{name}: error minus (pi/6)(1 + 5 t) exp(-5 t) [rad]", _largest(off), 0, 1e-8, "[aghili05 (45)]")
     yield from _torques(result)
     yield from _forces(result)
@@ -203,7 +203,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r = result[f"{name}, passing"]
         source = "[aghili05 (63)]"
         yield Claim(f"{name}, passing: singular instants crossed", _crossings(r), 1, 0, source)
-        yield Claim(f"{name}, passing: tracking error [rad]", _largest(r["error"]), 0, 1e-6, source)
+        yield Claim(f"{name}, passing: tracking error [rad]", _largest(r["task_error"]), 0, 1e-6, source)
         yield Claim(f"{name}, passing: |2 q1 + q2 - 2 pi| [rad]", _largest(r["q"].values @ [2, 1] - 2 * np.pi), 0, 1e-8, source)
     stopped = result["one motor, upright at a step"]
     uncontrollable = "uncontrollable" in pf.results.causes(stopped)[0]

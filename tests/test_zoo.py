@@ -138,10 +138,10 @@ def test_a_round_ellipsoid_rolls_as_a_ball() -> None:
         pf.body("ball", 1.0, com=(0.01, 0.02, -0.01), inertia=(0.003, 0.002, 0.004)),
         pf.joint("base", "free", "world", "ball"),
     )
-    where = {"centre": (0.0, 0.01, 0.0), "normal": (0.1, 0.2, 1.0), "rate": 0.7}
+    where = {"centre": (0.0, 0.01, 0.0), "plane": pf.rolling.plane(normal=(0.1, 0.2, 1.0), rate=0.7)}
     v_dot = []
     for contact in (pf.rolling.sphere("c", "ball", 0.1, **where), pf.rolling.ellipsoid("c", "ball", (0.1, 0.1, 0.1), **where)):
-        m = pf.mechanism("ball", [ball], [base], constraints=[*contact])
+        m = pf.mechanism("ball", [ball], [base], constraints=[contact])
         q = pf.assemble(m, [0.1, 0.2, 0.1, 0.3, -0.2, 0.1, 0.9], [0.3, 0.1, 0, 1, -2, 3], backend="numpy")
         v_dot.append(pf.forward_dynamics(m, q.q, q.v).v_dot)
     close(v_dot[1], v_dot[0], 1e-9, "acceleration of a round ellipsoid")

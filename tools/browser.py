@@ -249,7 +249,7 @@ def main() -> int:
         m, settings = pf.read(model_file(Path(chosen.file)))
         q, _, u, p = settings.arrays(m)
         start = pf.assemble(m, q, dict(settings.v), parameters=p, hold=settings.q)
-        times = {"duration": min(settings.duration, 2.0), "step": settings.step, "every": settings.record_every}
+        times = settings.times | {"duration": min(settings.duration, 2.0)}
         result = pf.run(m, start.q, start.v, u=u, parameters=p, **times)
         if chosen.what in ("both", "page"):
             file = chosen.out / "motion.html"

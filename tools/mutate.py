@@ -44,7 +44,7 @@ from tools.mutants import Mutant, candidates, differs
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/pfaffian"
 SCORES = ROOT / "tools" / "mutation_score.md"
-COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs")
+COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", "findings")
 COPIED += ("README.md", "CONTRIBUTING.md", "pyproject.toml")
 BAR = 0.9
 """Least fraction of the mutants that the tests have to kill."""

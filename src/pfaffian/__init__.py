@@ -3,10 +3,10 @@
     describe a machine    mechanism, body, shape, joint, locked, mimic, edge, coordinates, velocities; pose; Parameter for a
                           number that varies
         its constraints   closure, coincide, holonomic, nonholonomic, servo
-        its forces        actuator, actuate_all, spring, wrench
+        its forces        actuator, actuate_all, spring, wrench; Compound for several forces or constraints as one
         from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
         changed           joined for one tree of two machines, reduce for fewer states
-    run it                assemble, run, stepper, run_adaptive, impact, sweep; Scheme for the integrator; random_configuration
+    run it                assemble, run, stepper, impact, sweep; Scheme for the integrator; random_configuration
         record            reaction, of_motion
     evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise

@@ -34,6 +34,7 @@ from pfaffian.evaluate.compiled import compile_terms as compile_terms
 from pfaffian.evaluate.compiled import forward_dynamics as forward_dynamics
 from pfaffian.evaluate.derivatives import derivatives as derivatives
 from pfaffian.evaluate.inverse import inverse_dynamics as inverse_dynamics
+from pfaffian.evaluate.new_symbols import symbols as symbols
 from pfaffian.evaluate.quantities import bias_force as bias_force
 from pfaffian.evaluate.quantities import energy as energy
 from pfaffian.evaluate.quantities import forward_kinematics as forward_kinematics
@@ -46,6 +47,7 @@ from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
+from pfaffian.model.compound import Compound as Compound
 from pfaffian.model.constraint import closure as closure
 from pfaffian.model.constraint import coincide as coincide
 from pfaffian.model.constraint import holonomic as holonomic
@@ -71,9 +73,8 @@ from pfaffian.model.number import Parameter as Parameter
 from pfaffian.model.pose import Pose as Pose
 from pfaffian.model.pose import pose as pose
 from pfaffian.model.shape import shape as shape
-from pfaffian.simulate.run.adaptive import run_adaptive as run_adaptive
+from pfaffian.simulate.run.new_stepper import stepper as stepper
 from pfaffian.simulate.run.run import run as run
-from pfaffian.simulate.run.stepper import stepper as stepper
 from pfaffian.simulate.step.reaction_output import reaction as reaction
 from pfaffian.simulate.step.signals import of_motion as of_motion
 from pfaffian.simulate.step.step import Scheme as Scheme
@@ -85,7 +86,6 @@ from pfaffian.states.system import System as System
 from pfaffian.sweeps.engine import sweep as sweep
 from pfaffian.terms.kinematics import Kinematics as Kinematics
 from pfaffian.terms.terms import Terms as Terms
-from pfaffian.terms.terms import symbols as symbols
 from pfaffian.viewer.animate import animate as animate
 from pfaffian.viewer.browser import view as view
 from pfaffian.viewer.equations import equations as equations

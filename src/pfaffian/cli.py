@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)  # argparse would hide that it cannot be written
 
 
-class _Output:
+class _StandardOutput:
     """Standard output, which raises RunError where it cannot be written, as on a full disk."""
 
     def __init__(self, stream: Any) -> None:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:  # it is closed
             return _called(argv)
-        with contextlib.redirect_stdout(_Output(sys.stdout)) as output:
+        with contextlib.redirect_stdout(_StandardOutput(sys.stdout)) as output:
             status = _called(argv)
             output.flush()
         return status
@@ -122,6 +122,7 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The parser of the command line, with one subparser a command."""
     parser = _Parser(
         prog="pfaffian",
         description="Model, simulate and control rigid-body mechanisms with constraints.",
@@ -155,7 +156,8 @@ def _parser() -> argparse.ArgumentParser:
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
-    command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor = command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor.add_argument("--prune", metavar="DAYS", help="first delete compiled code that was not used for so many days")
     return parser
 
 
@@ -183,6 +185,7 @@ def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian export`."""
     add = parser.add_argument
     words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
     add("law", metavar="LAW", help=words)
@@ -223,13 +226,15 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian run`."""
     _file_arguments(parser)
     add = parser.add_argument
     add("--duration", metavar="S", help="simulated time [s]")
     add("--step", metavar="S", help="time step [s]")
     add("--every", metavar="K", help="record every K-th step")
+    add("--accuracy", metavar="A", help="error of the motion, for steps under error control in place of --step")
     add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
-    add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2")
+    add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2; dopri5 or dop853 with an accuracy")
     add("--state", metavar="X", help="standard (q and v), reduced (q and momenta) or hamiltonian (default: as the file says)")
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
@@ -297,15 +302,21 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
     """The settings with times, formulation, integrator, state and saturation from the command line where it gives them."""
     from pfaffian.formats.text.run_settings import MAX_STEPS
+    from pfaffian.formats.text.strict_number import number
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
     every = chosen.every if chosen.every is not None else str(settings.record_every)
     steps = _count(every, "--every")
-    if not step <= duration <= MAX_STEPS * step:
+    accuracy = settings.accuracy if chosen.accuracy is None else number(chosen.accuracy, "--accuracy")
+    stepped = [k for k in ("step", "every") if getattr(chosen, k) is not None]
+    if stepped and chosen.accuracy is not None:
+        raise ModelError(f"--{stepped[0]}: a run to an accuracy has no step of its own; leave out one of the two")
+    accuracy = None if stepped else accuracy
+    if accuracy is None and not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
     replaced = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
-    return replace(settings, duration=duration, step=step, record_every=steps, **replaced)
+    return replace(settings, duration=duration, step=step, record_every=steps, accuracy=accuracy, **replaced)
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -324,7 +335,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.animate is not None:
         from pfaffian.viewer.animate import animate
 
-        animate(m, result, chosen.animate, parameters=settings.arrays(m)[3], progress=sys.stderr.isatty())
+        animate(m, result, chosen.animate, parameters=settings.arrays(m).p, progress=sys.stderr.isatty())
         files.append(chosen.animate)
     from pfaffian.simulate.record.result import FINISHED, causes
     from pfaffian.viewer.summary import summary
@@ -335,7 +346,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.view:
         from pfaffian.viewer.browser import view
 
-        view(m, result, settings.arrays(m)[3], block=True)
+        view(m, result, settings.arrays(m).p, block=True)
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
 
 
@@ -372,9 +383,8 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 def _keywords_of_run(settings: RunSettings) -> dict[str, Any]:
     """The keyword arguments of `pf.run` in the settings of a file."""
-    times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
     values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
-    return times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
+    return settings.times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
 
 
 def _cluster(address: str | None) -> Any:
@@ -645,8 +655,12 @@ def _costs(exported: Any, measured_stack: int | None) -> list[tuple[str, str]]:
 
 def _doctor(chosen: argparse.Namespace) -> int:
     """The command `pfaffian doctor`: check this computer and print a report."""
+    from pfaffian.kernel.build.object_store import prune
     from pfaffian.viewer.doctor import examine
 
+    if chosen.prune is not None:
+        count = prune(_time(chosen.prune, "--prune", 0.0))
+        print(f"deleted {count} compiled object{'s' * (count != 1)}")
     report, good = examine()
     print(report)
     return DONE if good else STOPPED

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.kernel.build import object_store
 from tests.work import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -72,6 +73,27 @@ joints:
 gravity: [0, 0, 0]
 run: {duration: 0.1, step: 1.0e-2, state: reduced, v: {base.wz: 2, shaft: 1}}
 """
+
+
+def test_file_or_command_asks_for_an_accuracy(cli, here: Path) -> None:
+    done = cli("run", "pendulum.yaml", "--accuracy", "1e-8", "--out", "a", "--no-figure")
+    assert done.status == 0 and "to an accuracy of 1e-08" in done.out, done.out
+    result = pf.results.read_netcdf(here / "a" / "pendulum.nc")
+    assert result.sizes["time"] == 201 and result.attrs["accuracy"] == 1e-8 and float(result["error"].max()) <= 1e-8
+    text = (here / "pendulum.yaml").read_text()
+    (here / "swing.yaml").write_text(text.replace("step: 1e-2", "accuracy: 1e-7").replace("step: 0.01", "accuracy: 1e-7"))
+    m, settings = pf.read(here / "swing.yaml")
+    assert settings.accuracy == 1e-7 and settings.times == {"duration": settings.duration, "accuracy": 1e-7}
+    pf.write(m, here / "again.yaml", settings)
+    assert pf.read(here / "again.yaml")[1].accuracy == 1e-7
+    assert cli("run", "swing.yaml", "--out", "b", "--no-figure").status == 0
+    assert cli("run", "swing.yaml", "--step", "0.01", "--out", "c", "--no-figure").status == 0
+    assert "step" in pf.results.read_netcdf(here / "c" / "swing.nc").attrs
+    for options in (("--accuracy", "1e-8", "--step", "0.01"), ("--accuracy", "0"), ("--accuracy", "high")):
+        assert cli("run", "pendulum.yaml", *options).status == 2
+    (here / "both.yaml").write_text(text.replace("run: {", "run: {accuracy: 1e-6, "))
+    done = cli("run", "both.yaml")
+    assert done.status == 2 and "no step of its own" in done.err, done.err
 
 
 def test_file_or_command_selects_the_integrated_state(cli, here: Path) -> None:
@@ -332,6 +354,18 @@ def test_doctor_passes_here(cli) -> None:
     done = cli("doctor")
     assert done.status == 0
     assert done.out.count("PASS") + done.out.count("NONE") >= 3 and "FAIL" not in done.out
+
+
+def test_doctor_deletes_what_was_not_used_for_long(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
+    monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
+    old, young = object_store.directory() / "old.alias", object_store.directory() / "young.alias"
+    for note in (old, young):
+        note.write_text("")
+    os.utime(old, (1.0, 1.0))
+    assert cli("doctor", "--prune", "30").out.startswith("deleted 0 compiled objects")
+    assert young.exists() and not old.exists()
+    assert cli("doctor", "--prune", "soon").status == 2
 
 
 def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def moving(k: int) -> control.Reference:
 
 def linear(loop: Loop, case: Case, G_P: list, G_D: list) -> tuple[np.ndarray, np.ndarray, float]:
     """e_ddot, its designed value -G_D e_dot - G_P e, and the size of the numbers that they are computed from."""
-    e, e_dot = (loop.command.signals[n] for n in ("error", "error_rate"))
+    e, e_dot = (loop.command.signals[n] for n in ("task_error", "task_error_rate"))
     here = at(case, loop, loop.rate(e_dot), e, e_dot, loop.v_dot, loop.command.u, loop.command.faults)
     found, e, e_dot, v_dot, u, faults = here
     assert not faults.any()

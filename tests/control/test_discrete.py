@@ -15,6 +15,7 @@ from pfaffian.control import Command
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.record.result import causes
 from pfaffian.simulate.step.integrators import INTEGRATORS
+from tests.by_scipy import run_adaptive
 from tests.tolerance import EPS
 
 EXACT = 1e-12
@@ -171,11 +172,11 @@ def test_a_library_law_takes_its_goal_from_an_outer_law():
         assert law.w_names == ("far",)
         r = run(law, m=m, u={"far": 0.3}, seconds=0.1)
         goals = 0.3 + np.floor(np.arange(101) / 20 + 1e-9) * 0.02
-        np.testing.assert_allclose(r.error.values[:, 1], goals - r.q.values[:, 1], rtol=0, atol=EXACT)
+        np.testing.assert_allclose(r.task_error.values[:, 1], goals - r.q.values[:, 1], rtol=0, atol=EXACT)
     # In continuous time the error obeys its own equation exactly while the goal is constant.
-    e = np.array([r.error.values[0, 1], -X0[4]])
+    e = np.array([r.task_error.values[0, 1], -X0[4]])
     np.testing.assert_allclose(
-        (expm(0.02 * np.array([[0, 1], [-4, -4]])) @ e)[0] + 0.02, r.error.values[20, 1], rtol=0, atol=1e-11
+        (expm(0.02 * np.array([[0, 1], [-4, -4]])) @ e)[0] + 0.02, r.task_error.values[20, 1], rtol=0, atol=1e-11
     )
 
 
@@ -529,7 +530,7 @@ WRONG = {
     ),
     "python with others": (lambda: control.several(a=LAW, b=control.python_law(feedback, 0.01)), "runs alone"),
     "seed": (lambda: run(LAW, seed=-1), "seed must be a whole number"),
-    "adaptive": (lambda: pf.run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
+    "adaptive": (lambda: run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
     "linearise": (lambda: pf.linearise(M, X0[:3], control=LAW), "sampled once a period"),
 }  # fmt: skip
 

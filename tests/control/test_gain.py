@@ -141,7 +141,7 @@ def test_error_falls_as_the_gain_less_the_bound(on_plane, arm):
     r = pf.run(m, x["q"], v, duration=4 * STEP, step=STEP, control=law, backend="interpreter", correct_start=False)
     assert r.status == 0 and np.abs(r.eps).max() < 1e-9
     at = pf.compile_terms(m, weighted(), backend="numpy", lanes=1)(r.q.values, r.v.values)
-    size = np.linalg.norm(np.einsum("tij,tkj,tk->ti", at["P"], at["W"], r.error.values), axis=1)
+    size = np.linalg.norm(np.einsum("tij,tkj,tk->ti", at["P"], at["W"], r.task_error.values), axis=1)
     fall = -np.log(size[3] / size[1]) / (2 * STEP)
     c = pf.analysis.position_gain_bound(m, r.q.values[2], r.v.values[2])
     allowed = RATE * (1 + c.bound) ** 2

@@ -339,7 +339,7 @@ def test_error_dynamics(law: str, motors: tuple[str, ...]) -> None:
     m = five_bar(motors)
     r = pf.run(m, [FIVE_BAR[n] for n in m.q_names], duration=2.0, control=steer)
     assert r["status"] == 0 and r["violation"].max() < 1e-10
-    e, rate = r["error"].values, r["error_rate"].values
+    e, rate = r["task_error"].values, r["task_error_rate"].values
     close(e, designed(r["time"].values, e[0], rate[0], pole), ROLLOUT, "error of the tip")
     if law == "hybrid":
         f = r["force_error"].values
@@ -375,7 +375,7 @@ def test_through_singular_configurations() -> None:
     ):
         r = pf.run(slider_crank(motors), q, v, duration=3.0, control=law)
         assert pf.results.causes(r) == ["finished"] and r["q"].values[-1, 0] > 4 * np.pi
-        assert np.abs(r["error"]).max() < 1e-4
+        assert np.abs(r["task_error"]).max() < 1e-4
         assert np.abs(r["q"].values @ [2, 1] - 2 * np.pi).max() < 1e-7
 
 
@@ -396,8 +396,8 @@ def test_constraints_that_switch_on_and_off() -> None:
     assert r["status"] == 0
     rank = r["rank"].values
     assert (rank[t < 0.499] == 1).all() and (rank[(t > 0.501) & (t < 1)] == 0).all() and (rank[t > 1.001] == 1).all()
-    e = r["error"].values
-    close(e, designed(t, e[0], r["error_rate"].values[0], 8.0), ROLLOUT, "error across changes of topology")
+    e = r["task_error"].values
+    close(e, designed(t, e[0], r["task_error_rate"].values[0], 8.0), ROLLOUT, "error across changes of topology")
     u = np.linalg.norm(r["u"].values, axis=1)
     assert u.max() < 200 and np.abs(np.diff(u)).max() > 1e-3  # inputs jump where the line begins or ceases to carry
 
@@ -451,7 +451,7 @@ def test_only_the_affected_run_stops_infeasible() -> None:
     assert [c.split(":")[0] for c in pf.results.causes(r)] == ["finished", "infeasible", "finished"]
     assert pf.results.causes(r)[1].endswith("leave task coordinate 1 the least motion, 0, where 1 is unrestricted")
     assert pf.results.causes(r.isel(run=slice(1, 3)))[0] == pf.results.causes(r)[1]
-    assert float(r["stopped"][1]) == 0 and np.abs(r["error"].values[0, :, 1]).max() < 1e-10
+    assert float(r["stopped"][1]) == 0 and np.abs(r["task_error"].values[0, :, 1]).max() < 1e-10
 
 
 def test_force_out_of_reach() -> None:

@@ -14,7 +14,9 @@ from pfaffian.control.prototype import APPROACHES, ReferenceMotion, motion_of, p
 from pfaffian.maths import se3, so3
 from pfaffian.terms.kinematics import Kinematics
 from studies.konz_simple_bodies import translation_energy
+from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import random_tree
+from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, INTEGRATED, close
 
 pm = pf.forces.pseudo_matrix
@@ -463,11 +465,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_prototypes_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_prototypes_are_named = refusals(WRONG)
 
 
 def test_two_prototypes_do_not_share_a_kernel():
@@ -592,7 +590,7 @@ def test_parameters_of_a_run_that_no_prototype_can_have_are_refused(what):
             with pytest.raises(pf.ModelError, match=f"{words}the prototype's {what} is negative, -.*, along a motion of j"):
                 pf.run(m, parameters={"given": p}, control=x, **keep)
     with pytest.raises(pf.ModelError, match=f"the prototype's {what} is negative"):
-        pf.run_adaptive(m, parameters={"given": -3.0}, control=law, times=[0, 0.01])
+        run_adaptive(m, parameters={"given": -3.0}, control=law, times=[0, 0.01])
     assert (pf.run(m, parameters={"given": [1.0, 2.0]}, control=law, **keep).status == 0).all()
 
 

@@ -328,8 +328,8 @@ def test_position_error_vanishes():
     law = control.tracking(control.sampled([f"q{i}" for i in range(4)]), velocity_gain=8.0, position_gain=8.0)
     q = free.q.values[0] + [0.1, -0.1, 0.05, 0.05]
     r = pf.run(m, q, duration=3.0, step=1e-3, every=100, control=law, u=u, u_step=1e-3, hold="linear")
-    assert length(r, "error")[0] > 0.05
-    assert length(r, "error")[-1] < 1e-4
+    assert length(r, "task_error")[0] > 0.05
+    assert length(r, "task_error")[-1] < 1e-4
 
 
 @pytest.mark.parametrize("factor", FACTORS)

@@ -86,7 +86,10 @@ def test_motion_left_open_is_damped_in_the_metric_of_inertia():
         assert N.shape[1] == 4 - 1 - len(A) // 4
         close(slope, 0 * slope, DESIGNED, "M (v_dot + d v) along the motion left open", np.abs(M).max() * np.abs(v_dot).max())
         e_ddot, e_dot, e = at(
-            c, loop, loop.rate(loop.command.signals["error_rate"]), *[loop.command.signals[n] for n in ("error_rate", "error")]
+            c,
+            loop,
+            loop.rate(loop.command.signals["task_error_rate"]),
+            *[loop.command.signals[n] for n in ("task_error_rate", "task_error")],
         )
         close(e_ddot, -50.0 * e - 9.0 * e_dot, DESIGNED, "the task", 1 + np.abs(e_ddot).max())
 

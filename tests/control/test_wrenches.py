@@ -66,7 +66,7 @@ def wave(size: int, still: bool = False) -> control.Reference:
 
 def second_order(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
     """e_ddot and its designed value -G_D e_dot - G_P e."""
-    e, e_dot = (loop.command.signals[n] for n in ("error", "error_rate"))
+    e, e_dot = (loop.command.signals[n] for n in ("task_error", "task_error_rate"))
     k = e.numel()
     return loop.rate(e_dot), -(ca.DM(G_D[:k]) * e_dot + ca.DM(G_P[:k]) * e)
 
@@ -79,7 +79,7 @@ def bounded(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
 
 def damped(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
     """Both sides of d/dt (|v_r|^2 + e^T K_p e) / 2 = -K_d |v_r|^2. [aghili08 (51)]"""
-    T, e = loop.T, loop.command.signals["error"]
+    T, e = loop.T, loop.command.signals["task_error"]
     x = quasi_velocity(T)
     y = reduced_quasi_velocity(T, x).P @ x.y
     return loop.rate((ca.sumsqr(y) + 30.0 * ca.sumsqr(e)) / 2), -4.0 * ca.sumsqr(y)
@@ -100,7 +100,7 @@ Designed = Callable[[Loop, Case], tuple[ca.SX, ca.SX]]
 
 
 def every_joint(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    e, e_dot = (loop.command.signals[n] for n in ("error", "error_rate"))
+    e, e_dot = (loop.command.signals[n] for n in ("task_error", "task_error_rate"))
     return loop.rate(e_dot), -(ca.DM([*G_D, 14.0]) * e_dot + ca.DM([*G_P, 50.0]) * e)
 
 
@@ -126,7 +126,7 @@ def laws(case: Case) -> dict[str, tuple[control.Control, bool, Designed]]:
 
 
 def servo_error(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    phi, eta = (loop.command.signals[n] for n in ("error", "error_rate"))
+    phi, eta = (loop.command.signals[n] for n in ("task_error", "task_error_rate"))
     return loop.rate(eta), -(12.0 * eta + 90.0 * phi)
 
 

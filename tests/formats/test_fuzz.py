@@ -67,14 +67,11 @@ joints: {base: {kind: free, parent: world, child: a}, b: {kind: revolute, parent
 constraints: {c: {kind: holonomic, phi: {law: coupling, a: {law: sum, joints: [b], coefs: [1]},
   coefs: [0, l, 1, 0, 0], starts: [1, 0]}}}
 forces:
-  p: {kind: potential, V: {law: contact-energy, press: {law: press, stiffness: l, exponent: 1.5, damping: 0},
-    surfaces: {law: surfaces, body_a: a, body_b: world, shape_a: {kind: sphere, size: l, role: visual},
-    shape_b: {pose: {xyz: [0, 0, l]}}}}}
+  p: {kind: contact, body_a: a, shape_a: {kind: sphere, radius: l}, shape_b: {xyz: [0, 0, l]}, stiffness: l, exponent: 1.5}
   t: {kind: potential, V: {law: spring-of-length, along: {law: path, bodies: [a, b], points: [[1, 2], [0, 1], [0, 0]],
     spans: [[0, 1]], divisors: [1]}, stiffness: 2, low: 0, high: 1}}
-  r: {kind: potential, V: {law: belt, driven: b, by: b, radii: [1, l], weight: 1, rates: false}}
-  s: {kind: generalised-force, joint: b, f: {law: stop-loss, range: {law: range, joint: b, component: 0, low: -1},
-    press: {law: press, stiffness: l, exponent: 1.5, damping: 0}}}
+  r: {kind: belt, driven: b, by: base, radii: [1, l], stiffness: 1}
+  s: {kind: stop, joint: b, component: 0, low: -1, stiffness: l, exponent: 1.5}
 actuators: {t: {gears: [{joint: b, gear: 1}, {joint: base, component: 2, gear: l}]}}
 """
 SMALL = YAMLS[-1].split(b"run:")[0]

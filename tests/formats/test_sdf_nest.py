@@ -80,7 +80,7 @@ def alike(one, other, **options):
     (m, settings, _), (twin, *_) = (read(x, base="fixed", **options) for x in (one, other))
     assert (m.q_names, m.v_names, [b.name for b in m.bodies]) == (twin.q_names, twin.v_names, [b.name for b in twin.bodies])
     q, v = np.linspace(0.2, 0.9, m.nq), np.linspace(-1, 2, m.nv)
-    for x in (settings.arrays(m)[0], q):
+    for x in (settings.arrays(m).q, q):
         places, others = pf.forward_kinematics(m, x), pf.forward_kinematics(twin, x)
         for b in m.bodies:
             close(places[b.name].position, others[b.name].position, SATISFIED, b.name, 1.0)
@@ -166,7 +166,7 @@ def test_one_file_may_be_included_twice_and_merged(shelf):
 def test_an_included_file_keeps_the_rules_of_its_version(shelf):
     """Before SDF 1.5 an axis was expressed in the frame of the model, which is rotated by 0.5 rad here."""
     m, settings, _ = read(sdf(include("case.sdf", pose("0 0 0 0 0 0.5"))), folder=shelf, base="fixed")
-    q = settings.arrays(m)[0]
+    q = settings.arrays(m).q
     moved = pf.forward_kinematics(m, q + 1)["case::lid"].position - pf.forward_kinematics(m, q)["case::lid"].position
     close(np.ravel(moved), (math.cos(0.5), math.sin(0.5), 0), SATISFIED, "direction", 1.0)
 
@@ -177,7 +177,7 @@ def test_a_world_of_one_included_model_is_that_model(shelf):
     )
     m, settings = pf.read(shelf / "world.sdf", base="fixed")
     assert m.q_names == ("bend",) and m.value(m.gravity).ravel().tolist() == [0, 0, -1]
-    at = pf.forward_kinematics(m, settings.arrays(m)[0])["palm"]
+    at = pf.forward_kinematics(m, settings.arrays(m).q)["palm"]
     close(np.ravel(at.position), (X(HAND) @ X(PALM))[:3, 3], SATISFIED, "place", 1.0)
     two = f"{include('model://sun')}{include('hand')}"
     (shelf / "world.sdf").write_text(f'<sdf version="1.9"><world name="w">{two}</world></sdf>')

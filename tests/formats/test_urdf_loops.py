@@ -256,7 +256,7 @@ def test_drakes_joints_rotors_springs_and_bushings():
     ours = written().with_(
         constraints=[],
         forces=[
-            *pf.forces.bushing(
+            pf.forces.bushing(
                 "b",
                 "coupler",
                 "rocker",

@@ -165,7 +165,7 @@ def test_bodies_float_and_start_at_their_pose_in_the_stage(tmp_path):
     assert m.value(m.body("ball").shapes[1].size).ravel() == pytest.approx([0.5, 1, 2])
     assert settings.guess == {"ball base.x": 0.5, "ball base.y": -0.25, "ball base.z": 2.0, "ball base.qw": 1.0, "slide": -0.5}
     assert m.value(m.gravity).ravel() == pytest.approx([2, 0, 0])
-    q = settings.arrays(m)[0]
+    q = settings.arrays(m).q
     assert pf.forward_kinematics(m, q)["bob"].position == pytest.approx([0.5, -0.25, 1.5])
 
 

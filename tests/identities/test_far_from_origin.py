@@ -171,25 +171,25 @@ def test_regularity(base):
 
 
 ROLLING = {
-    "sphere": lambda a, b: pf.rolling.sphere("s", a, 0.3, on=b, centre=POINT, rate=0.2),
-    "disk": lambda a, b: pf.rolling.disk("d", a, 0.3, on=b, through=POINT, rate=0.2),
-    "ellipsoid": lambda a, b: pf.rolling.ellipsoid("e", a, (0.3, 0.2, 0.1), on=b, centre=POINT),
-    "knife edge": lambda a, b: [pf.rolling.knife_edge("k", a, (1, 0, 0), on=b, point=POINT)],
-    "wheel": lambda a, b: [pf.rolling.wheel("w", a, 0.3, on=b, through=POINT)],
+    "sphere": lambda a, b: pf.rolling.sphere("s", a, 0.3, centre=POINT, plane=pf.rolling.plane(on=b, rate=0.2)),
+    "disk": lambda a, b: pf.rolling.disk("d", a, 0.3, plane=pf.rolling.plane(on=b, through=POINT, rate=0.2)),
+    "ellipsoid": lambda a, b: pf.rolling.ellipsoid("e", a, (0.3, 0.2, 0.1), centre=POINT, plane=pf.rolling.plane(on=b)),
+    "knife edge": lambda a, b: pf.rolling.knife_edge("k", a, (1, 0, 0), point=POINT, plane=pf.rolling.plane(on=b)),
+    "wheel": lambda a, b: pf.rolling.wheel("w", a, 0.3, plane=pf.rolling.plane(on=b, through=POINT)),
 }
 
 
 @pytest.mark.parametrize("ends", [("left2", "right2"), ("left1", "crate")], ids=" on ".join)
 @pytest.mark.parametrize("kind", ROLLING)
 def test_rolling(kind, ends):
-    kept(ROWS, constraints=[*ROLLING[kind](*ends)])
+    kept(ROWS, constraints=[ROLLING[kind](*ends)])
 
 
 FORCES = {
-    "spring": lambda a, b: [pf.spring("s", a, b, point_a=POINT, stiffness=100.0, rest=0.5, damping=3.0)],
-    "wrench": lambda a, b: [pf.wrench("w", a, (1, 2, 3, 0.1, 0.2, 0.3), point=POINT, by=b)],
-    "pose_spring": lambda a, b: [pf.forces.pose_spring("p", a, b, np.diag([1.0, 2, 3, 4, 5, 6]))],
-    "pose_damper": lambda a, b: [pf.forces.pose_damper("p", a, b, np.diag([1.0, 2, 3, 4, 5, 6]))],
+    "spring": lambda a, b: pf.spring("s", a, b, point_a=POINT, stiffness=100.0, rest=0.5, damping=3.0),
+    "wrench": lambda a, b: pf.wrench("w", a, (1, 2, 3, 0.1, 0.2, 0.3), point=POINT, by=b),
+    "pose_spring": lambda a, b: pf.forces.pose_spring("p", a, b, np.diag([1.0, 2, 3, 4, 5, 6])),
+    "pose_damper": lambda a, b: pf.forces.pose_damper("p", a, b, np.diag([1.0, 2, 3, 4, 5, 6])),
     "cable": lambda a, b: pf.forces.cable("c", a, b, point_a=POINT, length=0.3, stiffness=100.0, damping=0.1),
     "contact": lambda a, b: pf.forces.contact(
         "c", a, b, shape_a=POINT, shape_b=pf.pose((0, 0, 9.0)), stiffness=100.0, damping=0.1, friction=0.3
@@ -198,17 +198,17 @@ FORCES = {
         "c", a, b, shape_a=pf.shape("sphere", radius=2.0), shape_b=pf.shape("capsule", radius=3.0, length=1.0),
         stiffness=100.0, friction=0.3,
     ),
-    "contact_friction": lambda a, b: [
-        pf.forces.contact_friction("f", a, b, normal=(0, 0, 1), load=2.0, coefficient=1.0, point=POINT)
-    ],
-    "tyre": lambda a, b: [pf.forces.tyre("t", a, 0.3, load=3.0, on=b)],
+    "contact_friction": lambda a, b: pf.forces.contact_friction(
+        "f", a, b, normal=(0, 0, 1), load=2.0, coefficient=1.0, point=POINT
+    ),
+    "tyre": lambda a, b: pf.forces.tyre("t", a, 0.3, load=3.0, plane=pf.rolling.plane(on=b)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("ends", [("left2", "right2"), ("crate", "left1")], ids=" and ".join)
 @pytest.mark.parametrize("kind", FORCES)
 def test_forces(kind, ends):
-    kept(terms(lambda T: T.f, lambda T: T.V), forces=[*FORCES[kind](*ends)])
+    kept(terms(lambda T: T.f, lambda T: T.V), forces=[FORCES[kind](*ends)])
 
 
 def test_reactions():

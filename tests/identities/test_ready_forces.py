@@ -19,15 +19,12 @@ from tests.graph_twin import graph_twin
 from tests.identities.test_force_functions import LOAD, functions
 from tests.identities.test_graphs import bare, chosen
 from tests.identities.test_inertia import rate
+from tests.matrices import number
 from tests.random_mechanisms import Case, matrices, random_pose, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, POWER, close
 
 X = np.array([0.2, -0.1, 0.3])
 WIND, LOW, NONE = pf.Parameter("wind", 1.5, "m/s"), pf.Parameter("low", -1.0), pf.Parameter("none", 0.0)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def random_pseudo(random: np.random.Generator) -> np.ndarray:
@@ -73,7 +70,7 @@ def test_a_pose_spring_and_its_wrench(ends):
     close(spring["V"] - plain["V"], [[np.trace((G - G_R) @ K @ (G - G_R).T) / 2]], DERIVATIVE, "its energy", 10)
     f = damper["f"] - plain["f"]
     close(f, (-J_ab.T @ number(se3.Vee(D)) @ J_ab @ case.v)[:, None], DERIVATIVE, "force of a pose damper", np.abs(f).max())
-    both = matrices(with_(case, *forces.bushing("c", a, b, stiffness=K, damping=D, rest=rest)), parts)
+    both = matrices(with_(case, forces.bushing("c", a, b, stiffness=K, damping=D, rest=rest)), parts)
     close(both["f"], spring["f"] + damper["f"] - plain["f"], DERIVATIVE, "a bushing is both", np.abs(both["f"]).max())
 
 
@@ -364,7 +361,7 @@ REFUSED = [
     (lambda: forces.pseudo_matrix(-1), "weight -1 is below zero"),
     (lambda: block(forces.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
     (lambda: block(forces.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
-    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"unpack it with a star, forces=\[\*...\]"),
+    (lambda: block((forces.pose_spring("s", "world", "block", K),)), r"join the lists, forces=\[..., \*more\]"),
     (lambda: forces.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
     (lambda: forces.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
     (lambda: forces.joint_friction("f", "x", 2, static=1), "static friction is less than sliding friction by 1"),

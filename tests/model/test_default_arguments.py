@@ -6,7 +6,7 @@ import pytest
 import pfaffian as pf
 
 ORIGIN, UP, STILL, OPEN = (0, 0, 0), (0, 0, 1), (0, 0, 0), (-np.inf, np.inf)
-PLANE = {"on": "world", "through": ORIGIN, "normal": UP, "rate": 0.0}
+PLANE = {"plane": pf.rolling.plane()}
 K = pf.forces.pseudo_matrix(3.0, (0.1, 0.2, 0.3), 0.5)
 SLIDING = {"stribeck": 0.01, "viscous": 0.0, "smooth": 1e-3}
 
@@ -30,6 +30,7 @@ MADE = {
         lambda *given, **more: pf.forces.propeller(*given, thrust=2.0, **more),
         ("p", "b", 3.0), {"torque": 0.0, "handed": "right", "axis": UP, "point": ORIGIN},
     ),
+    "plane": (pf.rolling.plane, (), {"on": "world", "through": ORIGIN, "normal": UP, "rate": 0.0}),
     "rolling disk": (pf.rolling.disk, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
     "rolling wheel": (pf.rolling.wheel, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
     "rolling sphere": (pf.rolling.sphere, ("d", "b", 0.5), PLANE | {"centre": ORIGIN}),
@@ -70,7 +71,7 @@ OTHER = {
     "damping": 0.1, "point_a": (0, 0.1, 0), "point_b": (0, 0.1, 0), "stribeck": 0.02, "viscous": 0.1, "smooth": 2e-3,
     "static": 0.6, "coefficient": 1.1, "density": 1.0, "wind": (0, 0, 1), "handed": "left", "on": "c", "through": (0, 0, 1),
     "normal": (0, 1, 0), "rate": 0.1, "centre": (0, 0, 0.1), "placement": (0, 0, 1), "child_placement": (0, 0, 1),
-    "stiffness": 0.1, "rest": 0.1, "armature": 0.1, "effort": 5.0,
+    "plane": pf.rolling.plane(rate=0.1), "stiffness": 0.1, "rest": 0.1, "armature": 0.1, "effort": 5.0,
 }  # fmt: skip
 OTHER_POSE = pf.pose((0, 0, 0.1))
 

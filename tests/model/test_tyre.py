@@ -7,6 +7,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import forces
+from tests.refused import refusals
 from tests.tolerance import close
 
 R, N, MU, B, C, E = 0.3, 400.0, 0.9, 8.0, 1.4, -0.5
@@ -101,12 +102,8 @@ WRONG = {
     "a curvature beyond 1": (lambda: wrong(curvature=1.5), "curvature must be at most 1, got 1.5"),
     "no speed": (lambda: wrong(speed=0.0), "force 't': speed 0 must be above zero"),
     "no axis": (lambda: wrong(axis=(0, 0, 0)), "axis"),
-    "a road given by a number": (lambda: wrong(on=3), "on must be the name of a body"),
+    "a road given by a number": (lambda: wrong(plane=3), "force 't': plane: a plane is needed, got 3"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_tyres_are_named(what):
-    part, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        part()
+test_wrong_tyres_are_named = refusals(WRONG)

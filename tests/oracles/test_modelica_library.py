@@ -139,7 +139,7 @@ def test_rolling_wheel():
     """Elementary.RollingWheel: yaw, lean and spin of one disk."""
     wheel = pf.body("wheel", 2.0, inertia=(0.12, 0.06, 0.12))
     roll = pf.rolling.disk("roll", "wheel", 0.3, axis=Y)
-    m = pf.mechanism("wheel", [wheel], [pf.joint("free", "free", "world", "wheel")], constraints=roll, gravity=GRAVITY_Z)
+    m = pf.mechanism("wheel", [wheel], [pf.joint("free", "free", "world", "wheel")], constraints=[roll], gravity=GRAVITY_Z)
     outputs = {
         "at": lambda k: k.position("wheel")[:2],
         "axle": lambda k: k.rotation("wheel")[:, 1],

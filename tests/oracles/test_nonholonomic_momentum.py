@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.evaluate.directions_at_states import moves
+from tests.by_scipy import run_adaptive
 from tests.simulate.test_reduced_rates import checked_signals
 from tests.tolerance import close
 from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard, truck
@@ -56,7 +57,7 @@ def start(name, base, forward=0.8):
 
 
 def accurate(machine, q, v, u, **more):
-    return pf.run_adaptive(machine, q, v, u=u, times=TIMES, tolerance=1e-12, **more)
+    return run_adaptive(machine, q, v, u=u, times=TIMES, tolerance=1e-12, **more)
 
 
 def moved(m, r):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import about_mass_centre
 from tests.tolerance import close
 
@@ -41,9 +42,9 @@ def test_a_floating_arm_with_all_six_momenta(name, seed):
     mu = pf.reduction.momentum_map(m, q, v)
     assert (np.abs(mu) > 1e-3).all()
     keep = {"times": TIMES, "u": random.uniform(-0.005, 0.005, m.nu), "tolerance": 1e-13}
-    plain, finer = pf.run_adaptive(m, q, v, **keep), pf.run_adaptive(m, q, v, **keep, max_step=0.02)
-    other = pf.run_adaptive(pf.reduce(m), q, v, **keep)
-    at_mu = pf.run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
+    plain, finer = run_adaptive(m, q, v, **keep), run_adaptive(m, q, v, **keep, max_step=0.02)
+    other = run_adaptive(pf.reduce(m), q, v, **keep)
+    at_mu = run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
     for what in ("q", "v"):
         close(finer[what], plain[what], FULL_ERROR, f"{what} by smaller steps", scale=1.0)
         close(other[what], plain[what], SAME, what, scale=1.0)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from pfaffian.model.circle import circle
 from tools.rooms import PICTURE, contracts, picture, rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pfaffian"
+INNER = sorted(p.parent for p in SOURCE.rglob("__init__.py") if p.parent != SOURCE)
+"""Folders of the package."""
 PLACES = (ROOT, SOURCE, ROOT / "tests", ROOT / "studies", ROOT / "docs")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -36,6 +40,46 @@ def test_the_picture_agrees_with_the_contracts():
     assert len(layers) == 4 and drawn[0] == "cli" and drawn[-3:] == ["errors", "lazy", "sources"]
 
 
+def imports(source: Path) -> dict[str, set[str]]:
+    """Module of a package -> its modules that the module imports anywhere, for types and within functions too."""
+    files = {
+        ".".join(p.relative_to(source.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in source.rglob("*.py")
+    }
+    found = {}
+    for name, path in files.items():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        froms = [(n.module, x.name) for n in nodes if isinstance(n, ast.ImportFrom) and n.module for x in n.names]
+        named = {f"{module}.{x}" if f"{module}.{x}" in files else module for module, x in froms}
+        named |= {x.name for n in nodes if isinstance(n, ast.Import) for x in n.names}
+        found[name] = (named & {*files}) - {name}
+    return found
+
+
+def test_no_files_import_each_other_in_a_circle():
+    found = imports(SOURCE)
+    assert len(found) > 300 and sum(map(len, found.values())) > 2000
+    assert circle(found) == []
+
+
+@pytest.mark.parametrize(
+    "back", ["import p.a.low as low", "if False:\n    from p.a.low import x", "def f():\n    from p.a import low"]
+)
+def test_a_circle_of_files_is_found(back, tmp_path):
+    """Also where the import that closes it is for types, or inside a function."""
+    texts = {
+        "__init__": "",
+        "a/__init__": "",
+        "a/low": "from p.b import middle",
+        "b/__init__": "",
+        "b/middle": "from p.top import y",
+    }
+    for name, text in (texts | {"top": back}).items():
+        file = tmp_path / "p" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert sorted(circle(imports(tmp_path / "p"))) == ["p.a.low", "p.b.middle", "p.top"]
+
+
 def test_another_contract_gives_another_picture():
     other = PROJECT.replace('"kernel | maths | output"', '"kernel", "maths | output"')
     assert other != PROJECT and picture(other) != picture(PROJECT)
@@ -47,6 +91,34 @@ def test_the_contract_and_the_table_name_every_room():
     table = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", prose(ROOT / "docs" / "architecture.md"), re.M)
     named = [name for row in table for name in re.findall(r"\w+", row)]
     assert sorted(named) == sorted(rooms(PROJECT)) == sorted(folders | modules)
+
+
+def listed(text: str) -> list[str]:
+    """Files and folders that the text of a room lists."""
+    return re.findall(r"(?<![\w/])([a-z_0-9]+(?:/|\.(?:py|h|html)))(?=[\s,;]|$)", text)
+
+
+def contents(room: Path) -> list[str]:
+    files = [p.name for p in room.iterdir() if p.suffix in (".py", ".h", ".html") and p.name != "__init__.py"]
+    return [*files, *[f"{p.parent.name}/" for p in room.glob("*/__init__.py")]]
+
+
+@pytest.mark.parametrize("room", INNER, ids=[p.relative_to(SOURCE).as_posix() for p in INNER])
+def test_the_text_of_a_room_lists_each_of_its_files_once(room):
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    assert sorted(listed(text)) == sorted(contents(room))
+
+
+def test_a_missing_a_strange_and_a_second_entry_of_a_room_differ_from_its_files(tmp_path):
+    for name in ("__init__.py", "step.py", "loop.h"):
+        (tmp_path / name).touch()
+    for text in (
+        "step.py  a step",
+        "step.py  a step\nloop.h  a loop\nrun.py  a run",
+        "step.py  a step\nstep.py  it\nloop.h  it",
+    ):
+        assert sorted(listed(text)) != sorted(contents(tmp_path))
+    assert sorted(listed("A room.\n\nstep.py    a step\nloop.h     a loop")) == sorted(contents(tmp_path))
 
 
 def test_the_architecture_is_one_page():

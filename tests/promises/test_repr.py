@@ -159,7 +159,7 @@ def test_a_program_does_not_print_its_steps():
 
 
 def test_the_repr_of_a_scheme_has_all_its_choices():
-    assert repr(pf.Scheme(corrections=1)).startswith("Scheme(formulation='auto', integrator='rk4', corrections=1")
+    assert repr(pf.Scheme(corrections=1)).startswith("Scheme(formulation='auto', integrator=None, corrections=1")
 
 
 def test_long_lists_of_names_are_shortened():

@@ -10,6 +10,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.simulate.run import adaptive
 from pfaffian.simulate.step import activation
+from tests.by_scipy import run_adaptive
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import SATISFIED, close
 
@@ -95,7 +96,7 @@ def test_an_adaptive_run_stops_at_the_instant_of_activation(at):
     """The instant lies within a step of any length: all records before it are kept, and the time of the stop is its own."""
     m = slide([floor(0.3, lambda k: k.t > at)], gravity=(0, 0, 0))
     with pytest.warns(pf.RunWarning, match=AWAY) as caught:
-        r = pf.run_adaptive(m, {"x": 0.0}, {"x": 1.0}, times=np.linspace(0, 0.5, 51), max_step=0.2)
+        r = run_adaptive(m, {"x": 0.0}, {"x": 1.0}, times=np.linspace(0, 0.5, 51), max_step=0.2)
     assert f"at t = {at} s" in str(caught[0].message), caught[0].message
     before = r["time"].values <= at
     close(r["stopped"].values, at, SATISFIED, "stopped at the jump")
@@ -106,7 +107,7 @@ def test_an_adaptive_run_stops_at_the_instant_of_activation(at):
 def test_motion_that_both_half_steps_follow_is_no_jump():
     """Compared over the whole step it looked like one."""
     looks = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t_next - t > 0.3 else 0)
-    begin, end = (adaptive._Instant(t, np.zeros(2)) for t in (0.0, 0.5))
+    begin, end = (adaptive._StateAt(t, np.zeros(2)) for t in (0.0, 0.5))
     assert adaptive._arrived(looks, lambda t: np.zeros(2), begin, end) is None
     jumps = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t < 0.2 <= t_next else 0)
     found = adaptive._arrived(jumps, lambda t: np.full(2, t), begin, end)

@@ -8,6 +8,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.kernel import Span, compile_rollout
 from pfaffian.states.system import as_system
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import four_bar, pendulum
 from tests.simulations import simulation
 
@@ -43,7 +44,7 @@ def run(**arguments):
 
 
 def accurately(name, value):
-    return pf.run_adaptive(pendulum(), **({"times": [0.0, 0.1]} | {name: value}))
+    return run_adaptive(pendulum(), **({"times": [0.0, 0.1]} | {name: value}))
 
 
 def forward(name, value):

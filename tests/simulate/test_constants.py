@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from tests.by_scipy import run_adaptive
 from tests.tolerance import EPS, close
 
 ASKEW = pf.pose((0.2, 0.1, 0.3), rpy=(0.4, -0.3, 0.7))
@@ -84,7 +85,7 @@ def test_the_reduced_machine_moves_as_the_full_one(kind):
     m = falling(kind)
     q, v = started(m)
     times = {"times": [0, 0.5, 1.0], "tolerance": 1e-12, "u": {"elbow": 0.1}}
-    plain, r = pf.run_adaptive(m, q, v, **times), pf.run_adaptive(pf.reduce(m), q, v, **times)
+    plain, r = run_adaptive(m, q, v, **times), run_adaptive(pf.reduce(m), q, v, **times)
     for name in ("q", "v"):
         close(r[name], plain[name], 1e-9, name, scale=1.0)
 

@@ -10,6 +10,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.step.integrators import UNCONVERGED
 from studies.integrators import mechanism as elastic_four_bar
+from tests.by_scipy import run_adaptive
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_body, random_pose
 from tests.simulate.machines import FOUR_BAR_START, Y, ball_and_plane, flying_pair, four_bar, pendulum, velocity
@@ -168,7 +169,7 @@ def test_a_stiff_direction_that_turns():
     bob, hinge = [pf.body("bob", 1.0, inertia=0.01)], [pf.joint("p", "free", "world", "bob")]
     elastic = pf.mechanism("elastic", bob, hinge, forces=[pf.spring("s", "world", "bob", stiffness=STIFFEST, rest=1.0)])
     rigid = pf.mechanism("rigid", [pf.body("bob", 1.0, com=(1, 0, 0))], [pf.joint("a", "revolute", "world", "bob", axis=Y)])
-    exact = pf.run_adaptive(rigid, times=np.linspace(0, 2, 201))
+    exact = run_adaptive(rigid, times=np.linspace(0, 2, 201))
     error = []
     for step in (4e-3, 2e-3, 1e-3):
         r = pf.run(elastic, {"p.x": 1.0}, duration=2.0, step=step, every=round(0.02 / step), scheme=STIFF)
@@ -178,7 +179,7 @@ def test_a_stiff_direction_that_turns():
 
 def test_a_stiff_link_in_a_loop():
     q, v = dict(zip("abd", FOUR_BAR_START, strict=True)), {"a": 4.0}
-    exact = pf.run_adaptive(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
+    exact = run_adaptive(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
     r = pf.run(elastic_four_bar(STIFFEST), q | {"s": 0.0}, v | {"s": 0.0}, duration=2.0, step=1e-3, every=10, scheme=STIFF)
     assert r.status == 0 and float(r.violation.max()) < SATISFIED
     close(r.q.sel(coordinate=list("abd")), exact.q, 1e-4, "q of the rigid four-bar", scale=1.0)
@@ -199,7 +200,7 @@ def test_an_arm_on_a_bushing():
         forces=[pf.forces.potential("bushing", bushing_energy)],
     )  # fmt: skip
     fixed = pf.mechanism("fixed", bodies, [pf.joint("base", "fixed", "world", "base"), pivot])
-    exact = pf.run_adaptive(fixed, times=np.linspace(0, 2, 201))
+    exact = run_adaptive(fixed, times=np.linspace(0, 2, 201))
     r = pf.run(soft, duration=2.0, step=1e-3, every=10, scheme=STIFF)
     assert r.status == 0
     close(r.q.sel(coordinate=["A"]), exact.q, 2e-4, "angle of the arm", scale=1.0)
@@ -265,7 +266,7 @@ def test_it_converges_at_order_two_with(case, integrator):
     """Half the step reduces the error against order 8 to a quarter."""
     m, given = FULL[case]
     scheme = pf.Scheme(integrator=integrator, saturate=case == "cut inputs")
-    exact = pf.run_adaptive(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
+    exact = run_adaptive(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
     error = []
     for step in (0.01, 0.005):
         r = pf.run(m, duration=0.4, step=step, scheme=scheme, backend="interpreter", **given)

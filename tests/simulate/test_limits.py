@@ -11,6 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.step.limits import SLIGHT
+from tests.by_scipy import run_adaptive
 from tests.tolerance import ALGEBRA, close
 
 MANY_STEPS = 100 * ALGEBRA
@@ -151,7 +152,7 @@ def test_limits_that_cannot_be_enforced_are_refused() -> None:
 
 def test_adaptive_runs_warn_too() -> None:
     with pytest.warns(pf.RunWarning, match="joint 'rail' is outside at the start, by up to 0.3 m"):
-        r = pf.run_adaptive(cart(), {"rail": 2.3}, times=np.linspace(0, 0.1, 3))
+        r = run_adaptive(cart(), {"rail": 2.3}, times=np.linspace(0, 0.1, 3))
     close(r["limit_excess"].values, np.array([0.3, 0]), ALGEBRA, "excess")
 
 

@@ -54,12 +54,12 @@ def test_blocks_change_no_bit_of_assemblies(small_blocks, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::pfaffian.RunWarning")
 def test_blocks_change_no_bit_of_a_run(small_blocks, monkeypatch):
-    found = pf.run(four_bar(), **many_runs())
+    found = pf.run(four_bar(), **many_runs(), error=True)
     for room in (assemble, newton, roll, accuracy):
         monkeypatch.setattr(room, "BLOCK", 10 * COUNT)
-    whole = pf.run(four_bar(), **many_runs())
+    whole = pf.run(four_bar(), **many_runs(), error=True)
     assert (whole.status != 0).any() and (whole.status == 0).any()
-    assert np.isfinite(whole.step_error).sum() >= accuracy.ALWAYS_COMPARED
+    assert np.isfinite(whole.error.values).any()
     assert found.identical(whole)
 
 

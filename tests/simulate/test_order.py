@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
 from tests.tolerance import ALGEBRA, SATISFIED, SLOPE, close
 
@@ -21,7 +22,7 @@ CASES = {  # mechanism, start, steps of the coarsest RK4 run
 
 def errors(m: pf.Mechanism, q, v, scheme: pf.Scheme, first: int) -> np.ndarray:
     """Error of q and v at the end for halved steps, against DOP853."""
-    exact = pf.run_adaptive(m, q, v, times=[0, DURATION], tolerance=1e-13)
+    exact = run_adaptive(m, q, v, times=[0, DURATION], tolerance=1e-13)
     end = np.concatenate([exact.q.values[-1], exact.v.values[-1]])
     found = []
     for i in range(HALVINGS):

@@ -18,9 +18,11 @@ from pfaffian.kernel import remember
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
-from pfaffian.simulate.step.integrators import INTEGRATORS, NO_FAULTS, Integrator, Moved
+from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.method import NO_FAULTS, Moved
 from pfaffian.simulate.step.running_statistics import KINDS as STATISTICS
 from pfaffian.states.system import as_system
+from tests.by_scipy import run_adaptive
 from tests.simulations import simulation
 from tests.tolerance import ALGEBRA, INTEGRATED
 
@@ -103,7 +105,7 @@ def after_a_step(s):
 ASKED = {
     "forward_dynamics": lambda m: pf.forward_dynamics(m, [0.3, 0.2], formulation="mine").v_dot[0],
     "run": lambda m: 2 * float(pf.run(m, duration=1.0, step=0.25, scheme=MINE, error_bound=np.inf).q[-1, 0]),
-    "run_adaptive": lambda m: 2 * float(pf.run_adaptive(m, times=[0.0, 1.0], scheme=MINE).q[-1, 0]),
+    "run_adaptive": lambda m: 2 * float(run_adaptive(m, times=[0.0, 1.0], scheme=MINE).q[-1, 0]),
     "stepper": lambda m: 2 * after_a_step(pf.stepper(m, step=1.0, scheme=MINE, backend="numpy")),
 }
 """A result of a crane that equals the acceleration."""

@@ -10,6 +10,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.kernel.build.processor import Processor, processor
 from pfaffian.simulate.record.provenance import checked_out, machine
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import pendulum
 
 A, B = "a" * 40, "b1" * 20
@@ -18,7 +19,7 @@ HERE = Path(__file__).parents[2]
 
 def test_every_result_has_provenance(tmp_path):
     by_steps = pf.run(pendulum(), duration=0.01)
-    adaptive = pf.run_adaptive(pendulum(), times=np.linspace(0, 0.01, 3))
+    adaptive = run_adaptive(pendulum(), times=np.linspace(0, 0.01, 3))
     pf.results.write_netcdf(by_steps, tmp_path / "run.nc")
     for result in (by_steps, adaptive, pf.results.read_netcdf(tmp_path / "run.nc")):
         assert machine().items() <= result.attrs.items()

@@ -34,7 +34,7 @@ def test_go2_stands_and_lifts_its_feet_in_a_trot():
     path = pf.formats.installed("example-robot-data", "go2_description/urdf/go2.urdf", "test_quadruped")
     m, foot = pf.formats.read_urdf(path, base="free"), pf.shape("sphere", radius=0.022)
     rubber = {"shape_a": foot, "stiffness": 3e4, "exponent": 1.0, "damping": 10.0, "friction": 0.8, "creep": 0.02}
-    feet = [f for leg in LEGS for f in pf.forces.contact(f"{leg} ground", f"{leg}_foot", **rubber)]
+    feet = [pf.forces.contact(f"{leg} ground", f"{leg}_foot", **rubber) for leg in LEGS]
     servos = [hold(leg, part) for leg in LEGS for part in OPEN]
     m = m.with_(forces=[*feet, *servos], parameters=[GAIT])
     stance = {f"{leg}_{part}_joint": angle for leg in LEGS for part, angle in OPEN.items()}

@@ -16,6 +16,7 @@ import pfaffian as pf
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
+from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import random_pose, random_tree
 from tests.simulate.machines import about_mass_centre, summed
 from tests.tolerance import close
@@ -36,7 +37,7 @@ POLE = 5
 
 
 def accurate(machine, q, v, **more):
-    return pf.run_adaptive(machine, q, v, times=TIMES, tolerance=1e-13, **more)
+    return run_adaptive(machine, q, v, times=TIMES, tolerance=1e-13, **more)
 
 
 def full_run(m, q, v, **more):

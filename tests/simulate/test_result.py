@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
 from tests.tolerance import INTEGRATED, close
 
@@ -63,7 +64,7 @@ def test_adaptive_run_agrees_with_small_steps(make, q):
     m = make()
     v = velocity(m, 2)
     times = np.linspace(0, 1, 11)
-    exact = pf.run_adaptive(m, q, v, times=times)
+    exact = run_adaptive(m, q, v, times=times)
     steps = pf.run(m, q, v, duration=1.0, step=5e-4, every=200)
     close(steps.q.values, exact.q.values, INTEGRATED, "q by steps and by DOP853")
     close(steps.v.values, exact.v.values, INTEGRATED, "v by steps and by DOP853")
@@ -72,10 +73,10 @@ def test_adaptive_run_agrees_with_small_steps(make, q):
 
 def test_an_adaptive_run_is_on_its_constraints_at_each_record_and_after_each_step():
     """Otherwise records at a tolerance of 1e-6 would be off by 2e-7, and velocities by 6e-6 m/s after 20 s of drift."""
-    r = pf.run_adaptive(four_bar(), FOUR_BAR_START, {"a": 6.0}, times=np.linspace(0, 20, 21), tolerance=1e-6)
+    r = run_adaptive(four_bar(), FOUR_BAR_START, {"a": 6.0}, times=np.linspace(0, 20, 21), tolerance=1e-6)
     assert float(r.violation.max()) < 1e-12 and float(r.velocity_violation.max()) < 1e-10
     m = flying_pair()
-    r = pf.run_adaptive(m, None, velocity(m, 2), times=np.linspace(0, 3, 10), tolerance=1e-6)
+    r = run_adaptive(m, None, velocity(m, 2), times=np.linspace(0, 3, 10), tolerance=1e-6)
     for i in (3, 7):  # quaternions of hull and arm
         close(np.linalg.norm(r.q.values[:, i : i + 4], axis=1), np.ones(10), 1e-13, "length")
 
@@ -83,7 +84,7 @@ def test_an_adaptive_run_is_on_its_constraints_at_each_record_and_after_each_ste
 @pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")
 def test_adaptive_run_reports_divergence():
     m = pendulum(damping=-50.0)
-    r = pf.run_adaptive(m, [0.1], [1.0], times=np.linspace(0, 100, 11))
+    r = run_adaptive(m, [0.1], [1.0], times=np.linspace(0, 100, 11))
     assert r.status == 1
     assert 0 < float(r.stopped) < 100
     assert np.isnan(r.q.values[-1]).all()

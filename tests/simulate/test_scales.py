@@ -65,7 +65,7 @@ def disk(unit) -> pf.Mechanism:
     body = pf.body("disk", 1.0, inertia=[x * unit**2 for x in (0.1, 0.2, 0.1)])
     roll = pf.rolling.disk("roll", "disk", 0.5 * unit, axis=Y)
     return pf.mechanism(
-        "disk", [body], [pf.joint("f", "free", "world", "disk")], constraints=roll, gravity=(0, 0, -9.81 * unit)
+        "disk", [body], [pf.joint("f", "free", "world", "disk")], constraints=[roll], gravity=(0, 0, -9.81 * unit)
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.starts import newton, start_search
+from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.tolerance import SATISFIED, close
@@ -69,7 +70,7 @@ def test_every_run_has_its_named_values():
 
 
 def test_adaptive_runs_start_likewise():
-    r = pf.run_adaptive(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
+    r = run_adaptive(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
     assert r.q.values[0, 0] == -0.6
     assert r.v.values[0, 0] == 6.0
     assert np.abs(r.moved.values[1:]).min() > 0

@@ -12,6 +12,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.terms.momentum import momentum_rate, moving, transport, weight
 from pfaffian.terms.terms import random_configuration
+from tests.by_scipy import run_adaptive
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
@@ -180,7 +181,7 @@ def test_laws_inputs_and_parameters_are_the_mechanisms(state):
 def test_an_adaptive_run_takes_a_system():
     m = flying_pair()
     q, v = on_constraints(m)
-    ends = [pf.run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.reduction.hamiltonian(m), chosen(m))]
+    ends = [run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.reduction.hamiltonian(m), chosen(m))]
     for other in ends[1:]:
         close(other.q, ends[0].q, SAME, "q")
         close(other.v, ends[0].v, SAME, "v")

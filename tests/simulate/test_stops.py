@@ -9,12 +9,13 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.law import Fault
+from pfaffian.control.command import Fault
 from pfaffian.model.constraint import Constraint
 from pfaffian.simulate.record.result import causes_of, status_of
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.states.system import as_system
+from tests.by_scipy import run_adaptive
 from tests.simulate.machines import pendulum
 from tests.simulations import simulation
 
@@ -67,7 +68,7 @@ def test_a_single_run_warns_with_its_cause() -> None:
 @pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")
 def test_an_adaptive_run_warns_too() -> None:
     with pytest.warns(pf.RunWarning, match="the run stopped: diverged"):
-        pf.run_adaptive(pendulum(damping=-50.0), [0.1], [1.0], times=np.linspace(0, 100, 11))
+        run_adaptive(pendulum(damping=-50.0), [0.1], [1.0], times=np.linspace(0, 100, 11))
 
 
 @pytest.mark.parametrize("law", [control.computed_torque, control.operational_space])

@@ -15,6 +15,7 @@ from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.states import reduce as reduction
+from tests.by_scipy import run_adaptive
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 
@@ -90,7 +91,7 @@ def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
         with pytest.raises(pf.ModelError, match=rf"{which} \(off = 0.001\): the momentum of 'spin' .* is not conserved"):
             pf.run(system, **start, parameters={"off": p}, **KEEP)
     with pytest.raises(pf.ModelError, match="momentum of 'spin' of 'craft' is not conserved"):
-        pf.run_adaptive(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
+        run_adaptive(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
     pf.run(system, **start, parameters={"off": -1e-16}, **KEEP)
 
 

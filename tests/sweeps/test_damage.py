@@ -22,7 +22,7 @@ from tests.sweeps.test_sweep import KEEP, SPACE, counted, files, pendulum
 ODD = "1\\2"
 """Name of a variable that is no name of a folder."""
 
-RUN = {"duration": 0.05, "step": 0.01, "backend": "interpreter", "block": 8, "threads": 1}
+RUN = {"duration": 0.05, "step": 0.01, "backend": "interpreter", "block": 8, "threads": 1, "error": True}
 RUN["keep"] = {**KEEP, "q": True, ODD: statistics.mean("v")}
 
 DIGESTS = ("block_digest", "chunk_digest")
@@ -203,7 +203,7 @@ def test_chunks_of_another_block_or_store_are_damage(copy, tmp_path):
 def test_a_chunk_where_none_belongs_is_removed(copy, whole):
     """All runs finished, so that the times of stop have no chunks."""
     (copy / "stopped" / "c").mkdir()
-    (copy / "stopped" / "c" / "1").write_bytes((copy / "step_error" / "c" / "1").read_bytes())
+    (copy / "stopped" / "c" / "1").write_bytes(next((copy / "fastest" / "c" / "1").rglob("*")).read_bytes())
     (copy / "block_digest" / "c" / "77").write_bytes(b"12345678")
     with pytest.raises(ModelError, match="array 'stopped', chunk 1: it differs from its digest"):
         sweeps.open_store(copy)["stopped"].load()

@@ -287,14 +287,14 @@ def test_forces_and_errors_are_drawn_if_recorded() -> None:
     result = result.assign_coords(row=["c.vx", "c.wy", "mine"], servo_row=["path.0", "path.1"])
     result["servo_force"] = ((*per, "servo_row"), grows * [4.0, 5.0])
     result["servo_error"] = ((*per, "servo_row"), grows * [6.0, 7.0])
-    result["error"] = ((*per, "error_component"), grows * [8.0, 9.0])
+    result["task_error"] = ((*per, "task_error_component"), grows * [8.0, 9.0])
     result["force_error"] = (per, 10 * grows[:, :, 0])
     figure = figures.overview(result)
     expected = {
         "multiplier, force\n[N]": {"c.vx": 1}, "multiplier, moment\n[N m]": {"c.wy": 2},
         "multiplier\n[N or N m by row]": {"mine": 3}, "servo force\n[N, N m]": {"path.0": 4, "path.1": 5},
         "servo error\n[unit of the constraint]": {"path.0": 6, "path.1": 7},
-        "error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
+        "task error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
     }  # fmt: skip
     for title, curves_of in expected.items():
         ax = panel(figure, title.split("\n")[0])

@@ -154,7 +154,7 @@ def test_a_bushing_is_attached_to_both_bodies() -> None:
     bodies = [pf.body("frame", 2.0), pf.body("arm", 1.0, com=(0, 0.2, 0))]
     joints = [pf.joint("j", "free", "world", "frame"), pf.joint("k", "free", "frame", "arm")]
     rubber = pf.forces.bushing("rubber", "frame", "arm", stiffness=np.eye(6), damping=np.eye(6), rest=(0.3, 0, 0.1))
-    k = placed(m := pf.mechanism("mount", bodies, joints, forces=[*rubber]), state_of(m))
+    k = placed(m := pf.mechanism("mount", bodies, joints, forces=[rubber]), state_of(m))
     np.testing.assert_array_equal(attached(k, m.body("frame")), [[0, 0, 0], [0.3, 0, 0.1]])
     np.testing.assert_array_equal(attached(k, m.body("arm")), [[0, 0, 0]])
 
@@ -176,8 +176,8 @@ def test_shapes_replace_the_sketch_and_collision_shapes_have_their_layer() -> No
 
 def test_a_rolling_body_is_round_and_stands_on_the_floor() -> None:
     coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
-    edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0), through=(0, 0, 0.5))
-    made = of(pf.mechanism("coin", [coin], [base], constraints=[*edge]), [0, 0, 0.6, 0, 0, 0, 1])
+    edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0), plane=pf.rolling.plane(through=(0, 0, 0.5)))
+    made = of(pf.mechanism("coin", [coin], [base], constraints=[edge]), [0, 0, 0.6, 0, 0, 0, 1])
     (wheel,) = parts(made, "shapes")["coin"]
     np.testing.assert_allclose(spread(wheel), [0.2, 0.012, 0.2], rtol=0.01)
     assert (

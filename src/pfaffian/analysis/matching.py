@@ -20,7 +20,8 @@ from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_batch, as_number, configurations, parameter_values
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism

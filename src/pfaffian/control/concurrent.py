@@ -29,7 +29,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.allocation import weights
-from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.command import Command, Fault, Reason
+from pfaffian.control.law import Control, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.motors import accelerations, independent_motors, motors_are_redundant
 from pfaffian.control.output import (
     GAINS,
@@ -161,6 +162,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     d = _as_rest_damping(rest_damping, rest_weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the accelerations nu of all outputs; the rest of the motion is damped where d is given."""
         _check_count(terms.mechanism, names)
         R = weights(terms.mechanism, weight)
         servos, left = _servos(terms, outputs, w)
@@ -402,6 +404,7 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
         return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.motor_mobility), NOTHING)).T)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        """The coordinates that hardly move, by which motors and at which joints."""
         jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
         least = weakest(jacobian.T)
         still, idle = mainly(participation(least.inputs), names, 3), mainly(participation(least.outputs), m.motor_names, 3)

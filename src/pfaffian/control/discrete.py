@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -11,114 +11,20 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control import law as laws
-from pfaffian.control.law import Command, Control, Fault, as_faults, maker
+from pfaffian.control.command import Command, Fault, as_faults
+from pfaffian.control.law import Control, maker
+from pfaffian.control.law_part import HOLDS, LawPart, Sample
 from pfaffian.dynamics import gauss
-from pfaffian.errors import ModelError, brief, is_one_of, nearest
-from pfaffian.maths.random import WORD, Stream, normals
+from pfaffian.errors import ModelError, brief, is_one_of
+from pfaffian.maths.random import WORD, normals
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
 from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.terms.terms import Terms
 
-HOLDS = ("zero", "first")
-"""How inputs change between two instants: they keep their values, or continue the change from the last instant to this one."""
-
 MOST_LATENCY = 1000
 """Largest latency, in periods."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sample(Mapping[str, ca.SX]):
-    """The argument of a law in discrete time at an instant: a mapping from names to columns, s["gyro"].
-
-    Its names are those of the law's discrete state, of its sensors, of the signals of parts called before it, and of the run's
-    inputs that it reads.
-
-    terms: Terms at the state and the time terms.t, with zero inputs.
-    u: (nu, 1) inputs of the mechanism from laws in discrete time, as held until this instant.
-    known: the mapping as a dict.
-    acting: (nu, 1) all inputs at this instant: u, those of a law in continuous time, wrenches from outside.
-    reaction: (nv, 1) generalised reaction under the inputs `acting`.
-    owner: name of the law.   count: number of this sample.   stream: the run's random stream.
-
-    Example:
-        >>> import pfaffian as pf
-        >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> def integrate(s: control.Sample):
-        ...     return control.Command(s["sum"], d_next={"sum": s["sum"] + s.terms.q})
-        >>> law = control.discrete(integrate, 0.1, state={"sum": 0.0})
-        >>> pf.run(m, q=[1.0], duration=0.2, step=0.1, control=law, backend="numpy")["u"].values.ravel().round(4)
-        array([0., 1., 2.])
-    """
-
-    terms: Terms
-    u: ca.SX
-    known: Mapping[str, ca.SX]
-    acting: ca.SX
-    reaction: ca.SX
-    owner: str
-    count: ca.SX
-    stream: Stream
-
-    def __repr__(self) -> str:
-        return reprs.words(self, reprs.listed(tuple(self.known)), name=self.owner)
-
-    def __getitem__(self, name: str) -> ca.SX:
-        if name not in self.known:
-            raise ModelError(f"the sample of {self.owner!r} has no {brief(name)}; {nearest(name, tuple(self.known))}")
-        return self.known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.known)
-
-    def __len__(self) -> int:
-        return len(self.known)
-
-
-@dataclass(frozen=True, eq=False)
-class LawPart:
-    """A part of a law that is called once a period, a law itself or one of its sensors.
-
-    name: name of the law; prefix for names of signals that another part has too.
-    call: Sample -> Command, whose u and signals are held for a period and whose `d_next` is the next discrete state.
-    period, phase: [s].   latency: whole periods until u and signals take effect.   hold: one of HOLDS, for u.
-    state: names and start values of the discrete state.   start: (nu,) inputs until the first u takes effect, zero if empty.
-    inputs: names of the inputs that it reads, of the run or of a part before it.
-    gives: names of its signals that later parts read as inputs.
-    faults: Faults of the law.   units, entries: of its signals.   random: whether it draws random numbers.
-    python: replaces `call` by (t, q, v) -> u between compiled steps, or by (t, q, v, y) -> u if it `measures`.
-    sensor: name of the sensor; "" for a law.
-    """
-
-    name: str
-    call: Callable[[Sample], Command]
-    period: float
-    phase: float = 0.0
-    latency: int = 0
-    state: tuple[tuple[str, tuple[float, ...]], ...] = ()
-    inputs: tuple[str, ...] = ()
-    gives: tuple[str, ...] = ()
-    start: tuple[float, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    units: Mapping[str, str] = field(default_factory=dict)
-    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    random: bool = False
-    python: Callable[..., Any] | None = None
-    measures: bool = False
-    sensor: str = ""
-    hold: str = HOLDS[0]
-
-    @property
-    def title(self) -> str:
-        """Name of the sensor or of the law."""
-        return self.sensor or self.name
-
-    def __repr__(self) -> str:
-        late = [f"latency {self.latency}"] if self.latency else []
-        return reprs.words(self, f"every {self.period:g} s", *late, name=self.title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,9 +162,9 @@ def discrete(
         >>> from pfaffian import control
         >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-        >>> run = pf.run(m, duration=0.2, step=0.05, control=control.discrete(law, period=0.1), backend="numpy")
-        >>> run["u"].values.ravel().round(2)
+        >>> goal = control.joints("rail"), control.set_point([1.0])
+        >>> law = control.discrete(control.projected(*goal, stiffness=4.0, damping=4.0), period=0.1)
+        >>> pf.run(m, duration=0.2, step=0.05, control=law, backend="numpy")["u"].values.ravel().round(2)
         array([8.  , 8.  , 4.64, 4.64, 2.37])
     """
     period, phase = _timing(period, phase, "discrete")

@@ -25,7 +25,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.actuation import low_pass
-from pfaffian.control.discrete import Sample
+from pfaffian.control.law_part import Sample
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.maths.tree_factor import solve_M

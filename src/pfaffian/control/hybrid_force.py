@@ -17,7 +17,8 @@ from pfaffian.control.allocation import (
     chosen_rows,
     weights,
 )
-from pfaffian.control.law import Command, Control, Fault, maker
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.control.task import Task, check_aim, gain
@@ -107,6 +108,7 @@ def hybrid_force(
         raise ModelError(f"integral_start has {len(start)} numbers for {len(rows)} rows")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, lam: ca.SX) -> Command:
+        """Inputs for the motion along the task and for the multipliers lam_u along the chosen rows."""
         chosen = chosen_rows(terms, rows)
         split = len(reference.w_names)
         a = task_acceleration(terms, task, reference, w[:split, 0], stiffness, damping, rest_damping)
@@ -116,7 +118,7 @@ def hybrid_force(
         tau = terms.M @ a.v_dot + terms.c - terms.f
         answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
-        return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
+        return Command(answer.u, error, faults, {"task_error": a.error, "task_error_rate": a.error_rate, "force_error": error})
 
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)), Fault(FORCE_UNREACHABLE))
     return Control(law, start, reference.w_names + force.w_names, faults, Multipliers(tuple(rows)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control, Made, with_no_wrench
+from pfaffian.control.command import Command
+from pfaffian.control.law import Control, Made, with_no_wrench
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms

@@ -8,8 +8,9 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
+from pfaffian.control.command import Command, Fault
 from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Command, Control, Fault, maker, with_no_wrench
+from pfaffian.control.law import Control, maker, with_no_wrench
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
@@ -57,6 +58,7 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the task's acceleration, by its inertia (J M^-1 J^T)^-1, with damping of the joints."""
         goal = pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         J, Y = x.J, solve_W(terms.factor, x.J.T)
@@ -65,7 +67,7 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         solved = solve_semidefinite(Y.T @ Y, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE)
         tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
         u, lost = inputs_of(terms, tau, "operational-space control")
-        signals = {"error": goal.error, "error_rate": goal.error_rate}
+        signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.independent) < k, lost), signals)
 
     faults = (

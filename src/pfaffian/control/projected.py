@@ -8,7 +8,8 @@ import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import BEYOND_LIMITS, UNCONTROLLABLE, allocate, input_limits, weights
-from pfaffian.control.law import Command, Control, Fault, maker
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim
@@ -57,7 +58,7 @@ def projected(
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
         >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
         >>> run = pf.run(m, duration=1.0, step=0.01, control=law, backend="numpy")
-        >>> round(float(run["error"].values[-1]), 4)  # (1 + 2 t) exp(-2 t)
+        >>> round(float(run["task_error"].values[-1]), 4)  # (1 + 2 t) exp(-2 t)
         0.406
     """
 
@@ -73,7 +74,7 @@ def projected(
             answer.u,
             ca.SX(0, 1),
             ca.vertcat(answer.uncontrollable, a.infeasible, *beyond),
-            {"error": a.error, "error_rate": a.error_rate},
+            {"task_error": a.error, "task_error_rate": a.error_rate},
         )
 
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)))

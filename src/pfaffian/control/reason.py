@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Control, Reason, motor_matrix
+from pfaffian.control.command import Reason
+from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reference import Reference, Setpoint
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE

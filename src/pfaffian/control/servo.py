@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control, Fault, maker
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, maker
 from pfaffian.dynamics.controlforce import control_force, fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.constraint import Servo
@@ -53,6 +54,8 @@ def servo_control(*servos: Servo) -> Control:
         # The servo constraints of the mechanism itself, if any, come first in mu; their forces are not inputs of this law.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
-        return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)
+        return Command(
+            u, ca.SX(0, 1), 1 - x.realisable, {"task_error": under.servo.phi, "task_error_rate": under.servo.eta}, x.side
+        )
 
     return Control(law, (), (), (Fault(fault(servos)),))

@@ -13,7 +13,7 @@ import casadi as ca
 
 from pfaffian.differentiation.casadi_functions import FunctionRequest, casadi_function, explicit
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import as_number
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.folder import prepare, write_file

@@ -12,7 +12,7 @@ from pfaffian import kernel
 from pfaffian.differentiation.casadi_functions import motion_with_matrices
 from pfaffian.differentiation.step_slopes import differentiable, with_matrices
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import MOST_THREADS, as_number, as_whole, one_of
+from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism

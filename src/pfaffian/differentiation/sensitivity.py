@@ -13,21 +13,13 @@ from pfaffian import kernel
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable, with_matrices, with_products
 from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import (
-    MOST_THREADS,
-    as_batch,
-    as_number,
-    as_whole,
-    configurations,
-    parameter_values,
-    some_runs,
-    velocities,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.memory import on_processor
-from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -36,7 +28,7 @@ from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.given_start import start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.terms.connection import left_inverse
 from pfaffian.terms.kinematics import Kinematics
@@ -133,6 +125,7 @@ def _step(s: Simulation, backend: Backend) -> kernel.Kernel:
     m = s.mechanism
 
     def build() -> ca.Function:
+        """One step with its Jacobians by coordinates of velocity, as a function of q, v, inputs, z, parameters, t and h."""
         parts = with_matrices(s)
         (x, w, p, t, h), x_next = parts.step(s)
         J = ca.jacobian(x_next, ca.vertcat(x, w, p))
@@ -181,7 +174,7 @@ class DifferentiableRun:
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    _of: _Motion
+    _of: _RunData
 
     def __repr__(self) -> str:
         return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
@@ -247,7 +240,7 @@ class DifferentiableRun:
         return RunGradient(rest[0], rest[1], by_u, rest[2])
 
 
-class _Motion(NamedTuple):
+class _RunData(NamedTuple):
     """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
     many: whether the caller gave an axis of runs."""
 
@@ -363,8 +356,8 @@ def rollout(
     """
     s = differentiable(m, control, scheme, "rollout")
     m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
-    start = start_of(m, q, v, parameters, begin, backend)
-    begun = start_state(start, q, v, False)
+    check_options(backend, 1)
+    begun = start_state(start_of(m, start_arguments(m, q, v, parameters), begin, backend), False)
     check_on_constraints(
         m, _off(m)(begun.q, begun.v, begun.p, np.array([begin]))[0].reshape(len(begun.q), 4, -1).transpose(0, 2, 1)
     )
@@ -382,7 +375,7 @@ def rollout(
         raise RunError(
             f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
         )
-    of = _Motion(s, r.records, values, p, span, many, workers, backend)
+    of = _RunData(s, r.records, values, p, span, many, workers, backend)
     time = begin + span.h * np.array(span.recorded())
     qs, vs = _split(r.records, m)
     return DifferentiableRun(time, of.shaped(qs), of.shaped(vs), of)
@@ -469,6 +462,7 @@ def _backward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
     """
 
     def build() -> tuple[ca.Function, ...]:
+        """One step of the adjoint equations, backwards in time, and the gradient by the inputs that it leaves."""
         parts = with_products(s)
         (x, w, p, t, h), x_next = parts.step(s)
         sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]

@@ -18,7 +18,7 @@ from pfaffian.embedded import text as c99
 from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, controller, random_inputs
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief, is_one_of
-from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.formats.text.file import as_path
 from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism

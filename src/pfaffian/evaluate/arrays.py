@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, is_one_of, listed, nearest
+from pfaffian.errors import ModelError, brief, listed, nearest
 from pfaffian.evaluate.light_inertia import check_light
+from pfaffian.evaluate.single_values import common_runs, some_runs
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.kernel.call.memory import on_processor
 from pfaffian.model.mechanism import Mechanism, check_configuration
@@ -58,51 +59,12 @@ def by_label(value: Any, what: str, *, series: bool = False) -> Any:
     return {str(n): value.sel({labelled[-1]: n}).values for n in value[labelled[-1]].values} if labelled else value.values
 
 
-def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -np.inf) -> float:
-    """Return one finite real number above `above` and at least `least`; raise ModelError for anything else."""
-    array = floats(value, what)
-    if array.ndim:
-        raise ModelError(f"{what} has shape {array.shape}: one number is needed")
-    if not (array > above and array >= least):
-        bound = f"above {above:g}" if array >= least else f"at least {least:g}"
-        raise ModelError(f"{what} must be {bound}, got {brief(value)}")
-    return float(array)
-
-
 def instants(t: Any) -> np.ndarray:
     """(runs, 1) times [s] from one or (runs,) of them. Raises ModelError: anything else."""
     array = floats(t, "t")
     if array.ndim > 1:
         raise ModelError(f"t has shape {array.shape}: one time, or one for each run, is needed")
     return array.reshape(-1, 1)
-
-
-LARGEST = 2**53
-"""Largest count: larger whole numbers, such as a number of steps, are not all exact as floats."""
-
-
-MOST_THREADS = 1024
-"""Largest number of threads that a caller may request."""
-
-
-def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
-    """Return the value as an int from 1 to `most`; raise ModelError for anything else, True and 2.0 included."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= most:
-        return int(value)
-    raise ModelError(f"{what} must be a whole number from 1 to {most}, got {brief(value)}")
-
-
-def one_of(value: Any, known: Sequence[str], what: str) -> None:
-    """Raise ModelError if the value is not one of the known words."""
-    if not is_one_of(value, known):
-        raise ModelError(f"{what} {brief(value)} is unknown; one of {', '.join(known)}")
-
-
-def as_flag(value: Any, what: str) -> bool:
-    """Return True or False; raise ModelError for anything else, although Python would give it a truth value."""
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise ModelError(f"{what} must be True or False, got {brief(value)}")
 
 
 def _by_name(value: Mapping[str, Any], names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -183,6 +145,40 @@ def _numeric(value: Any) -> bool:
     )
 
 
+class Arguments(NamedTuple):
+    """A state, parameters and inputs that a caller gave, as arrays (runs, n) of one or of a common number of runs.
+
+    q, v, p, u: of n = nq, nv, np, and the number of inputs.   named_q: (nq,), named_v: (nv,) of bool: the entries that a dict
+    names.   guesses: whether q and v were given as arrays, and so as guesses.
+    hold: names of coordinates or joints to hold besides.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    u: np.ndarray
+    named_q: np.ndarray
+    named_v: np.ndarray
+    guesses: tuple[bool, bool]
+    hold: tuple[str, ...] = ()
+
+
+def run_arguments(m: Mechanism, q: Any, v: Any, parameters: Any, u: Any = None, u_names: Sequence[str] = ()) -> Arguments:
+    """All arguments of a caller that are arrays or dicts of numbers, checked once; below, they are arrays.
+
+    Raises ModelError: wrong names, shapes or numbers of runs; see `configurations`, `parameter_values`.
+    """
+    arrays = configurations(m, q), velocities(m, v), parameter_values(m, parameters)
+    some_runs({what: len(x) for what, x in zip(("q", "v", "parameters"), arrays, strict=True)})
+    inputs = as_batch(u, u_names, np.zeros(len(u_names)), "u")
+    return Arguments(*arrays, inputs, named(q, m.q_names), named(v, m.v_names), (_is_guess(q), _is_guess(v)))
+
+
+def _is_guess(x: Any) -> bool:
+    """Whether a configuration or velocities were given as an array, which is a guess, and not by name."""
+    return x is not None and not isinstance(x, Mapping)
+
+
 def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
     """(runs, nv) array of velocities, or of other numbers in their order, read by `as_batch`; omitted ones are zero."""
     return as_batch(v, m.v_names, np.zeros(m.nv), what)
@@ -222,19 +218,3 @@ def guessed_configurations(m: Mechanism, q: Any) -> np.ndarray:
         at = m.q_slices[c.name]
         fixed[at] = given[at] & (not given[at].all())  # all of them named are a guess, as in an array
     return check_configuration(m, array, fixed)
-
-
-def common_runs(counts: Mapping[str, int]) -> int:
-    """The common number of runs; a count of 1 goes with any. Raises ModelError: other counts differ."""
-    many = {what: n for what, n in counts.items() if n != 1}
-    if len(set(many.values())) > 1:
-        raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
-    return next(iter(many.values()), 1)
-
-
-def some_runs(counts: Mapping[str, int]) -> int:
-    """The common number of runs (`common_runs`). Raises ModelError: counts differ, or there is no run."""
-    count = common_runs(counts)
-    if not count:
-        raise ModelError(f"no run in {' and '.join(what for what, n in counts.items() if not n)}: give at least one")
-    return count

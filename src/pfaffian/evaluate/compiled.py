@@ -14,20 +14,12 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import (
-    as_batch,
-    as_flag,
-    common_runs,
-    configurations,
-    instants,
-    parameter_values,
-    some_runs,
-    velocities,
-    without_lost,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, instants, parameter_values, velocities, without_lost
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import as_flag, common_runs, some_runs
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.remember import once_for
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
@@ -38,7 +30,7 @@ from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
 
 
-class Given(NamedTuple):
+class CallArguments(NamedTuple):
     """A caller's arguments for one state or many, as arrays.
 
     arrays: (size, n) or (1, n) each.   size: number of runs.
@@ -59,7 +51,7 @@ class Given(NamedTuple):
         return x if self.many else x[0]
 
 
-def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
+def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> CallArguments:
     """Collect checked arguments: name=(the caller's argument, its (runs, n) array) for each.
 
     least: smallest number of runs, 0 or 1.
@@ -68,11 +60,11 @@ def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
     counts = {name: len(array) for name, (_, array) in values.items()}
     count = some_runs(counts) if least else common_runs(counts)
     many = count != 1 or any(np.ndim(value) == 2 for value, _ in values.values())
-    return Given(tuple(array for _, array in values.values()), count, many)
+    return CallArguments(tuple(array for _, array in values.values()), count, many)
 
 
 def matrices(
-    f: Callable[..., Sequence[np.ndarray]], of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
+    f: Callable[..., Sequence[np.ndarray]], of: CallArguments, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
 ) -> list[np.ndarray]:
     """Call f at the given states and return its outputs as matrices (..., rows, columns).
 
@@ -159,11 +151,9 @@ class Compiled:
 
 def _rest(m: Mechanism) -> tuple[np.ndarray, ...] | None:
     """Neutral q, zero v and u, and the defaults of the parameters; None if configurations have to be normalised."""
-    notes = vars(m)
-    if "_rest" not in notes:
-        plain = not (m.quaternions or m.coordinates)
-        notes["_rest"] = (m.neutral(), np.zeros(m.nv), np.zeros(m.nu), m.p_defaults) if plain else None
-    return notes["_rest"]
+    if m.quaternions or m.coordinates:
+        return None
+    return once_for(m, "rest", lambda: (m.neutral(), np.zeros(m.nv), np.zeros(m.nu), m.p_defaults))
 
 
 def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:

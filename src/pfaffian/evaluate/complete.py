@@ -8,9 +8,10 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError, listed
-from pfaffian.evaluate.arrays import as_number, configurations, named, parameter_values, velocities
+from pfaffian.evaluate.arrays import configurations, named, parameter_values, velocities
 from pfaffian.evaluate.compiled import compile_terms, given
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.terms import Terms
 

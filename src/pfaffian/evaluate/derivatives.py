@@ -20,21 +20,12 @@ from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
-from pfaffian.evaluate.arrays import (
-    MOST_THREADS,
-    as_batch,
-    as_flag,
-    as_number,
-    as_whole,
-    configurations,
-    one_of,
-    parameter_values,
-    velocities,
-)
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, matrices
 from pfaffian.evaluate.given_state import check_given
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
@@ -109,12 +100,8 @@ def derivatives(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral. The state is used as
-            given: put it onto the constraints first.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
+        q, v, u, parameters: as in `forward_dynamics`, one state or many; put q and v onto the constraints first.
         t: time [s], 0 by default.
-        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         by: arguments to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
         of: quantities to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
         threads: number of threads that share the states of a batch, 1 by default.
@@ -417,6 +404,7 @@ def compiled_derivatives(
     }
 
     def build() -> ca.Function:
+        """Values of the motion, and their derivatives by each of `chosen`."""
         at = response(T)
         motion = at.motion()
         reaction = T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu

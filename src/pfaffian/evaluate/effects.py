@@ -20,7 +20,7 @@ import numpy as np
 
 from pfaffian.maths.values import values_at
 from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.generic_states import CLEAR, ZERO, State, length_at, speed_units, unit_rows
+from pfaffian.terms.generic_states import CLEAR, ZERO, GenericState, length_at, speed_units, unit_rows
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.terms import Terms
 
@@ -85,6 +85,17 @@ class Changes(NamedTuple):
     f: ca.Function
 
 
+class ChangesAt(NamedTuple):
+    """The results of `Changes.f` at a state; samples of several states are stacked in the same order."""
+
+    rates: np.ndarray
+    sizes: np.ndarray
+    alone: np.ndarray
+    Y: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+
+
 class Sampled(NamedTuple):
     """What `Changes` give at states.
 
@@ -109,15 +120,16 @@ def changes_of(T: Terms, Y: ca.SX, p: np.ndarray | None = None) -> Changes:
     return Changes(tuple(by), speed_units(m, p), f)
 
 
-def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sampled:
+def sampled(of: Changes, at: Sequence[GenericState], any_speed: bool = False) -> Sampled:
     """The effects at these states, whose velocities are projected onto the constraints first.
 
     any_speed: whether sizes are those of the bodies' own speeds, and not of rates near 1.
     """
-    before = values_at(of.f, at)
-    samples = values_at(of.f, _allowed(of, at, [x[4] for x in before])) if before[0][4].size else before
-    n = samples[0][0].shape[0]
-    rates, sizes, alone, Y, A, B = (np.array(x) for x in zip(*samples, strict=True))
+    before = samples = [ChangesAt(*x) for x in values_at(of.f, at)]
+    if before[0].A.size:
+        samples = [ChangesAt(*x) for x in values_at(of.f, _allowed(of, at, [x.A for x in before]))]
+    n = len(samples[0].rates)
+    rates, sizes, alone, Y, A, B = ChangesAt(*(np.array(x) for x in zip(*samples, strict=True)))
     effects = {cause: Effect(rates[:, :, i], sizes[:, :, i], np.ones(n)) for i, cause in enumerate(of.causes)}
     # Rounding blurs what inertia changes: the motion of a wheel is computed together with that of the hull that carries it.
     inertia, total = alone[:, :, 0], alone[:, :, 0].sum(axis=0)
@@ -125,7 +137,7 @@ def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sample
     blurred = np.divide(size.sum(axis=0), total, out=np.ones(n), where=total > 0)
     if any_speed:
         # Constraints may stop a machine at a place, which must not make its sizes vanish: the speeds are those before.
-        size = size + inertia * (np.array([x[2][:, 1] for x in before]) - 1)
+        size = size + inertia * (np.array([x.alone[:, 1] for x in before]) - 1)
     effects["inertia"] = Effect(rates[:, :, of.causes.index("inertia")], size, blurred)
     Y = Y / of.unit[:, None]
     amount = np.linalg.norm(Y, axis=1)
@@ -140,7 +152,7 @@ def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sample
     return Sampled(effects, [along(B[:, None, :, u]) for u in range(B.shape[2])])
 
 
-def _allowed(of: Changes, at: Sequence[State], rows: Sequence[np.ndarray]) -> list[State]:
+def _allowed(of: Changes, at: Sequence[GenericState], rows: Sequence[np.ndarray]) -> list[GenericState]:
     """The states with their velocities projected onto the constraint rows (k, nv) at each."""
     found = []
     for x, A in zip(at, rows, strict=True):
@@ -150,7 +162,7 @@ def _allowed(of: Changes, at: Sequence[State], rows: Sequence[np.ndarray]) -> li
     return found
 
 
-def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
+def changing(of: Changes, at: Sequence[GenericState]) -> np.ndarray:
     """(n, causes) how much each cause changes each momentum at these states, relative to its size."""
     found = []
     for x in (sampled(of, at).effects[cause] for cause in of.causes):

@@ -12,11 +12,12 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
-from pfaffian.evaluate.arrays import as_flag, as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given
 from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
+from pfaffian.evaluate.single_values import as_flag, as_number
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.pfaffian import row_names

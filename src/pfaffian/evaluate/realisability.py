@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Reason
+from pfaffian.control.command import Reason
 from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_number, common_runs, configurations, parameter_values
+from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.compiled import Compiled, compile_terms
+from pfaffian.evaluate.single_values import as_number, common_runs
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.pfaffian import row_names, servo_rows

@@ -27,7 +27,7 @@ from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.generic_states import (
-    State,
+    GenericState,
     at_generic_states,
     generic_states,
     length_at,
@@ -85,7 +85,7 @@ def carrier(m: Mechanism) -> Joint | CommonMotion:
 
     Raises ModelError: no joints carry the whole machine.
     """
-    rolling = any(isinstance(c, Nonholonomic) for c in m.constraints)
+    rolling = any(isinstance(c, Nonholonomic) for c in m.all_constraints)
     return (None if rolling else common_motion(m)) or first_joint(m)
 
 
@@ -97,7 +97,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     """
     first = carrier(m)
     _check_constraints(m, first.name)
-    if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.constraints):
+    if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.all_constraints):
         return _chaplygin(m, first, by)
     if by is not None:
         raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so there is no group to choose; leave it out")
@@ -114,7 +114,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
     more = _further(m, (), y, [first.name])
-    closed = any(isinstance(c, Closure) for c in m.constraints)
+    closed = any(isinstance(c, Closure) for c in m.all_constraints)
     return Plan((), y, (*spatial, *more.spatial), (*entries, *more.conserved), closed, tuple(unclear) or more.unclear)
 
 
@@ -130,7 +130,7 @@ def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan
         raise ModelError(f"reduce: {_no_symmetry(found)}")
     of_base = common.roots[common.base].joints
     more = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
-    closed = any(isinstance(c, Closure) for c in m.constraints)
+    closed = any(isinstance(c, Closure) for c in m.all_constraints)
     entries = common.entries(shared(m).kinematics.tree)
     return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(_doubts(found)) or more.unclear)
 
@@ -152,7 +152,7 @@ def _no_symmetry(found: Symmetry) -> str:
 
 def _check_constraints(m: Mechanism, first: str) -> None:
     """Raise ModelError for a constraint that is not always active, or neither a closure of moving bodies nor on velocities."""
-    for c in m.constraints:
+    for c in m.all_constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
                 f"closure {c.name!r} ties {m.name!r} to {fixed.pop()!r}, which does not move, and so takes momentum from joint "
@@ -199,7 +199,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
             continue
         y = tuple(others(m, entries))
         more = _further(m, tuple(entries), y, list(names))
-        closed = any(isinstance(c, Closure) for c in m.constraints)
+        closed = any(isinstance(c, Closure) for c in m.all_constraints)
         return Plan(tuple(entries), y, more.spatial, more.conserved, closed, more.unclear)
     raise ModelError(
         f"reduce: the constraints of {m.name!r} determine the velocities of no group from the others: "
@@ -225,7 +225,7 @@ def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str])
         )
 
 
-def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.ndarray]:
+def moved(m: Mechanism, names: Sequence[str], at: Sequence[GenericState]) -> list[np.ndarray]:
     """q of each state with the joints of these names where they are in another one."""
     places = [x.q.copy() for x in at]
     for name in names:
@@ -235,7 +235,7 @@ def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.nd
 
 
 def place_dependence(
-    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[State], elsewhere: Sequence[np.ndarray]
+    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[GenericState], elsewhere: Sequence[np.ndarray]
 ) -> dict[str, float]:
     """The parts of the equations that differ between states `at` and these states with q `elsewhere`, and how much.
 
@@ -336,7 +336,9 @@ SAMPLES = 2
 """Number of random states at which the parameters of a run are checked."""
 
 
-def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+def other_values(
+    m: Mechanism, p: np.ndarray, names: Sequence[str] = ()
+) -> Iterator[tuple[str, list[GenericState], list[np.ndarray]]]:
     """For each row of parameters (runs, np) other than the defaults: words for it, random states with these parameters, and
     the q of these states with the joints of these names at random positions.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError, listed
-from pfaffian.evaluate.arrays import common_runs
+from pfaffian.evaluate.single_values import common_runs
 from pfaffian.kernel.call.memory import in_double
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered

@@ -2,8 +2,11 @@
 
 from pfaffian.formats.mjcf.mjcf import parse_mjcf as parse_mjcf
 from pfaffian.formats.mjcf.mjcf import read_mjcf as read_mjcf
+from pfaffian.formats.read import FORMATS as FORMATS
+from pfaffian.formats.read import Format as Format
 from pfaffian.formats.sdf.sdf import parse_sdf as parse_sdf
 from pfaffian.formats.sdf.sdf import read_sdf as read_sdf
+from pfaffian.formats.text.library_laws import LAWS as LAWS
 from pfaffian.formats.text.place import installed as installed
 from pfaffian.formats.text.run_settings import RunSettings as RunSettings
 from pfaffian.formats.urdf.urdf import parse_urdf as parse_urdf

@@ -9,44 +9,93 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
 
-from pfaffian.errors import ModelError, nearest
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.formats.bundled import model_file
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.tables import Registry
 
 
 class Format(NamedTuple):
-    """A format of model files.   name: for messages.   reader: its module, and the function there that reads a path.   others:
-    functions of this module whose options the reader passes on."""
+    """A format of model files, a row of `FORMATS`. Functions may be given as "module:function", imported when needed.
 
-    name: str
-    reader: tuple[str, str]
+    read: function (path, **options) -> Mechanism or (Mechanism, RunSettings); its keyword-only arguments are options of `read`.
+    write: function (mechanism, path, settings or None) -> {path: text} of the files to write; None if there is none.
+    suffixes: with a dot and in small letters, of the files that are written, and of files that only their suffix tells.
+    root: root element, by which files in XML are recognised whatever their suffix; "" for other files.
+    first: first bytes by which files are recognised whatever their suffix, one of several; none by default.
+    others: more functions whose options `read` passes on.
+
+    Example:
+        A format whose files have one number, the mass of a ball:
+
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> def read_ball(path, *, name="ball"):
+        ...     z = pf.joint("z", "prismatic", "world", name)
+        ...     return pf.mechanism(name, [pf.body(name, float(Path(path).read_text()))], [z])
+        >>> def write_ball(m, path, settings):
+        ...     return {path: str(float(m.bodies[0].mass))}
+        >>> pf.formats.FORMATS["ball"] = pf.formats.Format(read_ball, write_ball, (".ball",))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "a.ball")
+        ...     n = file.write_text("2.5")
+        ...     m, _ = pf.read(file, name="bob")
+        ...     files = pf.write(m, Path(folder, "b.ball"))
+        ...     files[0].read_text()
+        '2.5'
+        >>> del pf.formats.FORMATS["ball"]
+    """
+
+    read: Callable[..., Any] | str
+    write: Callable[[Mechanism, Path, RunSettings | None], Mapping[Path, str]] | str | None
+    suffixes: tuple[str, ...]
+    root: str = ""
+    first: tuple[bytes, ...] = ()
     others: tuple[str, ...] = ()
 
-    def load(self) -> tuple[Callable[..., Any], list[str]]:
-        """The reader and the names of its options. The module is imported only when a file is in this format."""
-        module = import_module(f"pfaffian.formats.{self.reader[0]}")
-        reader, *others = (getattr(module, name) for name in (self.reader[1], *self.others))
+    def reader(self) -> tuple[Callable[..., Any], list[str]]:
+        """The function that reads, and the names of its options."""
+        reader, *others = (_loaded(f) for f in (self.read, *self.others))
         takes = [x for f in (*others, reader) for x in signature(f).parameters.values()]
         return reader, [x.name for x in takes if x.kind is Parameter.KEYWORD_ONLY]
 
+    def writer(self) -> Callable[..., Mapping[Path, str]]:
+        """The function that makes the texts of the files."""
+        return _loaded(self.write)
 
-FORMATS: Mapping[str, Format] = {
-    "robot": Format("URDF", ("urdf.urdf", "read_urdf"), ("parse_urdf",)),
-    "mujoco": Format("MJCF", ("mjcf.mjcf", "read_mjcf"), ("parse_mjcf",)),
-    "sdf": Format("SDF", ("sdf.sdf", "read_sdf"), ("parse_sdf",)),
-    ".yaml": Format("YAML", ("yaml.yaml", "read_yaml")),
-    ".usd": Format("USD", ("usd.usd", "read_usd")),
-}
-"""Root element of an XML file, or suffix of a file that is not XML -> its format."""
 
-TEXTS = (".yaml", ".yml")
+def _loaded(f: Any) -> Callable[..., Any]:
+    """A function of a row, imported if it is given by name."""
+    if not isinstance(f, str):
+        return f
+    module, _, name = f.partition(":")
+    return getattr(import_module(f"pfaffian.formats.{module}"), name)
+
+
+def _check(name: str, row: Any) -> None:
+    """Raise ModelError if the row of a user is no Format."""
+    dotted = isinstance(row, Format) and isinstance(row.suffixes, tuple) and all(x[:1] == "." for x in row.suffixes)
+    if not dotted or not all(f is None or callable(f) for f in (row.read, row.write)):
+        raise ModelError(f"file format {name!r}: a Format(read, write, suffixes) of two functions is needed, got {brief(row)}")
+
+
+FORMATS = Registry("file format", {
+    "YAML": Format("yaml.yaml:read_yaml", "writers.yaml_write:yaml_files", (".yaml", ".yml")),
+    "URDF": Format("urdf.urdf:read_urdf", "writers.urdf_write:urdf_files", (".urdf",), "robot",
+                   others=("urdf.urdf:parse_urdf",)),
+    "MJCF": Format("mjcf.mjcf:read_mjcf", "writers.mjcf_write:mjcf_files", (".xml", ".mjcf"), "mujoco",
+                   others=("mjcf.mjcf:parse_mjcf",)),
+    "SDF": Format("sdf.sdf:read_sdf", None, (".sdf", ".world"), "sdf", others=("sdf.sdf:parse_sdf",)),
+    "USD": Format("usd.usd:read_usd", None, (".usd", ".usda", ".usdc"), first=(b"#usda", b"PXR-USDC")),
+}, "give your own another name", _check)  # fmt: skip
+"""Formats of model files by name. To add one: `pf.formats.FORMATS["mine"] = pf.formats.Format(read, write, (".mine",))`."""
+
+TEXTS = FORMATS["YAML"].suffixes
 """Suffixes of YAML files, by which alone they are recognised."""
-
-STAGES = (b"#usda", b"PXR-USDC")
-"""First bytes of USD files."""
 
 NO_MODEL = {
     "mujocoinclude": "this is a part of an MJCF file; read the file that includes it",
@@ -80,58 +129,55 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     error of the reader.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {duration: 3}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.read(file)
-        >>> m.q_names, settings.duration
-        (('z',), 3.0)
-        >>> pf.read("zoo:bennett")[0]
+        >>> m, settings = pf.read("zoo:bennett")
+        >>> m
         <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)
     if place.suffix.lower() in ("", *TEXTS):
         place = model_file(place)
-    found = FORMATS[kind_of(place)]
-    reader, known = found.load()
+    name = format_of(place)
+    reader, known = FORMATS[name].reader()
     for option in options:
         if option not in known:
-            raise ModelError(f"{printable(str(path))}: {found.name} has no option {option!r}; {nearest(option, known)}")
+            raise ModelError(f"{printable(str(path))}: {name} has no option {option!r}; {nearest(option, known)}")
     made = reader(place, **options)
     return made if isinstance(made, tuple) else (made, RunSettings())
 
 
-def kind_of(path: Path) -> str:
-    """The key of FORMATS for a file. Raises ModelError: the file is in none of these formats."""
+def format_of(path: Path) -> str:
+    """The name of the format of a file. Raises ModelError: the file is in none of the FORMATS."""
     where, suffix = printable(str(path)), path.suffix.lower()
     if suffix == ".xacro":  # read_urdf explains how to expand it
-        return "robot"
-    if suffix not in TEXTS and path.is_file():
+        return "URDF"
+    suffixed = [name for name, f in FORMATS.items() if suffix in f.suffixes and not (f.root or f.first)]
+    if suffixed and FORMATS.is_added(suffixed[0]):
+        return suffixed[0]
+    if not suffixed and path.is_file():
         with path.open("rb") as stream:
             first = stream.read(8)
-        if first.startswith(STAGES):
-            return ".usd"
+        for name, f in FORMATS.items():
+            if f.first and first.startswith(f.first):
+                return name
         for beginning, what in BEGINNINGS.items():
             if first.startswith(beginning):
                 raise ModelError(f"{where}: {what}")
-    text, tags = read_text(path), [root for root in FORMATS if not root.startswith(".")]
+    text, roots = read_text(path), {f.root: name for name, f in FORMATS.items() if f.root}
     if not text.lstrip().startswith("<"):
-        if suffix in TEXTS:
-            return ".yaml"
-        listed = ", ".join(f"{FORMATS[root].name} (<{root}>)" for root in tags)
-        raise ModelError(f"{where} is not a model file: it is neither XML for {listed}, nor a {' or '.join(TEXTS)} file")
+        if suffixed:
+            return suffixed[0]
+        listed = ", ".join(f"{name} (<{root}>)" for root, name in roots.items())
+        by_suffix = " or ".join(x for f in FORMATS.values() if not (f.root or f.first) for x in f.suffixes)
+        raise ModelError(f"{where} is not a model file: it is neither XML for {listed}, nor a {by_suffix} file")
     root = root_tag(text)
-    if root not in tags:
-        other = f"the root element is <{printable(root)[1:-1]}>; one of {', '.join(f'<{r}>' for r in tags)} is needed"
+    if root not in roots:
+        other = f"the root element is <{printable(root)[1:-1]}>; one of {', '.join(f'<{r}>' for r in roots)} is needed"
         raise ModelError(f"{where}: {NO_MODEL.get(root, other)}")
-    return root
+    return roots[root]
 
 
-class _Found(Exception):
+class _RootFound(Exception):
     """Ends the search for the root element."""
 
 
@@ -141,7 +187,7 @@ def root_tag(text: str) -> str:
 
     def start(tag: str, _: dict[str, str]) -> NoReturn:
         found.append(tag)
-        raise _Found
+        raise _RootFound
 
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -149,6 +195,6 @@ def root_tag(text: str) -> str:
     try:
         for at in range(0, len(text), 1 << 16):
             parser.Parse(text[at : at + (1 << 16)].encode("utf-8", "replace"), False)
-    except (_Found, expat.ExpatError):
+    except (_RootFound, expat.ExpatError):
         pass
     return found[0] if found else "robot"

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from pfaffian.errors import ModelError, ModelWarning, brief, notice
-from pfaffian.formats.read import TEXTS
+from pfaffian.formats.read import FORMATS, TEXTS
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.formats.writers.mjcf_write import mjcf_files
-from pfaffian.formats.writers.urdf_write import urdf_files
-from pfaffian.formats.writers.yaml_write import mesh_name, yaml_text
+from pfaffian.formats.writers.yaml_write_part import mesh_name
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
-
-Files = dict[Path, str]
-"""Path of a file -> its text."""
-
-
-def _yaml(m: Mechanism, path: Path, settings: RunSettings | None) -> Files:
-    """The text of a YAML file: {path: text}."""
-    return {path: yaml_text(m, settings, path.parent.resolve())}
-
-
-_WRITERS: dict[str, Callable[[Mechanism, Path, RunSettings | None], Files]] = {
-    ".yaml": _yaml,
-    ".yml": _yaml,
-    ".urdf": urdf_files,
-    ".xml": mjcf_files,
-    ".mjcf": mjcf_files,
-}
-"""Suffix -> the function that makes the texts of the files."""
 
 
 def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None = None) -> tuple[Path, ...]:
@@ -69,10 +48,11 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
     m, place = as_mechanism(mechanism), as_path(path)
     if settings is not None and not isinstance(settings, RunSettings):
         raise ModelError(f"write: settings must be RunSettings, as pf.read returns them, got {brief(settings)}")
-    make = _WRITERS.get(place.suffix.lower())
+    makers = {suffix: f.writer for f in FORMATS.values() if f.write is not None for suffix in f.suffixes}
+    make = makers.get(place.suffix.lower())
     if make is None:
-        raise ModelError(f"{printable(str(path))}: the suffix of the file must be one of {', '.join(_WRITERS)}")
-    files = make(m, place, settings)
+        raise ModelError(f"{printable(str(path))}: the suffix of the file must be one of {', '.join(makers)}")
+    files = make()(m, place, settings)
     for name, text in files.items():
         try:
             write_whole(name, text.encode("utf-8"))

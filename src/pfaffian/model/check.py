@@ -1,11 +1,11 @@
-"""Checks of a mechanism: names, tree, references, parameters and masses. Each error names the element and the way out."""
+"""Checks of the parts of a mechanism: names, tree, references, numbers, masses. An error names the element and the way out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -14,43 +14,26 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import are_physical, is_physical, pseudos
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.circle import circle
-from pfaffian.model.constraint import Closure, Constraint, Servo
-from pfaffian.model.coordinates import Coordinates, check_coordinates
+from pfaffian.model.compound import Compound, flat
+from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
+from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
 
-if TYPE_CHECKING:
-    from pfaffian.model.mechanism import Mechanism
+Values = Callable[[Sequence[ca.SX]], list[np.ndarray]]
+"""Function that gives the values of numbers at the parameters' defaults."""
 
 
-def check(m: Mechanism) -> None:
-    """Check a mechanism. Raises ModelError: the first fault found."""
-    _check_kinds(m)
-    _check_names(m)
-    _check_tree(m)
-    _check_mimics(m)
-    _check_references(m)
-    _check_parameters(m)
-    _check_distributions(m)
-    _check_coordinates(m)
-    _check_physics(m)
+def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[tuple[str, ca.SX]]:
+    """Every number of the model, preceded by a label of the element and field to which it belongs.
 
-
-def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
-    """Every number of the model, preceded by a label of the element and field to which it belongs."""
-    yield "gravity", m.gravity
-    targets = tuple(s.target for s in m.servos)
-    owners = (
-        ("body", m.bodies),
-        ("joint", m.joints),
-        ("constraint", m.constraints + targets),
-        ("force", m.forces),
-        ("actuator", m.actuators),
-    )
-    for what, items in owners:
+    parts: noun -> the elements of this kind.
+    """
+    yield "gravity", gravity
+    for what, items in parts.items():
         for item in items:
             for field in fields(item):
                 for x in _numbers_in(getattr(item, field.name)):
@@ -70,17 +53,18 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     return ()
 
 
-def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """Names of the bodies whose mass and inertia are physically impossible -> the reason.
-
-    p: (np,) values of the parameters; their defaults if None.
-    """
-    flat = m.values([x for b in m.bodies for x in (b.mass, b.com, b.inertia)], p)
-    P = pseudos(*(np.array(flat[k::3]).reshape(len(m.bodies), *shape) for k, shape in enumerate(((), (3,), (3, 3)))))
-    return {m.bodies[i].name: is_physical(P[i]) or "" for i in np.flatnonzero(~are_physical(P))}
+def impossible_bodies(bodies: Sequence[Body], values: Values) -> dict[str, str]:
+    """Names of the bodies whose mass and inertia are physically impossible -> the reason."""
+    flat = values([x for b in bodies for x in (b.mass, b.com, b.inertia)])
+    P = pseudos(*(np.array(flat[k::3]).reshape(len(bodies), *shape) for k, shape in enumerate(((), (3,), (3, 3)))))
+    return {bodies[i].name: is_physical(P[i]) or "" for i in np.flatnonzero(~are_physical(P)).tolist()}
 
 
-def _check_kinds(m: Mechanism) -> None:
+Lists = Mapping[str, Sequence[Any]]
+"""Name of a list of a mechanism, such as "forces" -> its items."""
+
+
+def check_kinds(lists: Lists) -> None:
     """Raise ModelError for an item in the wrong list, such as a force among the joints."""
     kinds = (
         ("bodies", Body, "body(...)"),
@@ -90,24 +74,32 @@ def _check_kinds(m: Mechanism) -> None:
             "constraints",
             Constraint,
             "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...), servo(...) or "
-            "pf.rolling.knife_edge(...), or unpack *pf.rolling.disk(...) into it",
+            "pf.rolling.disk(...)",
         ),
         (
             "forces",
             Force,
-            "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...) or generalised_force(...)",
+            "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...), generalised_force(...) or "
+            "pf.forces.contact(...)",
         ),
         ("actuators", Actuator | Thruster | Transmission, "actuator(...), thruster(...) or transmission(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
     for what, kind, maker in kinds:
-        for item in getattr(m, what):
-            if not isinstance(item, kind):
-                home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
+        for item in lists[what]:
+            if not _fits(item, kind, what):
+                home = next((name for name, other, _ in kinds if _fits(item, other, name)), None)
                 belongs = f"; this item belongs in {home}=[...]" if home else ""
-                if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
-                    belongs = f"; unpack it with a star, {what}=[*...]"
+                if isinstance(item, (tuple, list)) and all(_fits(x, kind, what) for x in item):
+                    belongs = f"; join the lists, {what}=[..., *more]"
                 raise ModelError(f"{what}: {brief(item)} does not belong here; make each item by {maker}{belongs}")
+
+
+def _fits(item: Any, kind: Any, what: str) -> bool:
+    """Whether an item belongs in the list `what`, whose items are of this kind or, for forces and constraints, compounds."""
+    if isinstance(item, Compound):
+        return what in ("constraints", "forces") and all(isinstance(part, kind) for part in item.parts)
+    return isinstance(item, kind)
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -116,25 +108,22 @@ def _check_name(name: Any, what: str) -> None:
         raise ModelError(f"{what}: {name!r} is not a name; use 1 to 128 printable characters")
 
 
-def _check_names(m: Mechanism) -> None:
-    """Raise ModelError for an invalid name, a name used twice, or a mechanism without velocities."""
-    _check_name(m.name, "mechanism")
-    for what in ("bodies", "owners", "constraints", "forces", "actuators", "parameters"):
-        names = [item.name for item in getattr(m, what)]
-        what = "joints and coordinates" if what == "owners" and m.coordinates else "joints" if what == "owners" else what
+def check_names(name: str, lists: Lists) -> None:
+    """Raise ModelError for an invalid name, or a name used twice."""
+    _check_name(name, "mechanism")
+    for what, items in lists.items():
+        names = [item.name for item in (*items, *flat(x for x in items if isinstance(x, Compound)))]
         for n in names:
             _check_name(n, what)
         for n, count in Counter(names).items():
             if count > 1:
                 raise ModelError(f"{what}: the name {n!r} is used {count} times; names must be unique")
-    if m.nv == 0:
-        raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
 
 
-def _check_tree(m: Mechanism) -> None:
+def check_tree(bodies: Sequence[Body], joints: Sequence[Joint]) -> None:
     """Raise ModelError unless the joints form a tree from the world, parents first, that reaches every body once."""
-    known, placed = {b.name for b in m.bodies}, {WORLD}
-    for j in m.joints:
+    known, placed = {b.name for b in bodies}, {WORLD}
+    for j in joints:
         for body in (j.parent, j.child):
             if body != WORLD and body not in known:
                 raise ModelError(f"joint {j.name!r}: there is no body {body!r}")
@@ -149,41 +138,49 @@ def _check_tree(m: Mechanism) -> None:
         raise ModelError(f"body {unreached!r} has no joint or edge that leads to it; use kind 'free' if it floats")
 
 
-def _check_mimics(m: Mechanism) -> None:
+def check_mimics(joints: Sequence[Joint]) -> None:
     """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
-    joints = {j.name: j for j in m.joints}
-    follows = {j.name: j.mimic.joints for j in m.joints if j.mimic}
+    named = {j.name: j for j in joints}
+    follows = {j.name: j.mimic.joints for j in joints if j.mimic}
     for name, n in ((name, n) for name, others in follows.items() for n in others):
-        if n not in joints:
-            raise ModelError(f"joint {name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
-        if joints[n].kind.nq != 1:
-            raise ModelError(f"joint {name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
+        if n not in named:
+            raise ModelError(f"joint {name!r} follows {n!r}, which is not a joint; {nearest(n, list(named))}")
+        if named[n].kind.nq != 1:
+            raise ModelError(f"joint {name!r} follows {n!r}, which has {named[n].kind.nq} coordinates; one is needed")
     if found := circle(follows):
         raise ModelError(f"joints follow each other in a circle: {', '.join(found)}; let one of them move freely")
 
 
-def _check_distributions(m: Mechanism) -> None:
+def check_distributions(joints: Sequence[Joint], values: Values) -> None:
     """Raise ModelError for a distribution whose columns are linearly dependent."""
-    for j in m.joints:
-        B = None if j.distribution is None else m.value(j.distribution)
+    for j in joints:
+        B = None if j.distribution is None else values([j.distribution])[0]
         if B is not None and np.linalg.matrix_rank(B, tol=1e-9 * np.abs(B).max(initial=0.0)) < B.shape[1]:
             raise ModelError(f"joint {j.name!r}: distribution: the columns depend on each other; give independent ones")
 
 
-def _check_references(m: Mechanism) -> None:
-    """Raise ModelError where a constraint, force or actuator names a missing body, joint or input, or has wrong limits."""
-    bodies, owners = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
-    for c in m.constraints:
+def check_references(
+    bodies: set[str], owners: Mapping[str, Joint | Coordinates], constraints: Iterable[Constraint], forces: Iterable[Force],
+    actuators: Iterable[Actuator | Thruster | Transmission], inputs: Sequence[str],
+) -> None:  # fmt: skip
+    """Raise ModelError where a constraint, force or actuator names a missing body, joint or input, or has wrong limits.
+
+    bodies: names, the world's too.   owners: name -> joint or coordinates.   inputs: names.
+    """
+    for c in constraints:
         if isinstance(c, Servo) and not callable(c.directions):
             for n in c.directions:
-                if n not in m.u_names:
-                    raise ModelError(f"servo constraint {c.name!r}: there is no input {n!r}; {nearest(n, m.u_names)}")
+                if n not in inputs:
+                    raise ModelError(f"servo constraint {c.name!r}: there is no input {n!r}; {nearest(n, inputs)}")
         c = c.target if isinstance(c, Servo) else c
+        if isinstance(c, (Holonomic, Nonholonomic)):
+            law = c.phi if isinstance(c, Holonomic) else c.eta
+            _check_bodies(f"constraint {c.name!r}", getattr(law, "bodies", ()), bodies)
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}; name two bodies")
-    for f in m.forces:
+    for f in forces:
         named = _ends(f)
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
@@ -191,7 +188,7 @@ def _check_references(m: Mechanism) -> None:
         for n in _joints(f):
             if n not in owners:
                 raise ModelError(f"force {f.name!r}: there is no joint {brief(n)}; {nearest(n, list(owners))}")
-    for a in m.actuators:
+    for a in actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
             continue
@@ -242,43 +239,30 @@ def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
             raise ModelError(f"{what}: there is no body {n!r}; {nearest(n, sorted(bodies))}")
 
 
-def _check_parameters(m: Mechanism) -> None:
-    """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values."""
-    known = {p.symbol.element_hash() for p in m.parameters}
+def check_parameters(found: Iterable[tuple[str, ca.SX]], parameters: Sequence[Parameter], values: Values) -> None:
+    """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values.
+
+    found: the `numbers` of the model.
+    """
+    known = {p.symbol.element_hash() for p in parameters}
     varying = list[tuple[str, ca.SX]]()
-    for what, x in numbers(m):
+    for what, x in found:
         if not x.is_constant():
             if any(s.element_hash() not in known for s in ca.symvar(x)):
                 raise ModelError(f"{what} uses a Parameter that is not among the mechanism's parameters=(...)")
             varying.append((what, x))
         elif not x.is_regular():
             raise ModelError(f"{what} is not finite at the parameters' default values")
-    for (what, _), value in zip(varying, m.values([x for _, x in varying]), strict=True):
+    for (what, _), value in zip(varying, values([x for _, x in varying]), strict=True):
         if not np.isfinite(value).all():
             raise ModelError(f"{what} is not finite at the parameters' default values")
 
 
-def _check_coordinates(m: Mechanism) -> None:
-    """Raise ModelError for coordinates whose K does not fit phi, or for a wrong number of chosen velocities."""
-    for c in m.coordinates:
-        check_coordinates(c, m.parameters)
-    if m.velocities and len(m.velocities.names) != m.nv:
-        raise ModelError(
-            f"velocities: {len(m.velocities.names)} names for the {m.nv} velocities of {m.name!r}; give one for each of "
-            f"{', '.join(f'{j.name} ({j.nv})' for j in m.owners if j.nv)}"
-        )
-
-
-def _check_physics(m: Mechanism) -> None:
-    """Raise ModelError for a body with impossible inertia (unless lenient), or a joint that moves no inertia."""
-    if not m.lenient:
-        for name, reason in impossible_bodies(m).items():
-            raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
-    if m.kinetic_energies:
-        return  # They may supply all the inertia. A motion without inertia is reported when the equations are made.
-    inertias = m.values([ca.vertcat(b.mass, ca.vec(b.inertia)) for b in m.bodies])
-    moved = Counter({b.name: int(x.any()) for b, x in zip(m.bodies, inertias, strict=True)})
-    for j in reversed(m.joints):
+def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], values: Values) -> None:
+    """Raise ModelError for a joint that moves no inertia."""
+    inertias = values([ca.vertcat(b.mass, ca.vec(b.inertia)) for b in bodies])
+    moved = Counter({b.name: int(x.any()) for b, x in zip(bodies, inertias, strict=True)})
+    for j in reversed(joints):
         moved[j.parent] += moved[j.child]
-        if j.nv and not moved[j.child] and not (m.value(j.armature) > 0).all():
+        if j.nv and not moved[j.child] and not (values([j.armature])[0] > 0).all():
             raise ModelError(f"joint {j.name!r} moves no mass at all; give {j.child!r} a mass, or make the joint fixed")

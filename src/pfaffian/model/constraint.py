@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief, plural, unknown_kind
 from pfaffian.maths.closures import CLOSURES, ClosureKind
 from pfaffian.model import reprs
+from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.joint import axis_frame
 from pfaffian.model.number import Scalar, scalar, several, vector
@@ -284,7 +285,13 @@ def servo(
     return Servo(target.name, target, directions, *numbers)
 
 
-def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target:
+@overload
+def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target: ...
+@overload
+def active_while(constraint: Compound, condition: Callable[[Any], ca.SX]) -> Compound: ...
+
+
+def active_while(constraint: Target | Compound, condition: Callable[[Any], ca.SX]) -> Target | Compound:
     """A copy of a constraint that is active only while a condition holds, so that a run can switch it on and off.
 
     When it becomes active, velocities are projected onto it (an inelastic impact). At that instant phi must be near zero, no
@@ -292,7 +299,7 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
     condition is not a number.
 
     Args:
-        constraint: a closure, phi = 0, eta = 0 or Z v_dot = z.
+        constraint: a closure, phi = 0, eta = 0, Z v_dot = z, or a compound of them.
         condition: function of the mechanism's Kinematics giving a number that is not zero while the constraint is active,
             e.g. `lambda k: k.t < 2`.
     Raises ModelError: a constraint of another kind, such as a servo constraint, or a condition that is not a function.
@@ -305,6 +312,8 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
         >>> float(pf.forward_dynamics(m, [0.0], t=3.0).v_dot[0].round(6))  # released
         -9.81
     """
+    if isinstance(constraint, Compound):  # its record, which knows of no condition, is left out
+        return Compound(constraint.name, tuple(active_while(part, condition) for part in constraint.parts))
     if not isinstance(constraint, Target) or not callable(condition):
         name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""
         got = f"got {brief(constraint)} and {brief(condition)}"

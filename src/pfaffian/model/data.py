@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, dataclass_transform
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.number import Parameter, parameter_of
 
 _Class = TypeVar("_Class", bound=type)
@@ -36,7 +37,7 @@ def is_data(item: Any) -> bool:
     return getattr(type(item), "__eq__", None) is _equal
 
 
-class _Number(NamedTuple):
+class _ComparableNumber(NamedTuple):
     """An SX in a form that can be compared and pickled.
 
     text: its serialisation, with all digits.
@@ -53,17 +54,19 @@ class _Several(NamedTuple):
     items: tuple[Any, ...]
 
 
-def _number(x: ca.SX) -> _Number:
-    """An SX as a `_Number`."""
+def _number(x: ca.SX) -> _ComparableNumber:
+    """An SX as a `_ComparableNumber`."""
     if x.is_constant():
-        return _Number(x.serialize(), ())
+        return _ComparableNumber(x.serialize(), ())
     x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
     symbols = ca.symvar(x)
-    return _Number(ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols))
+    return _ComparableNumber(
+        ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols)
+    )
 
 
-def _sx(x: _Number) -> ca.SX:
-    """The SX of a `_Number`, the inverse of `_number`."""
+def _sx(x: _ComparableNumber) -> ca.SX:
+    """The SX of a `_ComparableNumber`, the inverse of `_number`."""
     if not x.owners:
         return ca.SX.deserialize(x.text)
     return ca.Function.deserialize(x.text)(*[p.symbol for p in x.owners if isinstance(p, Parameter)])
@@ -71,15 +74,11 @@ def _sx(x: _Number) -> ca.SX:
 
 def content(item: Any) -> tuple[Any, ...]:
     """The fields of an item as a tuple that can be compared, cached in the item."""
-    cache = vars(item)
-    if "_content" not in cache:
-        values = (getattr(item, f.name) for f in fields(item))
-        cache["_content"] = tuple(_plain(x) for x in values)
-    return cache["_content"]
+    return once_for(item, "content", lambda: tuple(_plain(getattr(item, f.name)) for f in fields(item)))
 
 
 def _plain(x: Any) -> Any:
-    """The value of a field in a form that can be compared: each SX, also within a tuple, becomes a `_Number`."""
+    """The value of a field in a form that can be compared: each SX, also within a tuple, becomes a `_ComparableNumber`."""
     if isinstance(x, tuple) and any(isinstance(item, ca.SX) for item in x):
         return _Several(tuple(map(_plain, x)))
     return _number(x) if isinstance(x, ca.SX) else x
@@ -87,13 +86,13 @@ def _plain(x: Any) -> Any:
 
 def _field(x: Any) -> Any:
     """The value of a field, the inverse of `_plain`."""
-    return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _Number) else x
+    return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _ComparableNumber) else x
 
 
 def _owners(x: Any) -> Iterator[Parameter | int]:
     """The owners of all symbols in a field value x, which is in the form of `_plain`."""
     for item in x.items if isinstance(x, _Several) else (x,):
-        yield from item.owners if isinstance(item, _Number) else ()
+        yield from item.owners if isinstance(item, _ComparableNumber) else ()
 
 
 def _equal(self: Any, other: Any) -> bool:
@@ -105,11 +104,8 @@ def _equal(self: Any, other: Any) -> bool:
 
 def _hash(self: Any) -> int:
     """The __hash__ of data, from its content, cached in the item."""
-    cache = vars(self)
-    if "_hash" not in cache:
-        # A user's function object need not be hashable, so functions count only as True.
-        cache["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
-    return cache["_hash"]
+    # A user's function object need not be hashable, so functions count only as True.
+    return once_for(self, "hash", lambda: hash(tuple(callable(x) or x for x in content(self))))
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
@@ -144,7 +140,7 @@ def functions_by_value() -> Iterator[None]:
 def _restore(cls: type, values: tuple[Any, ...]) -> Any:
     """An item of a class made by `data` from its pickled content."""
     item = cls(*map(_field, values))
-    vars(item)["_content"] = values  # This keeps the parameters alive for items that are unpickled later.
+    once_for(item, "content", lambda: values)  # This keeps the parameters alive for items that are unpickled later.
     return item
 
 

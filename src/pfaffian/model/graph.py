@@ -9,6 +9,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
+from pfaffian.model.compound import flat
 from pfaffian.model.constraint import Closure, Holonomic
 from pfaffian.model.force import Thruster
 from pfaffian.model.joint import KINDS, Joint, joint
@@ -77,16 +78,15 @@ def graph_matrices(m: Mechanism) -> GraphMatrices:
 
 def check_open(m: Mechanism) -> None:
     """Raise ModelError if a constraint couples the coordinates of the joints, so that the chain is not open."""
-    for c in m.constraints:
-        if isinstance(c, (Closure, Holonomic)):
-            what = (
-                f"closure {c.name!r} from {c.body_a!r} to {c.body_b!r}" if isinstance(c, Closure) else f"constraint {c.name!r}"
-            )
-            raise ModelError(
-                f"{what} closes the chain, and products of exponentials are for an open one: open it by "
-                f"m.with_(constraints=[c for c in m.constraints if c.name != {c.name!r}]), and use the closure as a "
-                "constraint on the poses and Jacobians of the open chain"
-            )
+    for item in m.constraints:
+        for c in flat([item]):
+            if isinstance(c, (Closure, Holonomic)):
+                ends = f"closure {c.name!r} from {c.body_a!r} to {c.body_b!r}" if isinstance(c, Closure) else ""
+                raise ModelError(
+                    f"{ends or f'constraint {c.name!r}'} closes the chain, and products of exponentials are for an open one: "
+                    f"open it by m.with_(constraints=[c for c in m.constraints if c.name != {item.name!r}]), and use the "
+                    "closure as a constraint on the poses and Jacobians of the open chain"
+                )
 
 
 def joined(m: Mechanism, closure: str) -> Mechanism:

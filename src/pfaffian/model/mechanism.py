@@ -10,12 +10,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model import reprs
+from pfaffian.errors import ModelError, brief, nearest, plural
+from pfaffian.model import check, reprs
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.check import check
+from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Constraint, Servo, Target
-from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest, known
+from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Transmission, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
@@ -67,8 +67,8 @@ class Mechanism:
     name: str
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
-    constraints: tuple[Constraint, ...]
-    forces: tuple[Force, ...]
+    constraints: tuple[Constraint | Compound, ...]
+    forces: tuple[Force | Compound, ...]
     actuators: tuple[Actuator | Thruster | Transmission, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
@@ -77,10 +77,38 @@ class Mechanism:
     velocities: Velocities | None = None
 
     def __repr__(self) -> str:
-        return reprs.mechanism(self)
+        parts = [plural(len(self.bodies), "body"), f"{plural(len(self.joints), 'joint')} (nq {self.nq}, nv {self.nv})"]
+        if self.coordinates:
+            parts.append(f"coordinates {reprs.listed([c.name for c in self.coordinates])}")
+        if self.velocities:
+            parts.append(f"velocities {reprs.listed(self.velocities.names)}")
+        for kind, items in (("constraint", self.all_constraints), ("force", self.all_forces)):
+            if items:
+                parts.append(plural(len(items), kind))
+        parts.append(f"inputs {reprs.listed(self.u_names)}" if self.nu else "no inputs")
+        if self.parameters:
+            parts.append(f"parameters {reprs.listed(self.p_names)}")
+        return reprs.words(self, *parts, name=self.name)
 
     def _repr_html_(self) -> str:
-        return reprs.html(self)
+        """HTML tables of joints, constraints, forces, inputs and parameters, with every text escaped."""
+        q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in self.joints]
+        joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(self.joints, q, strict=True)]
+        coordinates = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in self.coordinates]
+        constraints = [(c.name, reprs.description(c)) for c in self.all_constraints]
+        forces = [(f.name, type(f).__name__, reprs.description(f)) for f in self.all_forces]
+        inputs = list(zip(self.u_names, self.u_units, strict=True))
+        parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in self.parameters]
+        tables = (
+            reprs.table(("joint", "kind", "parent", "child", "coordinates"), joints),
+            reprs.table(("coordinates", "q", "v"), coordinates),
+            reprs.table(("constraint", "holds"), constraints),
+            reprs.table(("force", "kind", "acts"), forces),
+            reprs.table(("input", "unit"), inputs),
+            reprs.table(("parameter", "default", "unit"), parameters),
+        )
+        sizes = f"{plural(len(self.bodies), 'body')}, nq {self.nq}, nv {self.nv}, nu {self.nu}"
+        return f"<b>{reprs.cell(self.name)}</b>: {sizes}" + "".join(tables)
 
     @cached_property
     def owners(self) -> tuple[Joint | Coordinates, ...]:
@@ -155,13 +183,13 @@ class Mechanism:
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
         """Names of the inputs that act from outside: six components of each wrench without a value."""
-        wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
+        wrenches = (f.name for f in self.all_forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
 
     @cached_property
     def kinetic_energies(self) -> tuple[KineticEnergy, ...]:
         """The kinetic energies that are added to that of the bodies."""
-        return tuple(f for f in self.forces if isinstance(f, KineticEnergy))
+        return tuple(f for f in self.all_forces if isinstance(f, KineticEnergy))
 
     @cached_property
     def u_names(self) -> tuple[str, ...]:
@@ -208,14 +236,29 @@ class Mechanism:
         return ca.vertcat(*[p.symbol for p in self.parameters]) if self.parameters else ca.SX(0, 1)
 
     @cached_property
+    def all_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints one by one, with the parts of each compound in its place."""
+        return flat(self.constraints)
+
+    @cached_property
+    def all_forces(self) -> tuple[Force, ...]:
+        """The forces one by one, with the parts of each compound in its place."""
+        return flat(self.forces)
+
+    @cached_property
+    def compounds(self) -> tuple[Compound, ...]:
+        """The compounds among the constraints and forces."""
+        return tuple(x for x in (*self.constraints, *self.forces) if isinstance(x, Compound))
+
+    @cached_property
     def ideal(self) -> tuple[Target, ...]:
         """The constraints that ideal reactions maintain."""
-        return tuple(c for c in self.constraints if not isinstance(c, Servo))
+        return tuple(c for c in self.all_constraints if not isinstance(c, Servo))
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
         """The servo constraints, which forces along chosen directions maintain."""
-        return tuple(c for c in self.constraints if isinstance(c, Servo))
+        return tuple(c for c in self.all_constraints if isinstance(c, Servo))
 
     def owner(self, name: str) -> Joint | Coordinates:
         """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
@@ -284,8 +327,8 @@ def mechanism(
     bodies: Iterable[Body],
     joints: Iterable[Joint],
     *,
-    constraints: Iterable[Constraint] = (),
-    forces: Iterable[Force] = (),
+    constraints: Iterable[Constraint | Compound] = (),
+    forces: Iterable[Force | Compound] = (),
     actuators: Iterable[Actuator | Thruster | Transmission] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
@@ -300,8 +343,8 @@ def mechanism(
         bodies: in any order.
         joints: joints and edges, parents before children, exactly one leading to each body; q and v follow the order of the
             joints. Edges may be written in any order and from either side.
-        constraints: closures, points that coincide, phi = 0, eta = 0, Z v_dot = z, servo constraints.
-        forces: wrenches, springs, potentials, ...
+        constraints: closures, points that coincide, phi = 0, eta = 0, Z v_dot = z, servo constraints, compounds of them.
+        forces: wrenches, springs, potentials, compounds of them, ...
         actuators: actuators, transmissions and thrusters, each with one input.
         gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
         parameters: every Parameter that the numbers use.
@@ -338,8 +381,36 @@ def mechanism(
         coordinates=_items(coordinates, "coordinates"),
         velocities=velocities,
     )
-    check(m)
+    _check(m)
     return m
+
+
+def _check(m: Mechanism) -> None:
+    """Raise ModelError for the first fault of a mechanism."""
+    lists = {what: getattr(m, what) for what in ("bodies", "constraints", "forces", "actuators", "parameters")}
+    check.check_kinds(lists | {"joints": m.joints, "coordinates": m.coordinates})
+    check.check_names(m.name, {"joints and coordinates" if m.coordinates else "joints": m.owners} | lists)
+    if m.nv == 0:
+        raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
+    check.check_tree(m.bodies, m.joints)
+    check.check_mimics(m.joints)
+    bodies, owner = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
+    check.check_references(bodies, owner, m.all_constraints, m.all_forces, m.actuators, m.u_names)
+    constraints = m.all_constraints + tuple(s.target for s in m.servos)
+    parts = {"body": m.bodies, "joint": m.joints, "constraint": constraints, "force": m.all_forces, "actuator": m.actuators}
+    check.check_parameters(check.numbers(m.gravity, parts), m.parameters, m.values)
+    check.check_distributions(m.joints, m.values)
+    for c in m.coordinates:
+        check_coordinates(c, m.parameters)
+    if m.velocities and len(m.velocities.names) != m.nv:
+        raise ModelError(
+            f"velocities: {len(m.velocities.names)} names for the {m.nv} velocities of {m.name!r}; give one for each of "
+            f"{', '.join(f'{j.name} ({j.nv})' for j in m.owners if j.nv)}"
+        )
+    for name, reason in () if m.lenient else check.impossible_bodies(m.bodies, m.values).items():
+        raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
+    if not m.kinetic_energies:  # They may supply all the inertia. A motion without inertia is reported by the equations.
+        check.check_inertias(m.bodies, m.joints, m.values)
 
 
 def _parents_first(joints: tuple[Any, ...]) -> tuple[Any, ...]:

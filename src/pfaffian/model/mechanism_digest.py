@@ -8,6 +8,8 @@ from typing import Any
 
 import casadi as ca
 
+from pfaffian.model.compound import Compound
+from pfaffian.model.data import is_data
 from pfaffian.model.joint import JointKind
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
@@ -30,8 +32,11 @@ def structure(m: Mechanism) -> str:
     return sha256((repr(content) + values.serialize()).encode()).hexdigest()
 
 
-def _content(x: Any, numbers: list[ca.SX]) -> Any:
-    """The content of x as nested lists of texts. Expressions in x are appended to `numbers`, and only their shape is listed."""
+def _content(x: Any, numbers: list[ca.SX], record: bool = False) -> Any:
+    """The content of x as nested lists of texts. Expressions in x are appended to `numbers`, and only their shape is listed.
+
+    record: whether x belongs to the record of a compound; what its functions return is in the digests of the compound's parts.
+    """
     if isinstance(x, ca.SX):
         numbers.append(x)
         return "number", x.shape
@@ -42,9 +47,14 @@ def _content(x: Any, numbers: list[ca.SX]) -> Any:
     if isinstance(x, Parameter):
         return "parameter", x.name, x.default, x.unit
     if isinstance(x, tuple):
-        return [_content(part, numbers) for part in x]
+        return [_content(part, numbers, record) for part in x]
+    if isinstance(x, Compound):
+        of = _content(x.of, numbers, True) if is_data(x.of) else None  # no equations are made of the record of a user
+        return "compound", x.name, _content(x.parts, numbers), of
     if is_dataclass(x):
         names = [f.name for f in fields(x) if f.name not in IGNORED_FIELDS]
-        return type(x).__name__, [(name, _content(getattr(x, name), numbers)) for name in names]
+        return type(x).__name__, [(name, _content(getattr(x, name), numbers, record)) for name in names]
+    if record and callable(x):
+        return "function"
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
     return repr(x)

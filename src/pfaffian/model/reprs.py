@@ -1,25 +1,26 @@
-"""Short texts of the parts of a model, for the prompt and for messages, and HTML tables of a mechanism for notebooks."""
+"""Short texts of the parts of a model, for the prompt and for messages, and HTML for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian import errors
-from pfaffian.errors import plural
 from pfaffian.model.number import parameter_of
-
-if TYPE_CHECKING:
-    from pfaffian.model.mechanism import Mechanism
 
 LISTED_NAMES = 6
 """Largest number of names that one line lists."""
 TABLE_ROWS = 60
 """Largest number of rows in a table."""
+
+
+def kind(item: Any) -> str:
+    """Its class alone, for a part without a name."""
+    return f"<{type(item).__name__}>"
 
 
 def words(item: Any, *parts: str, name: str | None = None) -> str:
@@ -75,60 +76,23 @@ def _plain(text: str) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def mechanism(m: Mechanism) -> str:
-    """The repr of a mechanism: one line with its size, constraints, forces, inputs and parameters."""
-    parts = [plural(len(m.bodies), "body"), f"{plural(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
-    if m.coordinates:
-        parts.append(f"coordinates {listed([c.name for c in m.coordinates])}")
-    if m.velocities:
-        parts.append(f"velocities {listed(m.velocities.names)}")
-    for kind, items in (("constraint", m.constraints), ("force", m.forces)):
-        if items:
-            parts.append(plural(len(items), kind))
-    parts.append(f"inputs {listed(m.u_names)}" if m.nu else "no inputs")
-    if m.parameters:
-        parts.append(f"parameters {listed(m.p_names)}")
-    return words(m, *parts, name=m.name)
-
-
-def html(m: Mechanism) -> str:
-    """HTML tables of joints, constraints, forces, inputs and parameters, with every text escaped."""
-    q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in m.joints]
-    joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
-    coordinates = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
-    constraints = [(c.name, description(c)) for c in m.constraints]
-    forces = [(f.name, type(f).__name__, description(f)) for f in m.forces]
-    inputs = list(zip(m.u_names, m.u_units, strict=True))
-    parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
-    return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
-        (
-            _table(("joint", "kind", "parent", "child", "coordinates"), joints),
-            _table(("coordinates", "q", "v"), coordinates),
-            _table(("constraint", "holds"), constraints),
-            _table(("force", "kind", "acts"), forces),
-            _table(("input", "unit"), inputs),
-            _table(("parameter", "default", "unit"), parameters),
-        )
-    )
-
-
 def lines(text: str) -> str:
     """Lines of text as a preformatted block of HTML, escaped."""
     return f"<pre>{escape(text)}</pre>"
 
 
-def _table(header: Sequence[str], rows: Sequence[Iterable[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Iterable[str]]) -> str:
     """An HTML table with at most TABLE_ROWS rows; an empty text without rows."""
     if not rows:
         return ""
-    lines = ["".join(f"<th>{_cell(x)}</th>" for x in header)]
-    lines += ["".join(f"<td>{_cell(x)}</td>" for x in row) for row in rows[:TABLE_ROWS]]
+    lines = ["".join(f"<th>{cell(x)}</th>" for x in header)]
+    lines += ["".join(f"<td>{cell(x)}</td>" for x in row) for row in rows[:TABLE_ROWS]]
     if len(rows) > TABLE_ROWS:
         lines.append(f'<td colspan="{len(header)}">and {len(rows) - TABLE_ROWS} more</td>')
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """The text of a table cell: printable, at most 200 characters, escaped."""
     return escape(_plain(text if len(text) <= 200 else f"{text[:200]}..."))
 

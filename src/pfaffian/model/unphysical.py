@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import casadi as ca
@@ -50,4 +50,5 @@ def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
         >>> pf.formats.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
         {'rod': ...}
     """
-    return impossible_bodies(as_mechanism(m), p)
+    m = as_mechanism(m)
+    return impossible_bodies(m.bodies, partial(m.values, p=p))

@@ -12,20 +12,19 @@ the law of `parts/friction.py` with the load k x^n. The model is one of soft sur
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
+from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
-from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
+from pfaffian.model.force import Potential, generalised_force, wrench
 from pfaffian.model.joint import UNLIMITED
 from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
-from pfaffian.model.traced_function import TracedFunction
 from pfaffian.parts.friction import Sliding, sliding_law
 from pfaffian.parts.wheels import velocity_at
 
@@ -52,8 +51,7 @@ class ContactPoint(NamedTuple):
     point: ca.SX
 
 
-@data
-class Surfaces:
+class Surfaces(NamedTuple):
     """The surfaces of two bodies that may touch.
 
     shape_a, shape_b: in the frame of each body. A point is a sphere of radius zero; a plane is a Pose whose z is its normal.
@@ -76,7 +74,7 @@ class Surfaces:
         B = Pose(k.rotation(self.body_b) @ Y.R, k.line(self.body_a, self.body_b, point_b=Y.p))
         if isinstance(self.shape_b, Pose):
             return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
-        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B))]
+        return [_segment_contact(_ContactAxis.of(self.shape_a, A), _ContactAxis.of(self.shape_b, B))]
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
@@ -103,7 +101,7 @@ def _plane_contact(x: ca.SX, radius: ca.SX, plane: Pose) -> ContactPoint:
     return ContactPoint(gap, n, x - n * (radius + gap / 2))
 
 
-class _Segment(NamedTuple):
+class _ContactAxis(NamedTuple):
     """The axis of a capsule or the centre of a sphere, in the world.
 
     p: (3, 1) middle [m].
@@ -116,9 +114,9 @@ class _Segment(NamedTuple):
     r: ca.SX
 
     @staticmethod
-    def of(s: Shape, G: Pose) -> _Segment:
+    def of(s: Shape, G: Pose) -> _ContactAxis:
         """The segment of a sphere or capsule whose frame has the pose G in the world."""
-        return _Segment(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
+        return _ContactAxis(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
 
     def nearest(self, x: ca.SX) -> ca.SX:
         """(3, 1) point of the segment nearest to x (3, 1)."""
@@ -130,7 +128,7 @@ def _clamp(part: ca.SX) -> ca.SX:
     return ca.fmax(-1, ca.fmin(1, part))
 
 
-def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
+def _segment_contact(a: _ContactAxis, b: _ContactAxis) -> ContactPoint:
     """The contact of two spheres or capsules."""
     x, y = _nearest(a, b)
     l = ca.sqrt(ca.sumsqr(x - y) + DISTANCE_SMOOTHING**2)
@@ -138,7 +136,7 @@ def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
     return ContactPoint(gap, n, y + n * (b.r + gap / 2))
 
 
-def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
+def _nearest(a: _ContactAxis, b: _ContactAxis) -> tuple[ca.SX, ca.SX]:
     """The pair of points, one on each segment, that are nearest to each other. [Ericson 2005, 5.1.9]"""
     if a.d is None or b.d is None:
         y = b.nearest(a.p) if a.d is None else b.p
@@ -153,8 +151,7 @@ def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
     return a.nearest(y), y
 
 
-@data
-class Press:
+class Press(NamedTuple):
     """The law of a compliant surface: its normal force as a function of the gap and its rate.
 
     stiffness: k [N/m^n].
@@ -193,53 +190,108 @@ class Press:
 
 
 @data
-class ContactEnergy:
-    """V(k) of a contact: the elastic energy of its surfaces [J]."""
+class _Law:
+    """What the record of a compound computes. Abstract."""
 
-    surfaces: Surfaces
-    press: Press
+    of: Any
 
     @property
-    def bodies(self) -> tuple[str, str]:
-        return self.surfaces.body_a, self.surfaces.body_b
+    def bodies(self) -> tuple[str, ...]:
+        return getattr(self.of, "bodies", ())
 
-    def __call__(self, k: Any) -> ca.SX:
-        return sum((self.press.energy(point.gap) for point in self.surfaces.contact_points(k)), ca.SX(0))
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return getattr(self.of, "joints", ())
 
     def __repr__(self) -> str:
-        return reprs.words(self, repr(self.surfaces), repr(self.press))
+        return reprs.words(self, repr(self.of).strip("<>"))
 
 
 @data
-class ContactLoss:
-    """f(k) of a contact: the wrench of damping and friction on body_a about its origin, world axes.
-
-    friction: the friction law, with coefficients per load.
-    """
-
-    surfaces: Surfaces
-    press: Press
-    friction: Sliding
+class CompoundEnergy(_Law):
+    """V(k) of a compound: the elastic energy of its record [J]."""
 
     def __call__(self, k: Any) -> ca.SX:
-        total = ca.SX.zeros(6, 1)
-        for gap, n, x in self.surfaces.contact_points(k):
-            s = self.surfaces.slip(k, x)
+        return self.of.energy(k)
+
+
+@data
+class CompoundLoss(_Law):
+    """f(k) or R(k) of a compound: what its record dissipates, by damping and friction."""
+
+    def __call__(self, k: Any) -> ca.SX:
+        return self.of.loss(k)
+
+
+@data
+class Contact:
+    """A contact of two surfaces: the arguments of `contact`, checked."""
+
+    body_a: str
+    body_b: str
+    shape_a: Shape
+    shape_b: Shape | Pose
+    stiffness: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+    friction: ca.SX
+    static: ca.SX
+    stribeck: ca.SX
+    creep: ca.SX
+
+    def __repr__(self) -> str:
+        law = reprs.number(self.friction), reprs.number(self.static)
+        return reprs.words(self, repr(self.surfaces), repr(self.press), f"friction sliding {law[0]}, static {law[1]}")
+
+    @property
+    def bodies(self) -> tuple[str, str]:
+        return self.body_a, self.body_b
+
+    @property
+    def surfaces(self) -> Surfaces:
+        return Surfaces(self.body_a, self.body_b, self.shape_a, self.shape_b)
+
+    @property
+    def press(self) -> Press:
+        """The normal force law of the surfaces."""
+        return Press(self.stiffness, self.exponent, self.damping)
+
+    @property
+    def sticking(self) -> ca.SX:
+        """mu / s_0 [s/m], the damping by friction per load at speeds below s_0."""
+        return self.static / self.creep
+
+    def energy(self, k: Any) -> ca.SX:
+        """The elastic energy of the surfaces [J]."""
+        press = self.press
+        return sum((press.energy(point.gap) for point in self.surfaces.contact_points(k)), ca.SX(0))
+
+    def loss(self, k: Any) -> ca.SX:
+        """(6, 1) wrench of damping and friction on body_a about its origin, world axes."""
+        surfaces, press, total = self.surfaces, self.press, ca.SX.zeros(6, 1)
+        friction = Sliding(self.friction, self.static, self.stribeck, ca.SX(0), self.creep)
+        for gap, n, x in surfaces.contact_points(k):
+            s = surfaces.slip(k, x)
             gap_dot = ca.dot(n, s)
-            F = n * self.press.loss(gap, gap_dot) + self.press.elastic(gap) * self.friction(s - n * gap_dot)
+            F = n * press.loss(gap, gap_dot) + press.elastic(gap) * friction(s - n * gap_dot)
             total += ca.vertcat(F, ca.cross(x, F))
         return total
 
-    def __repr__(self) -> str:
-        return reprs.words(self, repr(self.surfaces), f"friction {self.friction!r}")
+    def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+        """The gap and the sliding velocity (3, 1) of each point of contact."""
+        surfaces, found = self.surfaces, []
+        for gap, n, x in surfaces.contact_points(k):
+            s = surfaces.slip(k, x)
+            found.append((gap, s - n * ca.dot(n, s)))
+        return found
 
 
 def contact(
     name: str, body_a: str, body_b: str = "world", *, shape_a: Any = (0, 0, 0), shape_b: Any = IDENTITY, stiffness: Scalar,
     exponent: Scalar = 1.5, damping: Scalar = 0.0, friction: Scalar = 0.0, static: Scalar | None = None,
     stribeck: Scalar = 0.01, creep: Scalar = CREEP,
-) -> tuple[Potential, Wrench]:  # fmt: skip
-    """Compliant contact of two bodies: a normal force with damping, and friction, for forces=[*contact(...)].
+) -> Compound:  # fmt: skip
+    """Compliant contact of two bodies: a normal force with damping, and friction.
 
         N = k x^n (1 + max(-1, c x_dot)),   F = -mu k x^n s / sqrt(|s|^2 + creep^2)      [Hunt and Crossley 1975]
 
@@ -265,7 +317,7 @@ def contact(
         static: friction at the onset of sliding, per load [1]; `friction` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
         creep: speed below which friction grows with the speed [m/s], 0.01 by default; friction is complete well above it.
-    Returns: a potential and a wrench.
+    Returns: a compound of a potential and a wrench, for forces=[...].
     Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice.
 
     Example:
@@ -275,22 +327,22 @@ def contact(
         >>> ball, fall = pf.body("ball", mass=2.0), pf.joint("fall", "prismatic", "world", "ball")
         >>> rubber = {"stiffness": 1e4, "exponent": 1.0, "damping": 2.0}
         >>> ground = pf.forces.contact("ground", "ball", shape_a=pf.shape("sphere", radius=0.1), **rubber)
-        >>> m = pf.mechanism("ball", [ball], [fall], forces=[*ground])
+        >>> m = pf.mechanism("ball", [ball], [fall], forces=[ground])
         >>> stiff = pf.Scheme(integrator="tr-bdf2")
         >>> r = pf.run(m, [0.1], duration=2.0, scheme=stiff, error_bound=1, backend="interpreter")
         >>> print(f"{(0.1 - float(r.q[-1, 0])) * 1e3:.3f} mm, m g / k = {2 * 9.81 / 1e4 * 1e3:.3f} mm")
         1.962 mm, m g / k = 1.962 mm
     """
     what = f"force {name!r}"
-    surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
-    press = press_of(what, stiffness, exponent, damping)
+    surfaces, press = _surfaces(what, body_a, body_b, shape_a, shape_b), press_of(what, stiffness, exponent, damping)
     law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
-    loss = wrench(f"{name} loss", body_a, ContactLoss(surfaces, press, law), by=body_b)
-    return Potential(f"{name} press", ContactEnergy(surfaces, press)), loss
+    of = Contact(body_a, body_b, *surfaces, *press, law.sliding, law.static, law.stribeck, law.smooth)
+    loss = wrench(f"{name} loss", body_a, CompoundLoss(of), by=body_b)
+    return Compound(name, (Potential(f"{name} press", CompoundEnergy(of)), loss), of)
 
 
-def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -> Surfaces:
-    """The surfaces of a contact, checked.   what: the label of the contact in error messages."""
+def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -> tuple[Shape, Shape | Pose]:
+    """The surfaces shape_a and shape_b of a contact, checked.   what: the label of the contact in error messages."""
     for body in (body_a, body_b):
         if not isinstance(body, str):
             raise ModelError(f"{what}: bodies are given by name, got {brief(body)}")
@@ -302,17 +354,17 @@ def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -
     if a.kind not in (*ROUND, "box"):
         raise ModelError(f"{what}: shape_a: a {a.kind} cannot touch; use a point, sphere, capsule or box")
     if not isinstance(shape_b, Shape):
-        return Surfaces(body_a, body_b, a, as_pose(shape_b, f"{what}: shape_b, a shape(...)"))
+        return a, as_pose(shape_b, f"{what}: shape_b, a shape(...)")
     if shape_b.kind not in ROUND:
         raise ModelError(f"{what}: shape_b: a {shape_b.kind} cannot be touched; use a plane, sphere or capsule")
     if a.kind == "box":
         raise ModelError(f"{what}: a box touches only planes, not a {shape_b.kind}; replace it by several spheres or capsules")
-    return Surfaces(body_a, body_b, a, shape_b)
+    return a, shape_b
 
 
 def _point(x: Any, what: str) -> Shape:
     """A point (3,) of a body as a sphere of radius zero."""
-    if not several(x):
+    if not (several(x) or isinstance(x, ca.SX)):
         raise ModelError(f"{what}: shape_a must be a shape(...) or a point (3,), got {brief(x)}")
     return Shape("sphere", ca.SX.zeros(1, 1), Pose(IDENTITY.R, vector(x, 3, f"{what}: shape_a, a point")))
 
@@ -332,17 +384,33 @@ def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
 
 
 @data
-class Range:
-    """The range of one coordinate of a joint between its stops.
-
-    component: number of the coordinate among those of the joint, from 0.
-    low, high: values of the coordinate at the stops [m or rad]; None where there is no stop.
-    """
+class Stop:
+    """Stops of one coordinate of a joint: the arguments of `stop`, checked."""
 
     joint: str
-    component: int
     low: ca.SX | None
     high: ca.SX | None
+    component: int
+    stiffness: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"joint {self.joint!r}", repr(self.press))
+
+    @property
+    def joints(self) -> tuple[str]:
+        return (self.joint,)
+
+    @property
+    def press(self) -> Press:
+        """The force law of the stops."""
+        return Press(self.stiffness, self.exponent, self.damping)
+
+    @property
+    def sticking(self) -> ca.SX:
+        """Stops have no friction."""
+        return ca.SX(0)
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, int]]:
         """The gap to each stop, and +1 or -1: the derivative of this gap with respect to the coordinate."""
@@ -351,57 +419,38 @@ class Range:
         return [(sign * (q - at), sign) for at, sign in stops if at is not None]
 
     def coordinate(self, x: ca.SX) -> ca.SX:
-        """The entry of the joint's coordinates or rates x to which the range belongs."""
+        """The entry of the joint's coordinates or rates x to which the stops belong."""
         if self.component >= x.numel():
             raise ModelError(f"joint {self.joint!r} has {x.numel()} coordinate(s), none numbered {self.component}")
         return x[self.component]
 
+    def energy(self, k: Any) -> ca.SX:
+        """The elastic energy of the stops [J]."""
+        press = self.press
+        return sum((press.energy(gap) for gap, _ in self.gaps(k)), ca.SX(0))
 
-@data
-class StopEnergy:
-    """V(k) of stops: their elastic energy [J]."""
-
-    range: Range
-    press: Press
-
-    @property
-    def joints(self) -> tuple[str]:
-        return (self.range.joint,)
-
-    def __call__(self, k: Any) -> ca.SX:
-        return sum((self.press.energy(gap) for gap, _ in self.range.gaps(k)), ca.SX(0))
-
-    def __repr__(self) -> str:
-        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
-
-
-@data
-class StopLoss:
-    """f(k) of stops: their damping force along the joint's rates."""
-
-    range: Range
-    press: Press
-
-    def __call__(self, k: Any) -> ca.SX:
-        rates = k.joint_rate(self.range.joint)
-        if rates.numel() != k.joint(self.range.joint).numel():
+    def loss(self, k: Any) -> ca.SX:
+        """The damping force of the stops along the joint's rates."""
+        rates = k.joint_rate(self.joint)
+        if rates.numel() != k.joint(self.joint).numel():
             raise ModelError(
-                f"joint {self.range.joint!r} has more coordinates than velocities; stops are for joints like hinges and rails"
+                f"joint {self.joint!r} has more coordinates than velocities; stops are for joints like hinges and rails"
             )
-        out, rate = ca.SX.zeros(rates.numel(), 1), self.range.coordinate(rates)
-        for gap, sign in self.range.gaps(k):
-            out[self.range.component] += sign * self.press.loss(gap, sign * rate)
+        press, out, rate = self.press, ca.SX.zeros(rates.numel(), 1), self.coordinate(rates)
+        for gap, sign in self.gaps(k):
+            out[self.component] += sign * press.loss(gap, sign * rate)
         return out
 
-    def __repr__(self) -> str:
-        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
+    def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+        """The gap of each stop, with a sliding velocity of zero."""
+        return [(gap, ca.SX.zeros(3, 1)) for gap, _ in self.gaps(k)]
 
 
 def stop(
     name: str, joint: str, low: Scalar | None = None, high: Scalar | None = None, *, component: int = 0, stiffness: Scalar,
     exponent: Scalar = 1.0, damping: Scalar = 0.0,
-) -> tuple[Potential, GeneralisedForce]:  # fmt: skip
-    """Compliant stops of a joint, with the normal force of `contact` beyond low and high, for forces=[*stop(...)].
+) -> Compound:  # fmt: skip
+    """Compliant stops of a joint, with the normal force of `contact` beyond low and high.
 
         f = k x^n (1 + max(-1, c x_dot)) back into the range, x the depth beyond it
 
@@ -413,7 +462,7 @@ def stop(
         stiffness: k [N/m^n or N m/rad^n].
         exponent: n, 1 or more; 1 by default.
         damping: c [s/m or s/rad], zero by default.
-    Returns: a potential and a generalised force.
+    Returns: a compound of a potential and a generalised force, for forces=[...].
     Raises ModelError: neither low nor high, a low that is not below high, or a number out of its range.
 
     Example:
@@ -422,7 +471,7 @@ def stop(
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> buffer = pf.forces.stop("buffer", "rail", high=0.5, stiffness=1e4)
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[*buffer])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[buffer])
         >>> pf.forward_dynamics(m, [0.501]).v_dot.round(9)  # -1e4 * 0.001 / 2
         array([-5.])
     """
@@ -437,31 +486,29 @@ def stop(
     width = None if first is None or last is None else at_defaults(last - first)
     if width is not None and not width.item() > 0:
         raise ModelError(f"{what}: low must be below high; high - low is {width.item():g}")
-    span, press = Range(joint, component, first, last), press_of(what, stiffness, exponent, damping)
-    loss = generalised_force(f"{name} loss", StopLoss(span, press), joint=joint)
-    return Potential(f"{name} press", StopEnergy(span, press)), loss
+    of = Stop(joint, first, last, component, *press_of(what, stiffness, exponent, damping))
+    loss = generalised_force(f"{name} loss", CompoundLoss(of), joint=joint)
+    return Compound(name, (Potential(f"{name} press", CompoundEnergy(of)), loss), of)
 
 
-def stops(
-    joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Scalar = 0.0
-) -> tuple[Potential | GeneralisedForce, ...]:
-    """A compliant `stop` at each finite limit of the given joints, for forces=[*stops(m.joints, ...)].
+def stops(joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Scalar = 0.0) -> tuple[Compound, ...]:
+    """A compliant `stop` at the finite limits of each coordinate of the given joints, for forces=stops(m.joints, ...).
 
     Args:
         joints: joints, made by `joint` or taken from a mechanism (m.joints); joints without limits are skipped.
         stiffness, exponent, damping: as for `stop`, the same for all. The exponent is 1 and the damping 0 by default.
-    Returns: two forces for each limited coordinate, called "joint stop press" and "joint stop loss".
+    Returns: a `stop` for each limited coordinate, called "joint stop".
     Raises ModelError: none of the joints has limits, or a number is out of its range.
 
     Example:
         >>> import pfaffian as pf
         >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), limits=(-0.5, 0.5))
         >>> ends = pf.forces.stops([rail], stiffness=1e4, damping=0.5)
-        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], forces=[*ends])
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], forces=ends)
         >>> pf.forward_dynamics(m, [-0.501]).v_dot.round(9)
         array([5.])
     """
-    forces: list[Potential | GeneralisedForce] = []
+    forces = list[Compound]()
     for j in [joints] if isinstance(joints, str) else joints:
         if isinstance(j, str) or not hasattr(j, "limits"):
             raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
@@ -470,56 +517,22 @@ def stops(
                 continue
             low, high = (None if abs(x) == float("inf") else x for x in interval(limits, f"joint {j.name!r}: limits"))
             name = f"{j.name} stop" if len(j.limits) == 1 else f"{j.name}.{j.kind.q_names[i]} stop"
-            forces += stop(name, j.name, low, high, component=i, stiffness=stiffness, exponent=exponent, damping=damping)
+            more = {"stiffness": stiffness, "exponent": exponent, "damping": damping}
+            forces.append(stop(name, j.name, low, high, component=i, **more))
     if not forces:
         raise ModelError("stops: none of these joints has limits")
     return tuple(forces)
 
 
-# -- data from which a run estimates stiffness and damping --------------------------------------------------------------
+# -- what a run asks about contacts and stops ---------------------------------------------------------------------------
 
 
-class Compliant(NamedTuple):
-    """The data of a contact or stop from which a run estimates its stiffness and damping.
-
-    contacts: function of Kinematics giving the gap and the sliding velocity (3, 1) of each contact point.
-    press: normal force law of the surfaces.
-    friction: mu / s_0 [s/m], the damping by friction per load at speeds below s_0.
-    """
-
-    contacts: partial[list[tuple[ca.SX, ca.SX]]]
-    press: Press
-    friction: ca.SX
-
-
-def compliant_parts(m: Any) -> dict[str, Compliant]:
+def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
     """The contacts and stops of a mechanism, by name."""
-    parts = {}
-    for f in m.forces:
-        law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
-        law, name = law.function if isinstance(law, TracedFunction) else law, f.name.removesuffix(" loss")
-        if isinstance(law, ContactLoss):
-            parts[name] = Compliant(partial(_contact_gaps, law.surfaces), law.press, law.friction.static / law.friction.smooth)
-        elif isinstance(law, StopLoss):
-            parts[name] = Compliant(partial(_stop_gaps, law.range), law.press, ca.SX(0))
-    return parts
+    return {c.name: c.of for c in m.compounds if isinstance(c.of, (Contact, Stop))}
 
 
 def stopped(m: Any) -> set[str]:
     """Names of the coordinates of a mechanism that have compliant stops."""
-    ranges = [c.contacts.args[0] for c in compliant_parts(m).values() if c.contacts.func is _stop_gaps]
-    return {m.q_names[m.q_slices[span.joint].start + span.component] for span in ranges}
-
-
-def _contact_gaps(surfaces: Surfaces, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-    """The gap and the sliding velocity (3, 1) of each point of a contact."""
-    gaps = []
-    for gap, n, x in surfaces.contact_points(k):
-        s = surfaces.slip(k, x)
-        gaps.append((gap, s - n * ca.dot(n, s)))
-    return gaps
-
-
-def _stop_gaps(span: Range, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-    """The gap of each stop of a joint, with a sliding velocity of zero."""
-    return [(gap, ca.SX.zeros(3, 1)) for gap, _ in span.gaps(k)]
+    stops = [c.of for c in m.compounds if isinstance(c.of, Stop)]
+    return {m.q_names[m.q_slices[s.joint].start + s.component] for s in stops}

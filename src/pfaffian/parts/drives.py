@@ -9,28 +9,30 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
+from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Scalar, not_negative, positive, scalar, vector
-from pfaffian.parts.contact import Press, press_of
+from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Press, press_of
 
 COSINES = 24
 """Number of cosines in each component of a gust."""
 
 
 @data
-class Teeth:
-    """The teeth of a gear, whose deviation q_driven - ratio q_by is free within the play.
-
-    driven, by: names of the two joints.
-    ratio: turns of `driven` for one of `by`.
-    play: half of the backlash, at `driven` [rad].
-    """
+class Gear:
+    """A gear whose deviation q_driven - ratio q_by is free within the backlash: the arguments of `gear`, checked."""
 
     driven: str
     by: str
     ratio: ca.SX
-    play: ca.SX
+    stiffness: ca.SX
+    backlash: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"{self.by!r} to {self.driven!r}", repr(_press(self)))
 
     @property
     def joints(self) -> tuple[str, str]:
@@ -40,18 +42,31 @@ class Teeth:
         """The gap at each of the two flanks [rad], and its rate."""
         x = _single(k.joint(self.driven), self.driven) - self.ratio * _single(k.joint(self.by), self.by)
         x_dot = k.joint_rate(self.driven) - self.ratio * k.joint_rate(self.by)
-        return [(self.play - x, -x_dot), (self.play + x, x_dot)]
+        play = self.backlash / 2
+        return [(play - x, -x_dot), (play + x, x_dot)]
+
+    def energy(self, k: Any) -> ca.SX:
+        return _energy_of_gaps(self, k)
+
+    def loss(self, k: Any) -> ca.SX:
+        return _loss_of_gaps(self, k)
 
 
 @data
-class Rope:
-    """A cable between two points.   point_a, point_b: (3, 1) in the frame of each body [m].   length: free length [m]."""
+class Cable:
+    """A cable between two points: the arguments of `cable`, checked."""
 
     body_a: str
-    point_a: ca.SX
     body_b: str
-    point_b: ca.SX
     length: ca.SX
+    stiffness: ca.SX
+    point_a: ca.SX
+    point_b: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}", repr(_press(self)))
 
     @property
     def bodies(self) -> tuple[str, str]:
@@ -60,61 +75,65 @@ class Rope:
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The slack of the cable [m], below zero where it is stretched, and its rate."""
         line = k.line(self.body_a, self.body_b, self.point_a, self.point_b)
+        rate = k.velocity(self.body_b, self.point_b) - k.velocity(self.body_a, self.point_a)
         l = ca.sqrt(ca.sumsqr(line) + 1e-24)
-        return [(self.length - l, -ca.dot(line, self.rate(k)) / l)]
+        return [(self.length - l, -ca.dot(line, rate) / l)]
 
-    def rate(self, k: Any) -> ca.SX:
-        """(3, 1) velocity of point_b relative to point_a, world axes [m/s]."""
-        return k.velocity(self.body_b, self.point_b) - k.velocity(self.body_a, self.point_a)
+    def energy(self, k: Any) -> ca.SX:
+        return _energy_of_gaps(self, k)
+
+    def loss(self, k: Any) -> ca.SX:
+        return _loss_of_gaps(self, k)
+
+
+def _press(of: Gear | Cable) -> Press:
+    """The force law of a gear or cable."""
+    return Press(of.stiffness, of.exponent, of.damping)
+
+
+def _energy_of_gaps(of: Gear | Cable, k: Any) -> ca.SX:
+    """The elastic energy of the gaps that are below zero [J]."""
+    # The rates of the gaps are left unused, since a potential must not depend on velocities.
+    press = _press(of)
+    return sum((press.energy(gap) for gap, _ in of.gaps(k)), ca.SX(0))
+
+
+def _loss_of_gaps(of: Gear | Cable, k: Any) -> ca.SX:
+    """The dissipation function R with -dR/d(gap rate) = k x^n max(-1, -c gap rate), x = -gap."""
+    press, total = _press(of), ca.SX(0)
+    for gap, rate in of.gaps(k):
+        y = press.damping * rate
+        total += press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 0.5)))
+    return total
 
 
 @data
-class GapEnergy:
-    """V(k) of a gear or cable: the elastic energy of its gaps where they are below zero [J]."""
+class Belt:
+    """An elastic belt round two pulleys: the arguments of `belt`, checked."""
 
-    of: Teeth | Rope
-    press: Press
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        return getattr(self.of, "bodies", ())
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        return getattr(self.of, "joints", ())
-
-    def __call__(self, k: Any) -> ca.SX:
-        # The rates of the gaps are left unused, since a potential must not depend on velocities.
-        return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
+    driven: str
+    by: str
+    radii: tuple[ca.SX, ca.SX]
+    stiffness: ca.SX
+    damping: ca.SX
 
     def __repr__(self) -> str:
-        return reprs.words(self, repr(self.press))
-
-
-@data
-class GapLoss:
-    """R(k) of a gear or cable: the dissipation function with -dR/d(gap rate) = k x^n max(-1, -c gap rate), x = -gap."""
-
-    of: Teeth | Rope
-    press: Press
+        numbers = f"stiffness {reprs.number(self.stiffness)}", f"damping {reprs.number(self.damping)}"
+        return reprs.words(self, f"{self.by!r} to {self.driven!r}", *numbers)
 
     @property
-    def bodies(self) -> tuple[str, ...]:
-        return getattr(self.of, "bodies", ())
+    def joints(self) -> tuple[str, str]:
+        return self.driven, self.by
 
-    @property
-    def joints(self) -> tuple[str, ...]:
-        return getattr(self.of, "joints", ())
+    def energy(self, k: Any) -> ca.SX:
+        return self._half_square(self.stiffness, k.joint(self.driven), k.joint(self.by))
 
-    def __call__(self, k: Any) -> ca.SX:
-        total = ca.SX(0)
-        for gap, rate in self.of.gaps(k):
-            y = self.press.damping * rate
-            total += self.press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 0.5)))
-        return total
+    def loss(self, k: Any) -> ca.SX:
+        return self._half_square(self.damping, k.joint_rate(self.driven), k.joint_rate(self.by))
 
-    def __repr__(self) -> str:
-        return reprs.words(self, repr(self.press))
+    def _half_square(self, weight: ca.SX, x: ca.SX, y: ca.SX) -> ca.SX:
+        """weight s^2 / 2, with s the stretch for coordinates x and y of the pulleys, or its rate for their rates."""
+        return weight * (self.radii[0] * _single(x, self.driven) - self.radii[1] * _single(y, self.by)) ** 2 / 2
 
 
 def _single(x: ca.SX, joint: str) -> ca.SX:
@@ -124,10 +143,17 @@ def _single(x: ca.SX, joint: str) -> ca.SX:
     return x
 
 
+def _compound(name: str, of: Gear | Cable | Belt, elastic: str) -> Compound:
+    """The energy, called "name elastic", and the loss of a part of a drive, as a whole."""
+    return Compound(
+        name, (Potential(f"{name} {elastic}", CompoundEnergy(of)), Dissipation(f"{name} loss", CompoundLoss(of))), of
+    )
+
+
 def gear(
     name: str, driven: str, by: str, *, ratio: Scalar, stiffness: Scalar, backlash: Scalar = 0.0, exponent: Scalar = 1.0,
     damping: Scalar = 0.0,
-) -> tuple[Potential, Dissipation]:  # fmt: skip
+) -> Compound:  # fmt: skip
     """A gear with backlash between two joints: elastic teeth, with a play within which they do not touch.
 
     With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the
@@ -142,7 +168,7 @@ def gear(
         backlash: the total play, at `driven` [rad]; 0 by default.
         exponent: n, 1 or more; 1 by default.
         damping: c [s/rad]; 0 by default.
-    Returns: a potential and a dissipation, for forces=[*gear(...)].
+    Returns: a compound of a potential and a dissipation, for forces=[...].
     Raises ModelError: the same joint twice, a number out of its range.
 
     Example:
@@ -152,26 +178,25 @@ def gear(
         >>> wheels = [pf.body(n, 1.0, inertia=2.0) for n in ("motor", "wheel")]
         >>> joints = [pf.joint(n, "revolute", "world", n) for n in ("motor", "wheel")]
         >>> teeth = pf.forces.gear("gear", "wheel", "motor", ratio=0.5, stiffness=100.0, backlash=0.06)
-        >>> m = pf.mechanism("drive", wheels, joints, forces=[*teeth])
+        >>> m = pf.mechanism("drive", wheels, joints, forces=[teeth])
         >>> pf.forward_dynamics(m, {"motor": 0.1}).v_dot.round(9)
         array([-0.5,  1. ])
     """
     what = f"force {name!r}"
     _check_two_names(what, driven, by, "joint")
-    play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
+    free, turns = not_negative(backlash, f"{what}: backlash"), scalar(ratio, f"{what}: ratio")
     if turns.is_zero():
         raise ModelError(
             f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; to hold it, use the joint's stiffness"
         )
-    teeth = Teeth(driven, by, turns, play)
-    press = press_of(what, stiffness, exponent, damping)
-    return Potential(f"{name} teeth", GapEnergy(teeth, press)), Dissipation(f"{name} loss", GapLoss(teeth, press))
+    k, n, c = press_of(what, stiffness, exponent, damping)
+    return _compound(name, Gear(driven, by, turns, k, free, n, c), "teeth")
 
 
 def cable(
     name: str, body_a: str, body_b: str, *, length: Scalar, stiffness: Scalar, point_a: Any = (0, 0, 0),
     point_b: Any = (0, 0, 0), exponent: Scalar = 1.0, damping: Scalar = 0.0,
-) -> tuple[Potential, Dissipation]:  # fmt: skip
+) -> Compound:  # fmt: skip
     """A massless cable between two points, which pulls where it is stretched and exerts no force where it is slack.
 
     The tension is k x^n (1 + max(-1, c x_dot)), with x the distance in excess of the free length. An inextensible
@@ -185,57 +210,27 @@ def cable(
         point_a, point_b: (3,) ends of the cable, each in the frame of its body [m]; the origins by default.
         exponent: n, 1 or more; 1 by default.
         damping: c [s/m]; 0 by default.
-    Returns: a potential and a dissipation, for forces=[*cable(...)].
+    Returns: a compound of a potential and a dissipation, for forces=[...].
     Raises ModelError: the same body twice, a number out of its range.
 
     Example:
         >>> import pfaffian as pf
         >>> fall = pf.joint("fall", "prismatic", "world", "load")
         >>> rope = pf.forces.cable("rope", "world", "load", length=1.0, stiffness=1000.0)
-        >>> m = pf.mechanism("load", [pf.body("load", 2.0)], [fall], forces=[*rope], gravity=(0, 0, 0))
+        >>> m = pf.mechanism("load", [pf.body("load", 2.0)], [fall], forces=[rope], gravity=(0, 0, 0))
         >>> pf.forward_dynamics(m, [[-0.9], [-1.1]]).v_dot.round(6).ravel()  # slack; stretched by 0.1 m
         array([ 0., 50.])
     """
     what = f"force {name!r}"
     _check_two_names(what, body_a, body_b, "body")
-    ends = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
-    first, last = ends
-    rope = Rope(body_a, first, body_b, last, positive(length, f"{what}: length"))
-    press = press_of(what, stiffness, exponent, damping)
-    return Potential(f"{name} stretch", GapEnergy(rope, press)), Dissipation(f"{name} loss", GapLoss(rope, press))
-
-
-@data
-class Stretch:
-    """V(k) or R(k) of a belt: weight x^2 / 2, with x the stretch of the belt or its rate.
-
-    driven, by: names of the joints of the two pulleys.
-    radii: of their pulleys [m].
-    weight: stiffness [N/m] or damping [N s/m].
-    rates: whether x is the rate of the stretch.
-    """
-
-    driven: str
-    by: str
-    radii: tuple[ca.SX, ca.SX]
-    weight: ca.SX
-    rates: bool
-
-    @property
-    def joints(self) -> tuple[str, str]:
-        return self.driven, self.by
-
-    def __call__(self, k: Any) -> ca.SX:
-        x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
-        return self.weight * (self.radii[0] * _single(x, self.driven) - self.radii[1] * _single(y, self.by)) ** 2 / 2
-
-    def __repr__(self) -> str:
-        return reprs.words(self, f"{self.by!r} to {self.driven!r}", reprs.number(self.weight))
+    first, last = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
+    l, (k, n, c) = positive(length, f"{what}: length"), press_of(what, stiffness, exponent, damping)
+    return _compound(name, Cable(body_a, body_b, l, k, first, last, n, c), "stretch")
 
 
 def belt(
     name: str, driven: str, by: str, *, radii: tuple[Scalar, Scalar], stiffness: Scalar, damping: Scalar = 0.0
-) -> tuple[Potential, Dissipation]:
+) -> Compound:
     """An elastic toothed belt round two pulleys, tight on both sides: V = k (r q_driven - r' q_by)^2 / 2.
 
     Args:
@@ -244,7 +239,7 @@ def belt(
         radii: (r, r') of the pulleys of `driven` and of `by` [m].
         stiffness: k, of both sides of the belt together [N/m].
         damping: [N s/m]; 0 by default.
-    Returns: a potential and a dissipation, for forces=[*belt(...)].
+    Returns: a compound of a potential and a dissipation, for forces=[...].
     Raises ModelError: the same joint twice, a radius that is not above zero, a number below zero.
 
     Example:
@@ -252,7 +247,7 @@ def belt(
         >>> wheels = [pf.body(n, 1.0, inertia=0.1) for n in ("motor", "wheel")]
         >>> joints = [pf.joint(n, "revolute", "world", n) for n in ("motor", "wheel")]
         >>> tooth = pf.forces.belt("belt", "wheel", "motor", radii=(0.2, 0.1), stiffness=1000.0)
-        >>> m = pf.mechanism("drive", wheels, joints, forces=[*tooth])
+        >>> m = pf.mechanism("drive", wheels, joints, forces=[tooth])
         >>> pf.forward_dynamics(m, {"motor": 0.1}).v_dot.round(9)  # 10 N at 0.1 m and 0.2 m
         array([-10.,  20.])
     """
@@ -262,8 +257,7 @@ def belt(
         raise ModelError(f"{what}: radii must be two, of `driven` and of `by`, got {brief(radii)}")
     r = (positive(radii[0], f"{what}: radii"), positive(radii[1], f"{what}: radii"))
     k, d = positive(stiffness, f"{what}: stiffness"), not_negative(damping, f"{what}: damping")
-    parts = Stretch(driven, by, r, k, False), Stretch(driven, by, r, d, True)
-    return Potential(f"{name} stretch", parts[0]), Dissipation(f"{name} loss", parts[1])
+    return _compound(name, Belt(driven, by, r, k, d), "stretch")
 
 
 def _check_two_names(what: str, first: Any, last: Any, kind: str) -> None:

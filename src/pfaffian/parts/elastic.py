@@ -19,6 +19,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths import inertia, se3
 from pfaffian.model import reprs
 from pfaffian.model.body import tensor
+from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, KineticEnergy, Potential
 from pfaffian.model.number import Scalar, at_defaults, is_symmetric, matrix, not_negative, vector
@@ -132,28 +133,41 @@ def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEn
     return KineticEnergy(name, PoseInertia(body_a, body_b, spatial(form(inertia, f"force {name!r}: inertia"))))
 
 
-def bushing(
-    name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any, rest: Any = (0, 0, 0)
-) -> tuple[Potential, Dissipation]:
-    """A bushing between two bodies: a `pose_spring` and a `pose_damper`, for forces=[*bushing(...)].
+def bushing(name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any, rest: Any = (0, 0, 0)) -> Compound:
+    """A bushing between two bodies: a `pose_spring` and a `pose_damper`.
 
     Args:
         name: of the bushing; its parts are called "name spring" and "name damper".
         body_a, body_b: names, "world" for the fixed frame.
         stiffness, damping: (4, 4) pseudo-matrices or (6, 6), symmetric, in body_b's frame, positive semidefinite along twists.
         rest: the pose of body_b in body_a at which the spring is relaxed; identity by default.
+    Returns: a compound of both, for forces=[...].
     Raises ModelError: a stiffness or damping of neither form; the message gives its lowest eigenvalue.
 
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> rubber = {"stiffness": pf.forces.pseudo_matrix(40.0), "damping": pf.forces.pseudo_matrix(6.0)}
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[*pf.forces.bushing("mount", "world", "cart", **rubber)])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.bushing("mount", "world", "cart", **rubber)])
         >>> pf.forward_dynamics(m, [0.1], [1.0]).v_dot.round(9)  # (-40 * 0.1 - 6 * 1) / 2
         array([-5.])
     """
-    spring = pose_spring(f"{name} spring", body_a, body_b, stiffness, rest=rest)
-    return spring, pose_damper(f"{name} damper", body_a, body_b, damping)
+    what = f"force {name!r}"
+    K, D = form(stiffness, f"{what}: stiffness"), form(damping, f"{what}: damping")
+    of = Bushing(body_a, body_b, K, D, as_pose(rest, f"{what}: rest"))
+    spring = pose_spring(f"{name} spring", body_a, body_b, K, rest=of.rest)
+    return Compound(name, (spring, pose_damper(f"{name} damper", body_a, body_b, D)), of)
+
+
+@data
+class Bushing:
+    """A bushing: the arguments of `bushing`, checked."""
+
+    body_a: str
+    body_b: str
+    stiffness: ca.SX
+    damping: ca.SX
+    rest: Pose
 
 
 @data

@@ -19,12 +19,11 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.model import reprs
-from pfaffian.model.body import WORLD
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, not_negative, positive, scalar
 from pfaffian.model.user_functions import call_for_column
-from pfaffian.parts.wheels import Disk, circle, plane_of
+from pfaffian.parts.wheels import FLOOR, Disk, Plane, circle
 
 SLIP_SMOOTHING = 1e-9
 """[m/s] Smoothing of the slip speed, which gives the force a derivative at zero slip."""
@@ -67,8 +66,7 @@ class TyreForce:
 
 def tyre(
     name: str, wheel: str, radius: Scalar, *, load: Any, friction: Scalar = 1.0, stiffness: Scalar = 10.0, shape: Scalar = 1.3,
-    curvature: Scalar = 0.0, speed: Scalar = 0.5, axis: Any = (0, 1, 0), centre: Any = (0, 0, 0), on: str = WORLD,
-    through: Any = (0, 0, 0), normal: Any = (0, 0, 1),
+    curvature: Scalar = 0.0, speed: Scalar = 0.5, axis: Any = (0, 1, 0), centre: Any = (0, 0, 0), plane: Plane = FLOOR,
 ) -> Wrench:  # fmt: skip
     """The force of a tyre that slips longitudinally and laterally on a plane, by the magic formula. [Pacejka 2012, 4.E1]
 
@@ -88,11 +86,9 @@ def tyre(
         speed: V_0, wheel speed below which the slip is no longer relative to the wheel's speed [m/s], 0.5 by default.
         axis: (3,) of the wheel, in its frame; y by default.
         centre: (3,) of the wheel, in its frame [m]; its origin by default.
-        on: name of the body to which the plane is fixed; the world by default.
-        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
-        normal: (3,) of the plane, along the axes of `on`, towards the wheel; z by default.
+        plane: on which it rolls, made by `pf.rolling.plane`; the world's plane z = 0 by default.
     Returns: a wrench, for `forces` of a mechanism.
-    Raises ModelError: a number out of its range, an axis or normal that is zero.
+    Raises ModelError: a number out of its range, an axis that is zero.
 
     Example:
         A locked wheel of 20 kg slides at 10 m/s; its acceleration is -0.8 * 200 / 20 sin(1.3 atan(10)):
@@ -113,6 +109,6 @@ def tyre(
         raise ModelError(f"{what}: shape must be at most 2, got {float(C):g}: the force would push at large slip")
     numbers = positive(stiffness, f"{what}: stiffness"), C, E
     N = load if callable(load) and not isinstance(load, ca.SX) else not_negative(load, f"{what}: load")
-    disk = Disk(*circle(what, wheel, radius, axis, centre), plane_of(what, on, through, normal, 0.0))
+    disk = circle(what, wheel, radius, axis, centre, plane)
     law = TyreForce(disk, N, not_negative(friction, f"{what}: friction"), numbers, positive(speed, f"{what}: speed"))
-    return wrench(name, wheel, law, point=centre, by=on)
+    return wrench(name, wheel, law, point=centre, by=disk.plane.on)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice, plural
-from pfaffian.evaluate.arrays import (
-    as_flag,
-    as_number,
-    as_whole,
-    by_name,
-    guessed_configurations,
-    one_or_many,
-    parameter_values,
-)
+from pfaffian.evaluate.arrays import by_name, one_or_many, parameter_values
+from pfaffian.evaluate.single_values import as_flag, as_number, as_whole
 from pfaffian.kernel.build.waiting import tell
-from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.starts.branch import UNKNOWN, branch_and_distance
 from pfaffian.starts.given_motion import read_motion
-from pfaffian.starts.given_start import Given, from_guess, start_of
+from pfaffian.starts.given_start import Given, start_arguments, start_of, weights_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
 from pfaffian.starts.start_search import explain, find_state, nearest_turns
 from pfaffian.starts.trajectory import FollowedMotion, Trajectory, first_states, trajectory
@@ -186,8 +179,8 @@ def assemble(
     if as_flag(along, "along"):
         _check_alone(v, hold, branches)
         return _along(m, q, guess, parameters, t, weight, backend)
-    search, (start, hold) = as_flag(search, "search"), from_guess(m, q, guess, hold)
-    given = start_of(m, start, v, parameters, as_number(t, "t"), backend, hold, weight)
+    search, arrays = as_flag(search, "search"), start_arguments(m, q, v, parameters, guess=guess, hold=hold)
+    given = start_of(m, arrays, as_number(t, "t"), backend, None if weight is None else weights_of(m, weight))
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
@@ -236,14 +229,14 @@ def _check_alone(v: Any, hold: Any, branches: Any) -> None:
 def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: Any, backend: Backend) -> Trajectory:
     """The Trajectory of `assemble` with along=True."""
     m = present(as_mechanism(m))
+    check_options(backend, 1)
     p = parameter_values(m, parameters)
     given = read_motion(m, q, t, p)
-    if guess is not None and not isinstance(guess, Mapping):
-        raise ModelError("guess: {name: number} is needed")
     if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
-    start = start_of(m, guessed_configurations(m, guess), None, parameters, 0.0, backend, weight=weight)
-    p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.problem.p, start.q))
+    arrays = start_arguments(m, None, None, parameters, guess=guess)._replace(hold=())
+    start = start_of(m, arrays, 0.0, backend, None if weight is None else weights_of(m, weight))
+    p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.p, start.q))
     weights = np.ones(given.m.nv)
     weights[[given.m.v_names.index(name) for name in m.v_names]] = start.problem.fixed.weight
     begin = float(np.ravel(t)[0])

@@ -19,7 +19,8 @@ import numpy as np
 from pfaffian.control.reason import mainly
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import as_batch, as_flag, as_number, as_whole, by_name, one_or_many, parameter_values, some_runs
+from pfaffian.evaluate.arrays import as_batch, by_name, one_or_many, parameter_values
+from pfaffian.evaluate.single_values import as_flag, as_number, as_whole, some_runs
 from pfaffian.maths.span import basis, complement
 from pfaffian.maths.spectrum import spectrum
 from pfaffian.maths.tree_factor import solve_W
@@ -28,7 +29,7 @@ from pfaffian.output.plain import LONGEST, text
 from pfaffian.starts.assemble import APART, assemble
 from pfaffian.starts.given_start import fixed_by_name, names_to_hold
 from pfaffian.starts.newton import ACCEPTED
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.lengths import scales
@@ -274,7 +275,7 @@ def _solved_from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
     return q
 
 
-def _branches(case: Case, start: np.ndarray, hold: Iterable[str], count: int) -> tuple[list[Case], list[np.ndarray]]:
+def _branches(case: Case, start: np.ndarray, hold: tuple[str, ...], count: int) -> tuple[list[Case], list[np.ndarray]]:
     """Up to `count` different equilibria, the nearest first."""
     m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
     fixed = fixed_by_name(m, hold)
@@ -430,7 +431,7 @@ def _functions(m: Mechanism) -> tuple[ca.Function, ca.Function, ca.Function]:
     statics = (T.force, A[position, :], A[all_rows, :], T.rows.phi[position], T.M, T.inverse_scales(ACCEPTED)[position], size)
     E = T.force + A[all_rows, :].T @ lam
     slopes = (ca.jacobian(E, S.q) @ K, ca.jacobian(E, p), ca.jacobian(T.rows.phi[position], p))
-    moved = normalise(m, S.q + K @ dy)
+    moved = normalised(m, S.q + K @ dy)
     outputs = [[ca.densify(x) for x in part] for part in (statics, slopes, (moved,))]
     return (
         ca.Function("statics", state, outputs[0]),

@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError, nearest
-from pfaffian.evaluate.arrays import as_flag, as_whole
+from pfaffian.evaluate.single_values import as_flag, as_whole
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import as_float
 from pfaffian.starts.equilibrium import Case, SmallMotions, balance, case_of, moved, size_of, small_motions

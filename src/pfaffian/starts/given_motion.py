@@ -14,7 +14,8 @@ import numpy as np
 
 from pfaffian.control.reference import Reference, Setpoint
 from pfaffian.errors import ModelError, brief, listed, nearest
-from pfaffian.evaluate.arrays import by_label, common_runs
+from pfaffian.evaluate.arrays import by_label
+from pfaffian.evaluate.single_values import common_runs
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.body import body
 from pfaffian.model.constraint import closure

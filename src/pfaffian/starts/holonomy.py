@@ -10,8 +10,9 @@ import numpy as np
 
 from pfaffian.dynamics.floating_base import loops, one_joint
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import as_whole, configurations, parameter_values, unknown
+from pfaffian.evaluate.arrays import configurations, parameter_values, unknown
 from pfaffian.evaluate.connections import mechanical_connection
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.maths import se3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import scalar, vector

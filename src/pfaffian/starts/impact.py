@@ -8,11 +8,11 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import as_number
 from pfaffian.evaluate.quantities import mass_matrix
-from pfaffian.kernel.call.recipe import Backend
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.starts.given_start import start_of
+from pfaffian.evaluate.single_values import as_number
+from pfaffian.kernel.call.recipe import Backend, check_options
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.newton import State, newton
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
@@ -70,7 +70,9 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
         >>> after.v.round(6), after.impulse.round(6), round(float(after.loss), 6)
         (array([3.2, 2.4]), array([-1.8,  2.4]), 4.5)
     """
-    given = start_of(m, q, v, parameters, as_number(t, "t"), backend)
+    as_mechanism(m)
+    check_options(backend, 1)
+    given = start_of(m, start_arguments(m, q, v, parameters), as_number(t, "t"), backend)
     if not m.ideal:
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     all_entries = np.ones_like(given.v, dtype=bool)

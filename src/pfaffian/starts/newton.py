@@ -18,7 +18,7 @@ from pfaffian.maths.minimum_norm import MinimumNorm, damped, minimum_norm
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.lengths import rate_limit_factor
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
@@ -465,7 +465,7 @@ def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
     step = shortest(T, T.A[firm, :] @ R, M, firm, free, stiffness)
     move = step.solve(T.rows.phi[firm], far=True)
     turns = largest_entry(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
-    return normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), step.rank
+    return normalised(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), step.rank
 
 
 class Shortest(NamedTuple):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +34,8 @@ class Start(NamedTuple):
     messages: tuple[str, ...]
 
 
-def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
-    """The start of each run, put onto the constraints if `correct`.   q, v: as the caller gave them; arrays are guesses.
+def start_state(given: Given, correct: bool) -> Start:
+    """The start of each run, put onto the constraints if `correct`.
 
     Warns RunWarning where a guess moved. Raises RunError: no run can be put onto the constraints.
     """
@@ -55,9 +54,10 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
         messages[run] = message
     moves = assembled.q - given.q, assembled.v - given.v
     moved = Start(assembled.q, assembled.v, given.problem.p, *moves, assembled.residual, tuple(messages))
-    if q is not None and not isinstance(q, Mapping):
+    guessed_q, guessed_v = given.guesses
+    if guessed_q:
         _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))
-    if v is not None and not isinstance(v, Mapping):
+    if guessed_v:
         _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, moved.q, m.v_units))
     return moved
 

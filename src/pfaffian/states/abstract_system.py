@@ -23,7 +23,7 @@ from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
 from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.states.signal import Signal
-from pfaffian.states.variables import AS_THEY_ARE, Variables, normalise
+from pfaffian.states.variables import AS_THEY_ARE, Variables, normalised
 from pfaffian.terms.terms import Terms, shared, symbols
 
 RETURNS = 1e-6
@@ -68,6 +68,13 @@ class AbstractSystem:
     inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2].
     identity: () -> text that distinguishes the state from others of its class; None: the graphs of its functions do.
     changed: () -> whether a function from which the state was derived gives another result now.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> system = pf.reduction.hamiltonian(pf.mechanism("block", [pf.body("box", mass=2.0)], [slide]))
+        >>> isinstance(system, pf.reduction.AbstractSystem), [part.name for part in system.parts]
+        (True, ['q', 'momentum'])
     """
 
     mechanism: Mechanism
@@ -193,7 +200,7 @@ class AbstractSystem:
         if self.project is not None:
             return self.projected(x, t)
         nq = self.mechanism.nq
-        return x if self.other_state else ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+        return x if self.other_state else ca.vertcat(normalised(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def side(self, x: ca.SX, T: Terms) -> ca.SX:
         """(1, 1) the value of `inside`, (0, 1) if the state ends nowhere."""

@@ -13,7 +13,7 @@ from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
-from pfaffian.states.variables import normalise, q_dot
+from pfaffian.states.variables import normalised, q_dot
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -85,7 +85,7 @@ class ChosenVelocities(AbstractSystem):
     def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x with quaternions of unit length."""
         q, y = self.split(x)
-        return ca.vertcat(normalise(self.mechanism, q), y)
+        return ca.vertcat(normalised(self.mechanism, q), y)
 
     def split(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
         """(q, y) of x."""

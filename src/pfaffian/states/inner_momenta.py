@@ -25,7 +25,7 @@ from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.reduced_state import ReducedState
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.generic_states import generic_states, tell, vanishing
 from pfaffian.terms.momentum import changes, momenta
@@ -147,7 +147,7 @@ class WithInnerMomenta(AbstractSystem):
         """x with the attitude at which the implied inner momenta equal those of the state."""
         m, within, inner = self.mechanism, self.within, self.inner
         x, target = self.split(x)
-        q, rest = normalise(m, x[: m.nq, 0]), x[m.nq :, 0]
+        q, rest = normalised(m, x[: m.nq, 0]), x[m.nq :, 0]
         turning = [i for i, unit in enumerate(m.v_units) if unit == "rad/s"]
         for _ in range(ITERATIONS):
             at = ca.vertcat(q, rest)
@@ -156,7 +156,7 @@ class WithInnerMomenta(AbstractSystem):
             damping = ALIGNED**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
             off = target - _implied_momenta(within, inner, at, t)
             off = solve_definite(slope @ slope.T + damping * ca.SX.eye(len(inner.names)), off)
-            q = normalise(m, q + T.kinematics.kinematic_matrix @ (within.turns(T) @ (slope.T @ off)))
+            q = normalised(m, q + T.kinematics.kinematic_matrix @ (within.turns(T) @ (slope.T @ off)))
         return ca.vertcat(q, rest, target)
 
 

@@ -34,9 +34,9 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.momentum import Moving, momenta, moving, transport, weight
+from pfaffian.terms.momentum import MotionOfMomenta, momenta, moving, transport, weight
 from pfaffian.terms.orbit_chart import NO_MOMENTUM, orbit_of
 from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
@@ -152,7 +152,7 @@ class MomentumOrbit(AbstractSystem):
         """
         q, mu_b, p = self.split(x)
         if not self.dimension:
-            return ca.vertcat(normalise(self.mechanism, q), p)
+            return ca.vertcat(normalised(self.mechanism, q), p)
         n, mu = len(self.group.along), np.array(self.momentum)
         size = np.abs(mu).max()
         f, turn = mu_b[:n, 0], mu_b[n:, 0]
@@ -162,7 +162,7 @@ class MomentumOrbit(AbstractSystem):
                 turn = turn + f * ((float(mu[:n] @ mu[n:]) - ca.dot(f, turn)) / ca.dot(f, f))
         else:
             turn = turn * (float(np.linalg.norm(mu[n:])) / ca.fmax(ca.norm_2(turn), NOTHING))
-        return ca.vertcat(normalise(self.mechanism, q), f, turn, p)
+        return ca.vertcat(normalised(self.mechanism, q), f, turn, p)
 
     def signals(self, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
         """The drift of the momentum, and the momentum along the shape alone."""
@@ -200,7 +200,7 @@ class MomentumOrbit(AbstractSystem):
         nq, k = self.mechanism.nq, len(self.base) if self.dimension else 0
         return x[:nq, 0], x[nq : nq + k, 0] if k else ca.SX(ca.DM(self.momentum)), x[nq + k :, 0]
 
-    def moving(self, q: ca.SX, t: ca.SX, mu_b: ca.SX, p: ca.SX) -> Moving:
+    def moving(self, q: ca.SX, t: ca.SX, mu_b: ca.SX, p: ca.SX) -> MotionOfMomenta:
         """v and the momenta of the links at a state."""
         m = self.mechanism
         whole = ca.SX(m.nv, 1)

@@ -29,7 +29,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.reduced_state import ReducedState
-from pfaffian.states.variables import normalise
+from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.reduced_terms import translation_of_all
@@ -114,7 +114,7 @@ class AtOneMomentum(AbstractSystem):
     def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x with quaternions of unit length."""
         nq = self.mechanism.nq
-        return ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+        return ca.vertcat(normalised(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """That of the reduced system, which depends on q alone."""

@@ -6,36 +6,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
-from pfaffian.errors import ModelError, ModelWarning, brief, nearest, notice
-from pfaffian.evaluate.directions_at_states import planned, states
-from pfaffian.evaluate.effects import CONSTRAINTS, NONE, changes_of, changing, sampled
+from pfaffian.errors import ModelError, ModelWarning, brief, notice
+from pfaffian.evaluate.directions_at_states import planned
 from pfaffian.evaluate.reduction_plan import (
-    Plan,
     as_group,
     carrier,
     further,
-    in_words,
 )
 from pfaffian.evaluate.symmetry import symmetries
-from pfaffian.maths.values import values
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.conserved_fields import conserved_entries
 from pfaffian.states.constants import with_constants
 from pfaffian.states.inner_momenta import with_inner_momenta
 from pfaffian.states.momentum_orbit import reduced_space
 from pfaffian.states.one_momentum import at_momentum, checked_momentum
-from pfaffian.states.reduced_state import Fields, Reduction, lifted, reduced_state
+from pfaffian.states.reduced_state import reduced_state
+from pfaffian.states.reduction_data import Fields, Reduction
 from pfaffian.terms.common_motion import CommonMotion, carried_together
-from pfaffian.terms.generic_states import ZERO, at_generic_states, speed_units, tell, vanishing
+from pfaffian.terms.generic_states import at_generic_states, tell, vanishing
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import weight
-from pfaffian.terms.permitted_directions import Directions, labels, left_by
-from pfaffian.terms.reduced_terms import (
-    indices,
-)
 from pfaffian.terms.terms import shared
 
 
@@ -118,7 +111,7 @@ def reduce(
 def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> Reduction:
     """The data of the reduced state, by the plan of the reduction. Raises ModelError: see `reduce`."""
     plan, along = planned(m, by)
-    plan = plan._replace(conserved=tuple(dict.fromkeys((*plan.conserved, *_constants(m, plan, along, fields)))))
+    plan = plan._replace(conserved=tuple(dict.fromkeys((*plan.conserved, *conserved_entries(m, plan, along, fields)))))
     first = carrier(m)
     base = first if isinstance(first, CommonMotion) or first.name in plan.spatial else None
     r = Reduction(m, plan, along, fields, base, further(m, plan), ())
@@ -127,7 +120,7 @@ def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) ->
 
 def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> AbstractSystem:
     """The System at one momentum of all bodies, which several joints carry. Raises ModelError: see `reduce`."""
-    if any(not isinstance(c, Closure) for c in m.constraints):
+    if any(not isinstance(c, Closure) for c in m.all_constraints):
         raise ModelError(
             f"reduce: {m.name!r} has constraints besides closures, which do not fit one momentum: leave momentum out"
         )
@@ -163,47 +156,3 @@ def _shared(r: Reduction) -> tuple[int, ...]:
     question = "whether a translation changes a momentum"
     apart = tell(r.m, question, vanishing(at["moved"], at["size"])).all(axis=1)
     return tuple(i for i, alone in zip(r.conserved, apart, strict=True) if not alone)
-
-
-def _constants(m: Mechanism, plan: Plan, along: Directions | None, fields: Fields) -> tuple[int, ...]:
-    """The entries of v whose momenta are those of fields.
-
-    Raises ModelError: a field is not valid, or its momentum is not conserved.
-    """
-    if not fields:
-        return ()
-    free = [i for i in plan.y if i not in indices(m, plan.spatial)]
-    v_names = labels(m, along)[0]
-    for name, _ in fields:
-        if name not in v_names:
-            raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, v_names)}")
-        entry = v_names.index(name)
-        if entry not in free:
-            raise ModelError(
-                f"along {name!r}: that momentum is not among the free ones of {m.name!r}; choose one of "
-                f"{', '.join(v_names[i] for i in free)}"
-            )
-    entries = tuple(v_names.index(name) for name, _ in fields)
-    T, fixed, at = shared(m), along or plan.group, [plan.y.index(i) for i in entries]
-    Y, X, unit = lifted(T, plan, fixed, fields)[:, at], left_by(T, fixed), speed_units(m, m.p_defaults)[:, None]
-    if ca.depends_on(Y, ca.vertcat(T.v, T.t)):
-        raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
-    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X)])
-    at_states, of_fields = states(m, along), changes_of(T, Y)
-    across = sampled(of_fields, at_states).effects.get(CONSTRAINTS)
-    for state in at_states:
-        fields_at, allowed = (x / unit for x in values(f, *state))
-        parts = np.linalg.pinv(allowed, rcond=ZERO) @ fields_at
-        for i, (name, place) in enumerate(zip(dict(fields), at, strict=True)):
-            if across and across.largest[i] > NONE:
-                raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
-            if not abs(parts[place, i]) > ZERO * np.linalg.norm(parts[:, i]):
-                raise ModelError(f"along {name!r}: the field does not move {name!r}; name a velocity that it moves")
-    for name, relative in zip(dict(fields), changing(of_fields, at_states), strict=True):
-        by = [in_words(cause) for cause, x in zip(of_fields.causes, relative, strict=True) if x > NONE]
-        if by:
-            raise ModelError(
-                f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
-                "changes it; leave it out: the state then contains the momenta of the velocities"
-            )
-    return entries

@@ -22,10 +22,9 @@ motion, due to a horizontal symmetry that no group of positions has, it is conse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, final
+from typing import final
 
 import casadi as ca
 import numpy as np
@@ -35,30 +34,24 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.directions_at_states import other_places
 from pfaffian.evaluate.effects import NONE, Changes, changes_of, changing
 from pfaffian.evaluate.reduction_plan import (
-    Plan,
-    carrier,
     conserved_motions,
     first_in_words,
     other_values,
     place_dependence,
 )
-from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.maths.linear import solve_symmetric
-from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
-from pfaffian.model.constraint import Closure, Nonholonomic
-from pfaffian.model.joint import Joint
+from pfaffian.model.constraint import Nonholonomic
 from pfaffian.model.mechanism import Mechanism, force_unit
-from pfaffian.model.user_functions import call_for_column
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
-from pfaffian.states.variables import normalise
+from pfaffian.states.reduction_data import Reduction, sources
+from pfaffian.states.reduction_in_words import about
+from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
-from pfaffian.terms.equations_digest import digest, of_function
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
-from pfaffian.terms.permitted_directions import Directions, directions, labels, left_by
+from pfaffian.terms.momentum import MotionOfMomenta, changes, momenta, moving, transport, weight
+from pfaffian.terms.permitted_directions import directions
 from pfaffian.terms.reduced_terms import (
-    Translation,
     about_mass_centre,
     first_joint,
     in_first_joint,
@@ -68,103 +61,9 @@ from pfaffian.terms.reduced_terms import (
     split,
     to_body,
     to_space,
-    translation,
-    translation_of_all,
     transport_along,
 )
 from pfaffian.terms.terms import Terms, shared
-
-Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
-"""Pairs of the name of a velocity and the field whose momentum replaces that of the velocity."""
-
-
-class Reduction(NamedTuple):
-    """The data of a reduced state.
-
-    plan: how the mechanism is reduced.   along: directions that constraints leave, where they fix no group of velocities by
-    the others.
-    fields: the user's fields.   base: the first joint, or several joints together, that carries all bodies, if its momentum is
-    in the state; otherwise None.   conserved: entries of v whose momenta are conserved, beyond those of the base.
-    shared: those of them whose momentum a translation along the slides of the base changes. These momenta are computed in the
-    world; the others are the same in the frame and in the world.
-    """
-
-    m: Mechanism
-    plan: Plan
-    along: Directions | None
-    fields: Fields
-    base: Joint | CommonMotion | None
-    conserved: tuple[int, ...]
-    shared: tuple[int, ...]
-
-    def at(self, entries: Sequence[int]) -> list[int]:
-        """Positions of entries of v among the momenta of the state."""
-        return [self.plan.y.index(i) for i in entries]
-
-    @property
-    def group(self) -> list[int]:
-        """Entries of v of the base, which its momenta belong to."""
-        if isinstance(self.base, CommonMotion):
-            return self.base.entries(shared(self.m).kinematics.tree)
-        return indices(self.m, (self.base.name,)) if self.base else []
-
-    @property
-    def counted(self) -> list[int]:
-        """Entries of v of the base of several roots: those of the common motions, and those of the base alone."""
-        assert isinstance(self.base, CommonMotion)
-        tree = shared(self.m).kinematics.tree
-        return [*self.base.entries(tree), *self.base.remaining_entries(tree)]
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the momenta, in the order of v."""
-        names = list(labels(self.m, self.along)[0])
-        if isinstance(self.base, CommonMotion):
-            for i, name in zip(self.counted, (*self.base.names, *self.base.remaining_names), strict=True):
-                names[i] = name
-        return names
-
-    @property
-    def units(self) -> list[str]:
-        """Units of the velocities that the momenta belong to, in the order of v."""
-        units = list(labels(self.m, self.along)[1])
-        if isinstance(self.base, CommonMotion):
-            for i, twist in zip(self.counted, (*self.base.twists, *self.base.remaining), strict=True):
-                units[i] = "rad/s" if any(twist[3:]) else "m/s"
-        return units
-
-    def lift(self, T: Terms) -> ca.SX | None:
-        """X of v = X y; None if X is 1."""
-        fixed = self.along or self.plan.group
-        if not (fixed or self.fields or isinstance(self.base, CommonMotion)):
-            return None
-        X = lifted(T, self.plan, fixed, self.fields)
-        if isinstance(self.base, CommonMotion):
-            X[:, self.at(self.counted)] = self.base.lift(T.kinematics, along_base=True)[:, self.counted]
-        return X
-
-    def by_lift(self, T: Terms, x: ca.SX) -> ca.SX:
-        """The product X^T x."""
-        X = self.lift(T)
-        return x if X is None else X.T @ x
-
-    def frame(self, k: Kinematics) -> Translation | None:
-        """The moving frame in which momenta are computed; None for the world."""
-        if isinstance(self.base, CommonMotion):
-            return translation_of_all(k, self.base)
-        return translation(k, self.base) if self.base else None
-
-    def terms(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
-        """The Terms of the mechanism without inputs."""
-        return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)
-
-    def turned(self, q: ca.SX, pi: ca.SX, how: Callable[[Joint, ca.SX, ca.SX], ca.SX]) -> ca.SX:
-        """pi (ny, 1) with its spatial entries transformed by how(joint, q of the joint, entries)."""
-        pi = ca.SX(pi)
-        for name in self.plan.spatial:
-            entries = self.at(indices(self.m, (name,)))
-            pi[entries, 0] = how(self.m.joint(name), q[self.m.q_slices[name], 0], pi[entries, 0])
-        return ca.densify(pi)
 
 
 def reduced_state(r: Reduction) -> ReducedState:
@@ -176,9 +75,9 @@ def reduced_state(r: Reduction) -> ReducedState:
         mechanism=m,
         parts=(StatePart("q", m.q_names, m.q_units), StatePart("momentum", names, units)),
         named=_named(r),
-        about=_about(r),
+        about=about(r),
         ends=ENDS if r.along else None,
-        holds=bool(r.plan.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
+        holds=bool(r.plan.group) and all(isinstance(c, Nonholonomic) for c in m.all_constraints),
         uncorrected=tuple(m.nq + i for i in r.at(r.group)),
         r=r,
         made_from=sources(m, r.fields),
@@ -257,7 +156,7 @@ class ReducedState(AbstractSystem):
     def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x with quaternions of unit length."""
         nq = self.mechanism.nq
-        return ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
+        return ca.vertcat(normalised(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """(1, 1) positive while the directions are smooth functions of q."""
@@ -335,7 +234,7 @@ class ReducedState(AbstractSystem):
         return ca.SX.eye(r.m.nv)[:, turning]
 
 
-def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
+def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> MotionOfMomenta:
     """v and the momenta of the links at a state, relative to its frame."""
     T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
     frame, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
@@ -346,7 +245,7 @@ def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     pi = r.turned(q, pi, to_body)
     if shared:
         pi[shared, 0] -= r.by_lift(T, weight(T.kinematics, V))[shared, 0]
-    return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
+    return moving(T, pi) if X is None else MotionOfMomenta(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
 def _still(r: Reduction, T: Terms) -> Terms:
@@ -400,86 +299,3 @@ def _named(r: Reduction) -> tuple[StatePart, ...]:
         for name, (at, seconds) in of.items()
         if at
     )
-
-
-def _about(r: Reduction) -> tuple[str, ...]:
-    """A description of the plan, line by line."""
-    m, plan = r.m, r.plan
-    first, names = carrier(m), r.names
-    out = list[str]()
-    if isinstance(first, CommonMotion):
-        out.append(
-            f"joints {reprs.listed(first.joints)} are taken as one that carries all, {name_of(first.basis)} in the world; "
-            f"its momentum is that of all bodies{', about the mass centre' if first.slides else ''}"
-        )
-    if r.along:
-        out.append(
-            f"the constraints leave {len(plan.y)} of {m.nv} velocities, directions that turn with the shape, named after "
-            f"{_listed(names, plan.y)}"
-        )
-        if len(r.along.moved) < len(indices(m, r.along.base)):
-            out.append(f"nothing depends on where {reprs.listed(r.along.base)} stands if it moves along its slides alone")
-    elif plan.group:
-        fixed = reprs.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(plan.group)])
-        out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, plan.y)}")
-    for name in plan.spatial:
-        out.append(f"momenta of joint {name!r} are spatial, {_reference(r, name)}")
-    for name, _ in r.fields:
-        out.append(f"the momentum of {name!r} is that of the field along it")
-    out.append(f"conserved while no force acts along them: {_listed(names, plan.conserved)}")
-    changing = [i for i in plan.y if i not in plan.conserved]
-    out.append(f"changed by the motion itself: {_listed(names, changing)}")
-    if not plan.group and (isinstance(first, CommonMotion) or first.distribution is None):
-        of_all = symmetries(m)
-        for motion, causes in of_all.broken:
-            if motion.joint == of_all.joint:
-                out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
-    if plan.closed:
-        closures = reprs.listed([c.name for c in m.constraints if isinstance(c, Closure)])
-        out.append(f"closures {closures} exert reactions, which cancel in the momentum of all bodies")
-    return tuple(out)
-
-
-def _reference(r: Reduction, joint: str) -> str:
-    """The reference point of the spatial momenta of a joint."""
-    is_base = isinstance(r.base, Joint) and joint == r.base.name
-    frame = r.frame(shared(r.m).kinematics) if is_base else None
-    return (
-        "about the mass centre; those of other joints are relative to a frame that moves with it"
-        if frame
-        else "about the joint's frame on its parent"
-    )
-
-
-def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
-    """The names of some entries, or "none"."""
-    return ", ".join(reprs.listed([names[i]]) for i in sorted(entries)) or "none"
-
-
-def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
-    """(nv, 1) the user's field. Raises ModelError: it is not a column of that size."""
-    what, x = f"along {name!r}", call_for_column(f, f"along {name!r}", k)
-    if x.numel() != k.mechanism.nv:
-        raise ModelError(f"{what}: a field of {k.mechanism.nv} velocities is needed, in the order of v_names, got {x.numel()}")
-    return x
-
-
-def lifted(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fields) -> ca.SX:
-    """X (nv, ny) of v = X y, with the user's fields as the columns of their velocities."""
-    X, names = left_by(T, fixed), labels(T.mechanism, fixed if isinstance(fixed, Directions) else None)[0]
-    for name, f in fields:
-        X[:, plan.y.index(names.index(name))] = _field(name, f, T.kinematics)
-    return X
-
-
-def _fields_digest(m: Mechanism, fields: Fields) -> str:
-    """Digest of the user's fields, by what they return."""
-    if not fields:
-        return ""
-    k = shared(m).kinematics
-    return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
-
-
-def sources(m: Mechanism, fields: Fields) -> str:
-    """Digest of all from which a reduction is made."""
-    return f"{digest(m)} {_fields_digest(m, fields)}"

@@ -78,7 +78,7 @@ def of_joints(m: Mechanism) -> Variables:
 
 
 def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
-    """X of a state x."""
+    """The stepped variables X of a state x: its velocities along the axes of `_choices`, the rest as it is."""
     X = ca.SX(x)
     for at, of in _choices(m, x):
         X[at] = of.T @ x[at]
@@ -86,17 +86,17 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
 
 
 def _state(m: Mechanism, X: ca.SX) -> ca.SX:
-    """x of the variables X, with quaternions of unit length where T depends on them."""
+    """The state x of the stepped variables X, with quaternions of unit length where T depends on them."""
     if not _choices(m, X):
         return X
-    x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
+    x = ca.vertcat(normalised(m, X[: m.nq, 0]), X[m.nq :, 0])
     for at, of in _choices(m, x):
         x[at] = of.T.T @ X[at]
     return x
 
 
 def _rate(m: Mechanism, x: ca.SX, x_dot: ca.SX) -> ca.SX:
-    """X_dot at a state x."""
+    """The rate of the stepped variables X at a state x with the rate x_dot."""
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)
@@ -146,7 +146,11 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
         >>> print(ca.DM(pf.constraints.normalise(m, ca.SX([0.0, 3.0, 0.0, 4.0]))))
         [0, 0.6, 0, 0.8]
     """
-    as_mechanism(m)
+    return normalised(as_mechanism(m), q)
+
+
+def normalised(m: Mechanism, q: ca.SX) -> ca.SX:
+    """`normalise` of a mechanism that is known to be one."""
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None and c.returns is None:

@@ -16,8 +16,8 @@ import casadi as ca
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice, optional, plural
-from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole
 from pfaffian.evaluate.progress import progress_bar, progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_whole
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.blocks import need_zarr
@@ -70,7 +70,7 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
         >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
         >>> found = pf.sweeps.explain(m, {"v:x": [1.0, 2.0], "q:x": [0.0, 0.5, 1.0]}, store="runs.zarr", **how)
         >>> found.runs, found.left, found.bytes
-        (6, 6, 264)
+        (6, 6, 360)
     """
     need_zarr()
     planned = _ready(plan(m, space, store, keep, block, options))

@@ -19,12 +19,14 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, collected, nearest
-from pfaffian.evaluate.arrays import as_whole, by_label
+from pfaffian.evaluate.arrays import by_label
+from pfaffian.evaluate.single_values import as_whole
 from pfaffian.kernel.call.cache_keys import sources
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
-from pfaffian.simulate.step.inputs import times
+from pfaffian.simulate.step.inputs import STEP, times_in_steps
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
@@ -49,7 +51,7 @@ TRACED = ("scheme", "control", "switches", "outputs")
 NEUTRAL = ("backend",)
 """Options that do not change a bit of the results."""
 
-ALWAYS = ("status", "stopped", "step_error")
+ALWAYS = ("status", "stopped")
 """Variables of a result that are stored of every run."""
 
 MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
@@ -106,7 +108,7 @@ class Sweep:
             return min(self.requested, self.space.runs)
         if existing := stored_identity(self.store):
             return int(existing["runs of a block"])
-        steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
+        steps = _duration(self.options) / (self.options.get("step") or STEP)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
@@ -150,8 +152,7 @@ class Sweep:
         names = [name for name, x in result.data_vars.items() if self._keeps(name, x)]
         check_names(names, self.keep)
         stored = result[names]
-        if "step_error" not in stored:
-            stored["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
+        stored["error"] = result["error"].max("time", keep_attrs=True)
         stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
         started = np.flatnonzero(stored["status"].values != len(json.loads(stored["status"].attrs["meaning"])) - 1)
         stored.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
@@ -161,12 +162,13 @@ class Sweep:
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
         """Whether a variable of a result is stored."""
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
-        return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
+        return "run" in x.dims and name != "error" and (name in ALWAYS or name in statistics or "time" in x.dims)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
+        given.setdefault("error", which % SAMPLE == 0)
         inputs: dict[str, np.ndarray] = {}
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)
@@ -183,7 +185,7 @@ class Sweep:
             constant = {name: x for name, x in (given.get("u") or {}).items() if name not in inputs}
             samples = max([len(x) for x in constant.values() if np.ndim(x)], default=1)
             given["u"] = {**constant, **{name: np.broadcast_to(x, (samples, len(which))) for name, x in inputs.items()}}
-            given["u_step"] = given.get("u_step") or given.get("step", signature(run).parameters["step"].default)
+            given["u_step"] = given.get("u_step") or given.get("step") or STEP
         with ONE_AT_A_TIME if self.python else nullcontext():
             return run(self.system, **given, record=record, threads=threads, squeeze=False)
 
@@ -285,14 +287,21 @@ def read_again(sweep: Sweep) -> Sweep:
     return replace(sweep, python=content(law.python)) if law and law.python else sweep
 
 
+def _duration(options: Mapping[str, Any]) -> float:
+    """Duration of the runs [s]."""
+    times = options.get("times")
+    return float(options["duration"]) if times is None else float(times[-1]) - float(options.get("start", 0.0))
+
+
 def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[str, Any]:
     """The arguments of `run` that do not vary, with numbers and series as arrays.
 
     Raises ModelError: one has an axis of runs, which the sweep gives by its space; or does not fit an axis of the space.
     """
     defaults, series = signature(run).parameters, options.get("u_step") is not None
-    start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
-    times(start, duration, step, every, u_step)
+    if options.get("accuracy") is None and options.get("times") is None:
+        start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
+        times_in_steps(start, duration, step, every, u_step)
     varied = {argument_of(label, m) for label in space.axes}
     checked = dict(options)
     for name in GIVEN:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
+from pfaffian.evaluate.single_values import as_flag, as_number, as_whole
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.sweep_settings import Method
 from pfaffian.simulate.step.sampling import check_seed

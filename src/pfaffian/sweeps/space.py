@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, optional
-from pfaffian.evaluate.arrays import as_whole, one_of
+from pfaffian.evaluate.single_values import as_whole, one_of
 from pfaffian.formats.text.sweep_settings import Method
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats

@@ -139,7 +139,7 @@ def open_store(store: Any) -> xr.Dataset:
         store: folder of a sweep.
     Returns:
         Dataset over `run`, in chunks of one block, so that it may be larger than memory: the variables of `keep`, `status` (0:
-        finished, -1: not computed yet), `stopped` [s], `step_error`, and `space` with the values of each axis.
+        finished, -1: not computed yet), `stopped` [s], `error`, and `space` with the values of each axis.
     Raises ModelError: the folder is not the store of a sweep, or one of another layout; it is damaged, here or where values are
     read: the message names the array, the chunk and what can be computed again, see `damaged`.
     Raises RunError: the system refuses to read it.
@@ -203,9 +203,9 @@ def damaged(store: Any) -> list[int]:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box")
         >>> m = pf.mechanism("box", [pf.body("box", 1.0)], [slide])
-        >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
+        >>> keep = {"end": pf.statistics.final("q")}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = pf.sweep(m, {"v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", **how)
+        ...     made = pf.sweep(m, {"v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", duration=1.0, step=0.1, keep=keep)
         ...     pf.sweeps.damaged(f"{folder}/runs.zarr")
         []
     """

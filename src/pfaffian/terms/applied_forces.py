@@ -21,7 +21,7 @@ from pfaffian.terms.recursions import gravity_energy
 def applied_force(k: Kinematics) -> ca.SX:
     """f (nv, 1): force of joint springs and dampers, and of every force of the mechanism that is not an input [N, N m]."""
     f = joint_forces(k)
-    for force in k.mechanism.forces:
+    for force in k.mechanism.all_forces:
         f += _FORCE[type(force)](k, force)
     return ca.densify(f)
 
@@ -29,7 +29,7 @@ def applied_force(k: Kinematics) -> ca.SX:
 def named_forces(k: Kinematics) -> dict[str, ca.SX]:
     """{description: (nv, 1) force} of each applied force; springs and dampers of joints are listed joint by joint."""
     m = k.mechanism
-    found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.forces}
+    found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
@@ -42,7 +42,7 @@ def potential_energy(k: Kinematics) -> ca.SX:
     for j in _sprung(k):
         e, _ = j.displacement(k.joint(j.name))
         V += ca.dot(e, j.stiffness @ e) / 2
-    for force in k.mechanism.forces:
+    for force in k.mechanism.all_forces:
         if type(force) in _ENERGY:
             V += _ENERGY[type(force)](k, force)
     return V
@@ -60,7 +60,7 @@ def input_matrix(k: Kinematics) -> ca.SX:
             for n, (joint, component) in enumerate(a.ends):
                 motors[m.v_slices[joint].start + component, i] += gears[n]
     B = k.joint_rates_along_v(motors) + thrusters
-    wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
+    wrenches = [wrench_columns(k, f) for f in m.all_forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.mechanism_digest import structure
 from pfaffian.model.traced_function import graph
@@ -13,7 +14,4 @@ __all__ = ["digest", "graph", "of_function"]
 def digest(m: Mechanism) -> str:
     """sha256 of a whole mechanism, with what its functions return now. Raises ModelError: one of them fails."""
     now = present(m)
-    notes = vars(now)
-    if "_digest" not in notes:
-        notes["_digest"] = structure(now)
-    return notes["_digest"]
+    return once_for(now, "digest", lambda: structure(now))

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.remember import remembered
+from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
@@ -70,10 +70,7 @@ def moving(m: Mechanism) -> Mechanism:
     It has no constraints, forces, actuators and choice of velocities.
     Raises ModelError: a function fails, or does not return K, phi or a pose.
     """
-    notes = vars(m)
-    if "_moving" not in notes:
-        notes["_moving"] = replace(m, constraints=(), forces=(), actuators=(), velocities=None)
-    bare = notes["_moving"]
+    bare = once_for(m, "moving", lambda: replace(m, constraints=(), forces=(), actuators=(), velocities=None))
     return bare if _is_now(bare) else _now(bare)
 
 
@@ -84,11 +81,12 @@ def symbols_of(m: Mechanism) -> tuple[int, ...]:
 
 def _is_now(m: Mechanism) -> bool:
     """Whether the functions that determine how a mechanism moves are already traced."""
-    notes = vars(m)
-    if "_is_now" not in notes:
+
+    def traced() -> bool:
         functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
-        notes["_is_now"] = all(isinstance(f, TracedFunction) for f in functions)
-    return notes["_is_now"]
+        return all(isinstance(f, TracedFunction) for f in functions)
+
+    return once_for(m, "is now", traced)
 
 
 def _now(m: Mechanism) -> Mechanism:

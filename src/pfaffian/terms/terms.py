@@ -17,8 +17,9 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
+from pfaffian.model.compound import each
 from pfaffian.model.constraint import Closure, Servo
-from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.applied_forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.articulated_inertia import check_inertia
@@ -355,7 +356,7 @@ def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.nda
 
 def always_active(m: Mechanism) -> Mechanism:
     """The mechanism with every constraint active, whatever its condition."""
-    return replace(m, constraints=tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints))
+    return replace(m, constraints=each(m.constraints, lambda c: c if isinstance(c, Servo) else replace(c, active=None)))
 
 
 def row_lengths(T: Terms) -> ca.SX:
@@ -399,26 +400,7 @@ def _counted(samples: list[np.ndarray]) -> ca.DM | None:
 
 
 def symbols(m: Mechanism) -> Terms:
-    """Terms of a mechanism at new symbols q, v, u, t: expressions to differentiate, print or compile.
-
-    Args:
-        m: the mechanism.
-    Returns:
-        Terms, with the mass matrix M, the bias force c, the input matrix B, the constraint rows A, ... as expressions in q, v,
-        u, t and the mechanism's parameters.
-    Raises ModelError: m is not a mechanism.
-
-    Example:
-        >>> import casadi as ca
-        >>> import pfaffian as pf
-        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
-        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
-        >>> T = pf.symbols(m)
-        >>> moment = ca.Function("moment", [T.q], [ca.gradient(T.V, T.q)])
-        >>> round(float(moment(ca.pi / 2)), 2)  # m g l
-        19.62
-    """
-    as_mechanism(m)
+    """Terms of a mechanism at new symbols q, v, u, t. `pf.symbols` checks its argument first."""
     return Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("u", m.nu), ca.SX.sym("t"))
 
 

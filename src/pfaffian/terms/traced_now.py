@@ -19,6 +19,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
 from pfaffian.kernel.remember import remembered as memoised
+from pfaffian.model.compound import each
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Dissipation, Force, Potential
 from pfaffian.model.mechanism import Mechanism
@@ -62,25 +63,24 @@ def present(m: Mechanism) -> Mechanism:
     """The mechanism with each caller's function identified by what it returns now. Raises ModelError: a function fails."""
     if _settled(m):
         return m
-    notes = vars(m)
-    now, before = _traced(m), notes.get("_present")
-    if before is None:
+    now, last = _traced(m), once_for(m, "last traced", list[Mechanism])
+    if not last:
         _check_lasting(now, _traced(m))
-    elif before == now:
-        return before
-    notes["_present"] = now
+    elif last[0] == now:
+        return last[0]
+    last[:] = [now]
     return now
 
 
 def _settled(m: Mechanism) -> bool:
     """Whether all callers' functions are already identified by what they return."""
-    return once_for(m, "_settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
+    return once_for(m, "settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
 
 
 def _functions(m: Mechanism) -> list[Any]:
     """All callers' functions of a mechanism."""
     targets = [c.target for c in m.servos]
-    items = [*m.joints, *m.coordinates, *m.constraints, *targets, *m.forces, *([m.velocities] if m.velocities else [])]
+    items = [*m.joints, *m.coordinates, *m.all_constraints, *targets, *m.all_forces, *([m.velocities] if m.velocities else [])]
     values = [getattr(item, f.name) for item in items for f in fields(item)]
     return [x for x in values if _is_function(x)]
 
@@ -92,7 +92,7 @@ def _is_function(x: Any) -> bool:
 
 def _check_lasting(m: Mechanism, again: Mechanism) -> None:
     """Raise ModelError if a function returns different expressions each time it is called."""
-    for one, other in zip((*m.constraints, *m.forces), (*again.constraints, *again.forces), strict=True):
+    for one, other in zip((*m.all_constraints, *m.all_forces), (*again.all_constraints, *again.all_forces), strict=True):
         if one != other:
             raise ModelError(
                 f"a function of {one.name!r} of {m.name!r} returns different expressions each time it is called; all that it "
@@ -104,7 +104,8 @@ def _traced(m: Mechanism) -> Mechanism:
     """The mechanism with all its functions traced now."""
     m = moving_now(m)
     k = Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
-    return replace(m, constraints=tuple(_constraint(c, k) for c in m.constraints), forces=tuple(_force(f, k) for f in m.forces))
+    constraints, forces = each(m.constraints, lambda c: _constraint(c, k)), each(m.forces, lambda f: _force(f, k))
+    return replace(m, constraints=constraints, forces=forces)
 
 
 def _constraint(c: Constraint, k: Kinematics) -> Any:

@@ -50,7 +50,7 @@ class Rank(NamedTuple):
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
     """The whole description, at the parameters of the run. The interpreter computes the ranks, so nothing is compiled."""
-    p = settings.arrays(m)[3]
+    p = settings.arrays(m).p
     parts = [
         _head(m, p),
         _tree(m, p),
@@ -68,7 +68,7 @@ def _head(m: Mechanism, p: np.ndarray) -> str:
     """The number of parts of each kind, the dimensions, the total mass and gravity."""
     g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity, p).ravel())
     mass = sum(m.value(b.mass, p).item() for b in m.bodies)
-    parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
+    parts = {"body": m.bodies, "joint": m.joints, "constraint": m.all_constraints, "force": m.all_forces}
     others = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} outside of joints" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
     return (
@@ -159,17 +159,17 @@ def _parameters(m: Mechanism, settings: RunSettings) -> str:
 
 
 def _forces(m: Mechanism) -> str:
-    rows = [(f.name, type(f).__name__, reprs.description(f)) for f in m.forces]
+    rows = [(f.name, type(f).__name__, reprs.description(f)) for f in m.all_forces]
     return "forces\n" + table(rows, ("name", "kind", "acts")) if rows else ""
 
 
 def _constraints(m: Mechanism, settings: RunSettings) -> str:
     """Tables of the constraints and of the rank of their rows."""
-    if not m.constraints:
+    if not m.all_constraints:
         return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
     names = row_names(symbols(m).kinematics)
     ranks = _ranks(m, settings)
-    rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.constraints]
+    rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.all_constraints]
     rank_rows = [(r.where, *_rank_columns(m, r, names)) for r in ranks]
     return (
         f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))
@@ -193,11 +193,11 @@ def _rows_of(name: str, names: tuple[str, ...]) -> list[str]:
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, which are put onto the constraints in one batch."""
     independent = compile_terms(m, {"independent": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
-    q, _, _, p = settings.arrays(m)
+    start = settings.arrays(m)
     random = np.random.default_rng(0)
     random_q = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
-    at_start = _ranks_at(independent, m, q[None], p, dict(settings.v), tuple(settings.q))
-    ranks = at_start + _ranks_at(independent, m, random_q, p)
+    at_start = _ranks_at(independent, m, start.q[None], start.p, dict(settings.v), tuple(settings.q))
+    ranks = at_start + _ranks_at(independent, m, random_q, start.p)
     return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(ranks)]
 
 

@@ -23,7 +23,7 @@ PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "h5netcdf")
 EXTRAS = {
     "ziglang": "a C compiler",
     "matplotlib": "figures",
-    "scipy": "samples of sweeps, and run_adaptive",
+    "scipy": "samples of sweeps",
     "viser": "3D in a browser",
     "trimesh": "meshes of robots",
     "imageio-ffmpeg": "animations as .mp4",

@@ -29,7 +29,7 @@ ROWS = {
     "multiplier": ("row", {"N m": "multiplier, moment", "N": "multiplier, force"}),
     "servo_force": ("servo_row", {}),
     "servo_error": ("servo_row", {}),
-    "error": ("error_component", {}),
+    "task_error": ("task_error_component", {}),
     "force_error": ("force_error_component", {}),
 }
 """Signals of rows and tasks -> their dimension, and the axis title for each known unit."""
@@ -38,7 +38,7 @@ UNITS = {
     "multiplier": "N or N m by row",
     "servo_force": "N, N m",
     "servo_error": "unit of the constraint",
-    "error": "unit of the task",
+    "task_error": "unit of the task",
     "force_error": "N, N m",
 }
 """Text in place of the unit where the name of a row does not determine it."""

@@ -9,13 +9,17 @@ import numpy as np
 
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.reactions import compiled_wrenches, through
+from pfaffian.maths.closures import TWIST, ClosureKind
+from pfaffian.maths.subgroups import PLANE, SUBGROUPS, Subgroup
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
+from pfaffian.model.joint import KINDS, JointKind
+from pfaffian.model.shape import Colour
 from pfaffian.parts.fluid import Propeller
-from pfaffian.parts.wheels import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
+from pfaffian.parts.wheels import Plane, Slip
 from pfaffian.terms.applied_forces import wrench_value
-from pfaffian.viewer.scene import Colour, Floor, Moving, PlacedMechanism, Scene, ScenePart
+from pfaffian.viewer.scene import Floor, MovingPart, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 
 JOINT: Colour = (0.30, 0.32, 0.36, 1.0)
@@ -29,16 +33,12 @@ TRAIL: Colour = (0.80, 0.47, 0.65, 1.0)
 ARROW = 0.3
 """Length of the longest arrow of a layer, as a fraction of the machine's size."""
 
-_AXIAL = ("revolute", "helical", "cylindrical")
-_SLIDING = ("prismatic",)
-_FLAT = ("planar", "planar-translation", "planar-helical", "schoenflies", "point-on-plane")
-
 
 def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
     """The axis of each joint that has one, a ball for a joint that turns about all axes; nothing for fixed and free joints."""
     for j in k.m.joints:
-        if j.pose is None and j.kind.name not in ("fixed", "free", "edge"):
-            for solid in _hinge(j.kind.name, 0.022 * k.size):
+        if 0 < j.kind.nv < len(TWIST):
+            for solid in _joint_solids(j.kind, 0.022 * k.size):
                 yield ScenePart(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
 
 
@@ -46,49 +46,64 @@ def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
     """A part for each closure, by its kind: pin, ball, plate, line, block for a weld; `stretched` makes those of a distance."""
     for c in _closures(k):
         if c.kind != "distance":
-            for solid in _hinge(c.kind, 0.026 * k.size):
+            for solid in _closure_solids(c.holds, 0.026 * k.size):
                 yield ScenePart(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
 
 
 def _closures(k: PlacedMechanism) -> list[Closure]:
     """All closures of the mechanism, those of servo constraints too."""
-    targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
+    targets = [c.target if isinstance(c, Servo) else c for c in k.m.all_constraints]
     return [c for c in targets if isinstance(c, Closure)]
 
 
-def _hinge(kind: str, r: float) -> list[Solid]:
-    """Solids for a kind of joint or closure, in its frame, whose z is its axis.   r: radius of a pin [m]."""
-    if kind in _AXIAL:
-        return [cylinder(r, 4 * r)]
-    if kind in _SLIDING:
-        return [box((1.2 * r, 1.2 * r, 9 * r))]
-    if kind in _FLAT:
-        return [box((4 * r, 4 * r, 0.3 * r))]
-    if kind == "point-on-line":
+def _joint_solids(kind: JointKind, r: float) -> list[Solid]:
+    """Solids for a kind of joint, in its frame; one for each factor, about or along its axis.   r: radius of a pin [m]."""
+    if len(kind.factors) == 1:
+        return [_group_solid(kind.factors[0].subgroup, r)]
+    thinner = 0.6 if all(f.subgroup.rotation.axes for f in kind.factors) else 1.0
+    return [_group_solid(f.subgroup, r, thinner).moved(towards(np.array(f.axis)), np.zeros(3)) for f in kind.factors]
+
+
+def _closure_solids(kind: ClosureKind, r: float) -> list[Solid]:
+    """Solids for a kind of closure that keeps no distance, in its frame, by the motions that it permits."""
+    if kind.name == "universal":
+        return _joint_solids(KINDS["universal"], r)
+    if kind.name == "point-on-line":
         return [cylinder(0.35 * r, 16 * r)]
-    if kind in ("weld", "fixed"):
-        return [box((2 * r, 2 * r, 2 * r))]
-    if kind == "universal":
-        return [cylinder(0.6 * r, 4 * r).moved(towards(axis), np.zeros(3)) for axis in ((1, 0, 0), (0, 1, 0))]
-    return [sphere(1.3 * r)]
+    return [_group_solid(SUBGROUPS["planar"] if kind.group is None else kind.group, r)]
 
 
-def stretched(k: PlacedMechanism) -> Iterator[Moving]:
+def _group_solid(g: Subgroup, r: float, thinner: float = 1.0) -> Solid:
+    """A pin for turns about z, a bar for a slide along it, a plate for motions in a plane, a ball for others, a block for none.
+
+    thinner: factor on the radius of a pin.
+    """
+    turns, normal = len(g.rotation.axes), set(PLANE) <= set(g.along)
+    if normal and (turns == 1 or (not turns and len(g.along) == len(PLANE))):
+        return box((4 * r, 4 * r, 0.3 * r))
+    if turns == 1:
+        return cylinder(thinner * r, 4 * r)
+    if g.along == (2,):
+        return box((1.2 * r, 1.2 * r, 9 * r))
+    return sphere(1.3 * r) if g.nv else box((2 * r, 2 * r, 2 * r))
+
+
+def stretched(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Springs, and rods for the closures that keep a distance."""
-    for f in k.m.forces:
+    for f in k.m.all_forces:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.values(f.point_a)), k.point(f.body_b, k.values(f.point_b))]
-            yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
+            yield MovingPart(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
     for c in _closures(k):
         if c.kind == "distance":
             ends = [k.point(c.body_a, k.values(c.placement_a.p)), k.point(c.body_b, k.values(c.placement_b.p))]
-            yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
+            yield MovingPart(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
 
 
 def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:
     """Thrusters and propellers, each with its point and axis in the frame of its body."""
     blades: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
-    blades += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    blades += [(f, f.value.axis) for f in k.m.all_forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
     return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in blades]
 
 
@@ -103,7 +118,7 @@ def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
         yield ScenePart(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
 
 
-def forces(k: PlacedMechanism) -> Iterator[Moving]:
+def forces(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Arrows for thrusts and for the forces of wrenches, as far as inputs and velocities were recorded."""
     located = [(f.name, k.point(f.body, k.values(f.point)), F) for f, F in (*_thrusts(k), *_wrenches(k))]
     yield from _arrows(k, located, FORCE, "forces")
@@ -111,7 +126,7 @@ def forces(k: PlacedMechanism) -> Iterator[Moving]:
 
 def _arrows(
     k: PlacedMechanism, located: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
-) -> Iterator[Moving]:
+) -> Iterator[MovingPart]:
     """Arrows from (name, point (n, 3) [m], force (n, 3) [N]), scaled so that the longest is ARROW times the machine's size.
 
     A force that is not finite, as where constraints contradict each other, has no arrow at that instant.
@@ -120,7 +135,7 @@ def _arrows(
     largest = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in located] + [0.0])
     for name, at, F in located if largest > 0 else ():
         scale = ARROW * k.size / largest
-        yield Moving(name, "arrow", np.stack([at, at + F * scale], axis=1), colour, layer, 0.009 * k.size, scale)
+        yield MovingPart(name, "arrow", np.stack([at, at + F * scale], axis=1), colour, layer, 0.009 * k.size, scale)
 
 
 def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
@@ -134,7 +149,7 @@ def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
 def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
     """Each wrench with its force (n, 3) [N] in the world."""
     s = k.states
-    wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
+    wrenches = [f for f in k.m.all_forces if isinstance(f, Wrench)]
     terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
     terms = terms if s.v is not None else {}
     values = compile_terms(k.m, terms).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
@@ -154,26 +169,26 @@ def _turned(k: PlacedMechanism, body: str, F: np.ndarray) -> np.ndarray:
     return (k.turn(body) @ F[:, :, None])[:, :, 0]
 
 
-def reactions(k: PlacedMechanism) -> Iterator[Moving]:
+def reactions(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Arrows for the forces that joints exert on their child and closures on body_b, at the states as the run recorded them."""
     s = k.states
     if s.v is None:
         return
     targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
-    targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
+    targets += [(c.name, c.body_b, c.placement_b) for c in k.m.all_constraints if isinstance(c, Closure)]
     of = compiled_wrenches(k.m, tuple(name for name, _, _ in targets), "LOCAL_WORLD_ALIGNED", s.formulation)
     wrenches = of.matrices(s.q, s.v, s.u, t=s.time, parameters=s.p)
     arrows = [(name, k.point(b, k.values(X.p)), wrenches[through(name)].reshape(-1, 6, 2)[:, :3, 0]) for name, b, X in targets]
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
-def trails(k: PlacedMechanism) -> Iterator[Moving]:
+def trails(k: PlacedMechanism) -> Iterator[MovingPart]:
     """The path of the mass centre of each body at the end of a branch."""
     parents = {j.parent for j in k.m.joints}
     for b in k.m.bodies if len(k.states.time) > 1 else ():
         if b.name not in parents:
             at = k.point(b.name, k.values(b.com))
-            yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
+            yield MovingPart(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 
 def floor(k: PlacedMechanism, scene: Scene) -> Floor:
@@ -190,11 +205,9 @@ def floor(k: PlacedMechanism, scene: Scene) -> Floor:
 
 def _planes(k: PlacedMechanism) -> Iterator[Plane]:
     """The planes on which ellipsoids, disks and balls roll and blades slide."""
-    for c in k.m.constraints:
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, EllipsoidSlip):
-            yield c.eta.ellipsoid.plane
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, (DiskSlip, BallSlip, Sideways)):
-            yield c.eta.disk.plane if isinstance(c.eta, DiskSlip) else c.eta.plane
+    for c in k.m.all_constraints:
+        if isinstance(c, Nonholonomic) and isinstance(c.eta, Slip):
+            yield c.eta.of.plane
 
 
 def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: int = 65) -> np.ndarray:

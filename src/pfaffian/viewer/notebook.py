@@ -14,7 +14,6 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelWarning, PfaffianError, plural
-from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.simulate.record.result import FINISHED, causes
@@ -38,7 +37,7 @@ BEND = 0.6
 
 def machine(m: Mechanism) -> str:
     """A mechanism as HTML: its picture, and the tables of its parts."""
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{reprs.html(m)}</div><div>{_drawn(m)}</div></div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{m._repr_html_()}</div><div>{_drawn(m)}</div></div>'
 
 
 def result(ds: xr.Dataset) -> str:
@@ -61,7 +60,7 @@ def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
     if len(ends) > 1 and finished < len(ends):
         yield "first not finished", next(x for x in ends if x != FINISHED)
     yield "time", f"{time[0]:.6g} to {time[-1]:.6g} s, {plural(len(time), 'record')}"
-    for name, words in (("violation", "violation"), ("step_error", "step error"), ("limit_excess", "beyond limits")):
+    for name, words in (("violation", "violation"), ("error", "estimated error"), ("limit_excess", "beyond limits")):
         if name in ds and np.isfinite(ds[name].values).any():
             yield words, f"at most {np.nanmax(ds[name].values):.2g}"
     if "energy" in ds and "time" in ds["energy"].dims and np.isfinite(ds["energy"].values).any():

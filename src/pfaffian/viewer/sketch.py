@@ -13,7 +13,7 @@ from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.force import Potential, Spring, Thruster, Wrench
 from pfaffian.parts.elastic import PoseSpring
 from pfaffian.parts.fluid import Propeller
-from pfaffian.parts.wheels import BallSlip, Disk, DiskSlip
+from pfaffian.parts.wheels import Ball, Disk, Slip
 from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
 from pfaffian.viewer.solids import Solid, box, cylinder, rod, sphere, towards
 
@@ -60,11 +60,11 @@ def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
     for j in m.joints:
         if j.parent == b.name and j.pose is None:
             points.append(k.pose(j.placement)[1])
-    for c in m.constraints:
+    for c in m.all_constraints:
         if isinstance(c, Closure):
             ends = ((c.body_a, c.placement_a), (c.body_b, c.placement_b))
             points += [k.pose(X)[1] for body, X in ends if body == b.name]
-    for f in (*m.forces, *m.actuators):
+    for f in (*m.all_forces, *m.actuators):
         points += [k.value(x).ravel() for body, x in _ends(f) if body == b.name]
     return points
 
@@ -103,13 +103,13 @@ def _rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
 
 def _round(k: PlacedMechanism) -> Iterator[tuple[str, list[Solid]]]:
     """Names of the bodies that roll, with the wheels or balls that they are."""
-    for c in k.m.constraints:
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, DiskSlip):
-            d: Disk = c.eta.disk
-            r = k.value(d.radius).item()
-            yield d.body, [cylinder(r, 0.12 * r, 36).moved(towards(k.value(d.axis)), k.value(d.centre))]
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, BallSlip):
-            yield c.eta.body, [sphere(k.value(c.eta.radius).item()).moved(np.eye(3), k.value(c.eta.centre))]
+    for c in k.m.all_constraints:
+        of = c.eta.of if isinstance(c, Nonholonomic) and isinstance(c.eta, Slip) else None
+        if isinstance(of, Disk):
+            r = k.value(of.radius).item()
+            yield of.body, [cylinder(r, 0.12 * r, 36).moved(towards(k.value(of.axis)), k.value(of.centre))]
+        if isinstance(of, Ball):
+            yield of.body, [sphere(k.value(of.radius).item()).moved(np.eye(3), k.value(of.centre))]
 
 
 def radius_of_gyration(k: PlacedMechanism, b: Body) -> float:

@@ -30,9 +30,9 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
     if "violation" in result and "velocity_violation" in result:
         worst, rate = (float(np.nanmax(result[k].values)) for k in ("violation", "velocity_violation"))
         yield "violation", f"at most {worst:.2g} of position, {rate:.2g} of velocity"
-    if "step_error" in result and np.isfinite(result["step_error"].values).any():
-        worst = float(np.nanmax(result["step_error"].values))
-        yield "step error", f"{worst:.2g} in all (angles in rad, speeds relative to the largest)"
+    if "error" in result and np.isfinite(result["error"].values).any():
+        worst = float(np.nanmax(result["error"].values))
+        yield "error", f"at most {worst:.2g} (angles in rad, lengths and speeds relative to the largest), estimated"
     for cause in causes(result):
         status, _, advice = cause.partition(": ")
         yield "status", status
@@ -58,9 +58,12 @@ def _constraints(m: Mechanism, result: xr.Dataset) -> str:
 def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
     """The lines on duration, steps, scheme and wall time."""
     a, time = result.attrs, result["time"].values
-    steps = round(a["duration"] / a["step"])
+    if "accuracy" in a:
+        stepped = f"to an accuracy of {a['accuracy']:.4g}, {plural(int(np.max(result['steps'].values)), 'step')}"
+    else:
+        stepped = f"in {plural(round(a['duration'] / a['step']), 'step')} of {a['step']:.4g} s"
     scheme = f"{a['formulation']}, {a['integrator']}, {a.get('kernel_backend', '?')} backend"
-    yield "run", f"{time[-1] - time[0]:.6g} s in {plural(steps, 'step')} of {a['step']:.4g} s; {scheme}"
+    yield "run", f"{time[-1] - time[0]:.6g} s {stepped}; {scheme}"
     yield "wall time", f"{seconds:.2f} s, compiling included"
 
 

@@ -22,7 +22,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.given_start import start_from_guess
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.viewer.run_study import Claim
 
@@ -30,7 +30,7 @@ ANY_ERROR = 1.0
 """Step error above which a run that is only drawn warns; a picture needs no more accuracy."""
 
 
-class Start(NamedTuple):
+class ZooStart(NamedTuple):
     """The start of a machine of the zoo, on its constraints.   q, v, u, p: {name: value} of all coordinates, velocities, inputs
     and parameters."""
 
@@ -65,13 +65,13 @@ def machine(name: str) -> ZooMachine:
     return ZooMachine(file.stem, " ".join(title), *read(f"{ZOO}{file.stem}"))
 
 
-def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
+def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> ZooStart:
     """The start of a machine's run, put onto the constraints."""
-    _, _, u, p = settings.arrays(m)
-    guess = start_from_guess(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
-    state = start_state(guess, {}, {}, correct=True)
-    names = (m.q_names, m.v_names, m.u_names, m.p_names)
-    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (state.q[0], state.v[0], u, p), strict=True)])
+    file = settings.arrays(m)
+    arrays = start_arguments(m, dict(settings.q), dict(settings.v), file.p, guess=dict(settings.guess))
+    state = start_state(start_of(m, arrays, 0.0, backend), correct=True)
+    names, values = (m.q_names, m.v_names, m.u_names, m.p_names), (state.q[0], state.v[0], file.u, file.p)
+    return ZooStart(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, values, strict=True)])
 
 
 def mobility(name: str) -> int:
@@ -84,7 +84,7 @@ def description(name: str) -> str:
     return (inspect.getdoc(getattr(_numbers(), name)) or "").split("\n")[0].split(". ")[0].rstrip(".")
 
 
-def claim(machine: ZooMachine, at: Start) -> Claim:
+def claim(machine: ZooMachine, at: ZooStart) -> Claim:
     """The claim of a machine: its number at a start, and the expected value."""
     if not hasattr(_numbers(), machine.name):
         raise ModelError(f"{machine.name!r} has no number to check")
@@ -94,14 +94,13 @@ def claim(machine: ZooMachine, at: Start) -> Claim:
     return Claim(description(machine.name), float(value), float(expected), float(tolerance), source)
 
 
-def motion(machine: ZooMachine, at: Start) -> xr.Dataset:
+def motion(machine: ZooMachine, at: ZooStart) -> xr.Dataset:
     """Run a machine from a start, as its file describes."""
     s = machine.settings
     chosen: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
-    times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
     scheme, recorded = Scheme(**chosen, saturate=s.saturate), ("q", "v", "u") if machine.m.nu else ("q", "v")
     values: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
-    return run(machine.m, at.q, at.v, **values, **times, scheme=scheme, error_bound=ANY_ERROR)
+    return run(machine.m, at.q, at.v, **values, **s.times, scheme=scheme, error_bound=ANY_ERROR)
 
 
 @cache

@@ -177,6 +177,7 @@ class _Includes:
         self.folder, self.source, self.seen, self.count = folder, source, set[Path](), 0
 
     def resolve(self, element: Element) -> Element:
+        """The element with each include replaced by what it includes. Raises ModelError: there are too many elements."""
         children: list[Element] = []
         for child in element.children:
             self.count += 1

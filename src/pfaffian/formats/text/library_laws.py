@@ -7,57 +7,81 @@ class tell which values its fields accept. A file can choose among these and not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, nearest
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.formats.text import coupling
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.model.shape import Shape
-from pfaffian.parts import contact, drives
-from pfaffian.parts.friction import Sliding
+from pfaffian.parts.drives import Gust
 from pfaffian.parts.multicopter import LinearDrag
 from pfaffian.parts.tyre import TyreForce
 from pfaffian.parts.wheels import Disk, Plane
+from pfaffian.tables import Registry
 
-Tree = dict[str, Any]
+YamlTree = dict[str, Any]
 Names = Mapping[str, ca.SX]
 
-LAWS: Mapping[str, type] = {
-    "contact-energy": contact.ContactEnergy, "contact-loss": contact.ContactLoss, "surfaces": contact.Surfaces,
-    "press": contact.Press, "stop-energy": contact.StopEnergy, "stop-loss": contact.StopLoss, "range": contact.Range,
-    "gap-energy": drives.GapEnergy, "gap-loss": drives.GapLoss, "teeth": drives.Teeth, "rope": drives.Rope,
-    "belt": drives.Stretch, "gust": drives.Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "sliding": Sliding, "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+
+def _check(name: str, law: Any) -> None:
+    """Raise ModelError if the row of a user is no class of laws."""
+    if not (isinstance(law, type) and is_dataclass(law) and "__call__" in vars(law)):
+        raise ModelError(f"force law {name!r}: a frozen dataclass with __call__(self, k) is needed, got {brief(law)}")
+
+
+LAWS: Registry[Any] = Registry("force law", {
+    "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
+    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
     "armature-of-base": coupling.FreeArmature,
-}  # fmt: skip
-"""Name in a file -> class of a law or of a part of a law."""
+}, "give your own another name", _check)  # fmt: skip
+"""Name in a file -> class of a law or of a part of a law. To add one, a frozen dataclass whose fields are texts and numbers and
+which is a function of the kinematics: `pf.formats.LAWS["mine"] = Mine`. Files may then say `V: {law: mine, ...}`.
+
+Example:
+    >>> from dataclasses import dataclass
+    >>> import pfaffian as pf
+    >>> @dataclass(frozen=True)
+    ... class Quartic:
+    ...     joint: str
+    ...     stiffness: float
+    ...     def __call__(self, k):
+    ...         return self.stiffness * k.joint(self.joint) ** 4 / 4
+    >>> pf.formats.LAWS["quartic"] = Quartic
+    >>> text = "{bodies: {cart: {mass: 2}}, joints: {x: {kind: prismatic, parent: world, child: cart, axis: [1, 0, 0]}}, "
+    >>> text += "forces: {spring: {kind: potential, V: {law: quartic, joint: x, stiffness: 80}}}}"
+    >>> pf.forward_dynamics(pf.formats.parse_yaml(text)[0], [0.5]).v_dot  # -80 * 0.5^3 / 2
+    array([-5.])
+    >>> del pf.formats.LAWS["quartic"]
+"""
 
 LENGTHS = (coupling.JointSum, coupling.Path)
 """Classes that a field of type Length accepts."""
 
-_CALLED = {law: name for name, law in LAWS.items()}
+
+def _name_of(law: type) -> str | None:
+    """The name in files of a class of laws; None if it has none."""
+    return next((name for name, known in LAWS.items() if known is law), None)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def law_tree(law: Any, what: str) -> Tree:
+def law_tree(law: Any, what: str) -> YamlTree:
     """The YAML entry of a law.   what: names the law in errors. Raises ModelError: the law is a function in Python."""
-    if type(law) not in _CALLED:
+    if (name := _name_of(type(law))) is None:
         raise ModelError(f"{what} is a function in Python, which a file cannot contain; use a ready-made law or an expression")
     given = {f.name: getattr(law, f.name) for f in fields(law)}
-    return {"law": _CALLED[type(law)]} | {k: _tree(x, f"{what}: {k}") for k, x in given.items() if x is not None}
+    return {"law": name} | {k: _tree(x, f"{what}: {k}") for k, x in given.items() if x is not None}
 
 
 def _tree(x: Any, what: str) -> Any:
@@ -66,22 +90,17 @@ def _tree(x: Any, what: str) -> Any:
         return formula(x, what) if x.is_scalar() else formulas(x, what) if x.is_column() else rows(x, what)
     if isinstance(x, Pose):
         return placed("pose", x, what)
-    if isinstance(x, Shape):
-        if x.kind == "mesh":
-            raise ModelError(f"{what}: a mesh cannot be in contact; use a box, sphere, cylinder, capsule or cone")
-        given = {k: getattr(x, k) for k in _SHAPE}
-        return {k: _tree(v, what) for k, v in given.items() if v is not None} | placed("placement", x.placement, what)
     if isinstance(x, tuple):
         return [_tree(item, what) for item in x]
     return x if isinstance(x, (str, int, float)) else law_tree(x, what)
 
 
-def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
+def placed(key: str, X: Pose, what: str, dense: bool = False) -> YamlTree:
     """The entry `key: pose`, with the rotation as a matrix to the last digit; empty for an identity that can be left out.
 
     dense: whether the reader makes a full matrix of a missing rotation, as it does for frames with an axis.
     """
-    tree = Tree()
+    tree = YamlTree()
     if not X.p.is_zero():
         tree["xyz"] = formulas(X.p, what)
     if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:
@@ -112,7 +131,7 @@ _JOINTS, _BODIES = ("joint", "joints", "driven", "by"), ("body", "bodies", "body
 
 def check_law(law: Any, bodies: Set[str], joints: Set[str]) -> None:
     """Raise ModelError if a law names a body or joint that is not among these."""
-    if type(law) not in _CALLED:
+    if _name_of(type(law)) is None:
         return
     for f in fields(law):
         value = getattr(law, f.name)
@@ -133,10 +152,8 @@ def _hints(law: type) -> dict[str, Any]:
 def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Any:
     """The value of a field, read by its type hint."""
     may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if x in _CALLED)
+    laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if _name_of(x))
     if isinstance(node.value, dict):
-        if Shape in may and "kind" in node.map():
-            return _shape(node, names, pose)
         if Pose in may:
             f = node.fields(("pose",))
             return pose(f["pose"], names) if "pose" in f else IDENTITY
@@ -154,20 +171,10 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
         return node.truth()
     elif hint is int:
         return whole(node)
-    raise node.error(f"{', '.join(_CALLED[x] for x in laws) or 'another form'} is needed here; write it as `pf.write` does")
-
-
-_SHAPE = ("kind", "size", "colour", "mass", "role")
-
-
-def _shape(node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Shape:
-    """A shape in contact; a point is a sphere of radius zero."""
-    f = node.fields((*_SHAPE, "placement"), required=("kind", "size", "role"))
-    kind, role = f["kind"].choice(("box", "sphere", "cylinder", "capsule", "cone")), f["role"].choice(("visual", "collision"))
-    colour = tuple(n.constant() for n in f["colour"].items(4)) if "colour" in f else None
-    mass = f["mass"].number(names) if "mass" in f else None
-    place = pose(f["placement"], names) if "placement" in f else IDENTITY
-    return Shape(kind, _numbers(f["size"], names), place, colour, mass, role)
+    elif hint is float:
+        return node.constant()
+    known = ", ".join(str(_name_of(x)) for x in laws)
+    raise node.error(f"{known or 'another form'} is needed here; write it as `pf.write` does")
 
 
 def _numbers(node: Node, names: Names) -> ca.SX:

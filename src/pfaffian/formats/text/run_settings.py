@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -48,12 +48,22 @@ class StartValues(Mapping[str, float]):
         return len({**self.guess, **self.fixed})
 
 
+class StartArrays(NamedTuple):
+    """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of a mechanism."""
+
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """A run as described in a file. Settings that are missing in the file have their defaults.
 
     duration, step: [s], 1 and 0.001 by default.
     record_every: number of steps between two records, 1 by default.
+    accuracy: of a run under error control, which has no step; None, the default, for steps of one length.
     formulation, integrator: names, or None, the default, for the library's choice.
     saturate: whether inputs are limited to their ranges, False by default.
     state: the state that is integrated: "standard" (q and v), the default, "reduced" (see `reduce`) or "hamiltonian".
@@ -70,13 +80,14 @@ class RunSettings:
         >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
         >>> run = "duration: 3, q: {z: 1}"
         >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{{run}}}}}")
-        >>> settings.duration, settings.step, settings.arrays(m)[0]
+        >>> settings.duration, settings.step, settings.arrays(m).q
         (3.0, 0.001, array([1.]))
     """
 
     duration: float = 1.0
     step: float = 1e-3
     record_every: int = 1
+    accuracy: float | None = None
     formulation: str | None = None
     integrator: str | None = None
     saturate: bool = False
@@ -93,9 +104,16 @@ class RunSettings:
         """Start values of all coordinates in the file: `run` and `assemble` hold those in q, and move those in guess."""
         return StartValues(self.q, self.guess)
 
-    def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: an unknown name."""
-        return (
+    @property
+    def times(self) -> dict[str, Any]:
+        """The arguments of `run` that say how long a run lasts and how it is stepped."""
+        if self.accuracy is not None:
+            return {"duration": self.duration, "accuracy": self.accuracy}
+        return {"duration": self.duration, "step": self.step, "every": self.record_every}
+
+    def arrays(self, m: Mechanism) -> StartArrays:
+        """Start values, inputs and parameters of m, of which the file may name a part. Raises ModelError: an unknown name."""
+        return StartArrays(
             _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
             _fill(np.zeros(m.nu), m.u_names, self.u, "u"),
@@ -115,8 +133,8 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
     """Read the `run:` section. Start values and inputs may be expressions of the run's parameters."""
-    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "state", "q", "guess", "v", "u",
-            "parameters")  # fmt: skip
+    keys = ("duration", "step", "record_every", "accuracy", "formulation", "integrator", "saturate", "state",
+            "q", "guess", "v", "u", "parameters")  # fmt: skip
     f = node.fields(keys)
     known = {p.name: ca.SX(p.default) for p in m.parameters}
     parameters = _values(f.get("parameters"), list(known), {})
@@ -127,12 +145,15 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     if state not in STATES:
         raise f["state"].error(f"state {printable(state)} is unknown; {nearest(state, STATES)}")
     every = _whole(f["record_every"]) if "record_every" in f else 1
+    accuracy = f["accuracy"].constant() if "accuracy" in f else None
+    if accuracy is not None and (both := [k for k in ("step", "record_every") if k in f]):
+        raise f[both[0]].error(f"{both[0]}: a run to an accuracy has no step of its own; leave out one of the two")
     given = (("q", m.q_names), ("guess", m.q_names), ("v", m.v_names), ("u", m.u_names))
     q, guess, v, u = (_values(f.get(k), names, known) for k, names in given)
-    made = RunSettings(**times, record_every=every, formulation=words.get("formulation"),
+    made = RunSettings(**times, record_every=every, accuracy=accuracy, formulation=words.get("formulation"),
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
                        state=state, q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
-    if not made.step <= made.duration <= MAX_STEPS * made.step:
+    if accuracy is None and not made.step <= made.duration <= MAX_STEPS * made.step:
         raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps; change one")
     return made
 

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import as_they_are
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.strict_number import check_choice, printable
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.text.xml import Element, parse_xml
@@ -154,7 +154,7 @@ def parse_urdf(
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
         constraints=[close(loop, called) for loop in closing],
-        forces=[force for make in extras.forces for force in make(called)],
+        forces=[make(called) for make in extras.forces],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), drop_mimics=mimic == "follow", couplings=couplings
         ),
@@ -255,7 +255,7 @@ def _body(link: UrdfLink, name: str, shapes: tuple[Shape, ...]) -> Body:
     return body(name, link.mass, link.com, tensor, shape=shapes)
 
 
-def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: Places) -> dict[str, tuple[Shape, ...]]:
+def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: MeshFolders) -> dict[str, tuple[Shape, ...]]:
     """Link -> its shapes. Those that cannot be read are left out with a warning, or refused if `strict`."""
     colours, found, wrong = read_colours(robot), dict[str, tuple[Shape, ...]](), list[ModelError]()
     for name, link in links.items():

@@ -21,6 +21,7 @@ from pfaffian.formats.text.xml import Element
 from pfaffian.formats.urdf.loop_record import Loop, X, Y, loop_kind, unit
 from pfaffian.formats.urdf.urdf_part import UrdfJoint, needed, origin_of, part_name
 from pfaffian.maths import se3
+from pfaffian.model.compound import Compound
 from pfaffian.model.force import Force, spring
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.parts.elastic import bushing
@@ -40,12 +41,12 @@ class CoupledLinks:
 
 @dataclass
 class Extras:
-    """The elements besides links and joints.   forces: functions that make forces from the map link -> body.
+    """The elements besides links and joints.   forces: functions that make a force from the map link -> body.
     changed: warnings about elements that are approximated.   lost: elements that are left out, with their lines."""
 
     loops: list[Loop] = field(default_factory=list)
     couplings: list[CoupledLinks] = field(default_factory=list)
-    forces: list[Callable[[Mapping[str, str]], tuple[Force, ...]]] = field(default_factory=list)
+    forces: list[Callable[[Mapping[str, str]], Force | Compound]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
@@ -206,7 +207,7 @@ def _bushing(e: Element, found: Extras, frames: Mapping[str, tuple[str, Pose]]) 
     T = np.array(ca.DM(se3.Ad(back.R, back.p)))
     stiffness, damping = (T.T @ np.diag([*K[i], *K[i + 1]]) @ T for i in (0, 2))
 
-    def made(called: Mapping[str, str]) -> tuple[Force, ...]:
+    def made(called: Mapping[str, str]) -> Force | Compound:
         a, c = _body(called, link_a, e), _body(called, link_c, e)
         given = {"stiffness": _symmetric(stiffness), "damping": _symmetric(damping), "rest": A @ back}
         return bushing(f"bushing {names[0]} {names[1]}", a, c, **given)
@@ -228,10 +229,10 @@ def _spring(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> Non
     points = _value(e, f"{stem}p_AP"), _value(e, f"{stem}p_BQ")
     rest, k, d = (needed(e, f"{stem}{w}", e.tag).number("value") for w in ("free_length", "stiffness", "damping"))
 
-    def made(called: Mapping[str, str]) -> tuple[Force, ...]:
+    def made(called: Mapping[str, str]) -> Force | Compound:
         a, b = (_body(called, link, e) for link in links)
-        return (spring(f"spring {links[0]} {links[1]}", a, b, point_a=points[0], point_b=points[1], stiffness=k, rest=rest,
-                       damping=d),)  # fmt: skip
+        name, (x, y) = f"spring {links[0]} {links[1]}", points
+        return spring(name, a, b, point_a=x, point_b=y, stiffness=k, rest=rest, damping=d)
 
     found.forces.append(made)
 

@@ -18,16 +18,14 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import UsdJoint, read_joint
-from pfaffian.formats.usd.usd_stage import Stage, open_stage, readable
+from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.pose import Pose
-
-Frame = tuple[np.ndarray, np.ndarray]
+from pfaffian.model.pose import NumericPose, Pose
 
 
 def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
@@ -74,7 +72,7 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
         return _read(s, place.stem, strict)
 
 
-def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
+def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
     prims = rigid_bodies(s)
     if not prims:
@@ -107,7 +105,7 @@ def _names(prims: Sequence[Any]) -> list[str]:
     return [n if times[n] == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
 
 
-def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
+def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
     """All enabled joints of a stage.   named: path of a rigid body -> its name."""
     from pxr import UsdPhysics
 
@@ -117,7 +115,7 @@ def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
 
 
 def _spanning(
-    s: Stage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
+    s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
     """The joints of the tree, parents first, each with whether it is flipped (its second body comes first); and those that
     close loops.
@@ -167,7 +165,7 @@ def _spanning(
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 
-def _pose(frame: Frame) -> Pose:
+def _pose(frame: NumericPose) -> Pose:
     R, p = frame
     return Pose(ca.SX(R), ca.SX(p))
 
@@ -216,7 +214,7 @@ def _motor(j: UsdJoint) -> Actuator | None:
     return actuator(j.name, j.name, limits=(-most, most))
 
 
-def _gravity(s: Stage) -> np.ndarray:
+def _gravity(s: UsdStage) -> np.ndarray:
     """(3,) [m/s^2] gravity of the first physics scene; 9.81 downwards if the stage gives none."""
     from pxr import UsdPhysics
 
@@ -232,9 +230,9 @@ def _gravity(s: Stage) -> np.ndarray:
     return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)
 
 
-def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
+def _start(s: UsdStage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
     """Name -> value of the coordinates that give the poses of the bodies in the stage."""
-    world: dict[str | None, Frame] = {None: (np.eye(3), np.zeros(3))}
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     found: dict[str, float] = {}
     for j, flipped in tree:
@@ -265,7 +263,7 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
     return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))
 
 
-def _warn(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
     """Warn of joints that close loops, of drives, and of everything that is left out."""
     if closing:
         words = [

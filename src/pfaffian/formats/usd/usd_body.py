@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.model.body import Body, body
 from pfaffian.model.pose import Pose, pose
 from pfaffian.model.shape import Shape, mesh, moments, shape
@@ -20,7 +20,7 @@ _ALONG = {"X": (0.0, np.pi / 2, 0.0), "Y": (-np.pi / 2, 0.0, 0.0), "Z": (0.0, 0.
 """Axis of a solid -> roll, pitch, yaw [rad] that turn z onto it."""
 
 
-def rigid_bodies(s: Stage) -> list[Any]:
+def rigid_bodies(s: UsdStage) -> list[Any]:
     """The prims with an enabled RigidBodyAPI, in the order of the stage."""
     from pxr import UsdPhysics
 
@@ -33,7 +33,7 @@ def rigid_bodies(s: Stage) -> list[Any]:
     return found
 
 
-def read_body(s: Stage, prim: Any, name: str) -> Body:
+def read_body(s: UsdStage, prim: Any, name: str) -> Body:
     """A body with its shapes; mass, mass centre and inertia from its MassAPI or, if missing there, from its colliders."""
     shapes = tuple(_shapes(s, prim))
     given = _mass_api(prim)
@@ -79,7 +79,7 @@ def _counts(x: Shape) -> bool:
     return x.role == "collision" and x.kind != "mesh"
 
 
-def _weighing(x: Shape, density: float, s: Stage) -> Shape:
+def _weighing(x: Shape, density: float, s: UsdStage) -> Shape:
     """The shape with a mass.   density: in the units of the stage."""
     sizes = {"box": ("size",), "sphere": ("radius",)}.get(x.kind, ("radius", "length"))
     values = np.array(ca.DM(x.size)).ravel().tolist()
@@ -87,7 +87,7 @@ def _weighing(x: Shape, density: float, s: Stage) -> Shape:
     return shape(x.kind, **given, placement=x.placement, density=density * s.mass / s.length**3)
 
 
-def _shapes(s: Stage, prim: Any) -> Iterator[Shape]:
+def _shapes(s: UsdStage, prim: Any) -> Iterator[Shape]:
     """The shapes of the geometry at and below a body, except below other bodies."""
     from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -103,7 +103,7 @@ def _shapes(s: Stage, prim: Any) -> Iterator[Shape]:
                 yield made
 
 
-def _solid(s: Stage, part: Any, scale: np.ndarray, at: Pose) -> Shape | None:
+def _solid(s: UsdStage, part: Any, scale: np.ndarray, at: Pose) -> Shape | None:
     """The shape of a geometric prim; None for kinds that `shape` lacks.   scale: (3,).   at: its pose in the body."""
     from pxr import UsdGeom, UsdPhysics
 

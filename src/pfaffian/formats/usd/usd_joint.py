@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
 from pfaffian.model.joint import UNLIMITED
 
@@ -53,7 +53,7 @@ class UsdJoint:
     lost: list[str] = field(default_factory=list)
 
 
-def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
+def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
     """Read a joint; None if it is disabled.   bodies: path of a rigid body -> name.
 
     Raises ModelError: a mechanism cannot represent the joint.
@@ -80,7 +80,7 @@ def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoi
     )  # fmt: skip
 
 
-def _kind(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
+def _kind(s: UsdStage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     """The kind and the axis of a joint. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
@@ -91,7 +91,7 @@ def _kind(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     return _KINDS[word], _AXES[str(axis or "X")]
 
 
-def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
+def _by_locks(s: UsdStage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     """The kind and axis of a PhysicsJoint, from its free axes; an axis whose lower limit is above the upper one is locked."""
     from pxr import UsdPhysics
 
@@ -111,7 +111,7 @@ def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
-def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
+def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
     """Name of the body at one end, and the joint's frame in it; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
@@ -139,7 +139,7 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
     return None, (R, p)
 
 
-def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
+def _rotation(q: tuple[float, ...], s: UsdStage, prim: Any) -> np.ndarray:
     """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
@@ -152,7 +152,7 @@ def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     return so3.quat_to_matrix([x, y, z, w]).full()
 
 
-def _limits(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
+def _limits(s: UsdStage, prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
     """(low, high) of a revolute or prismatic joint, SI.   unit: SI value of the unit of its coordinate in the stage."""
     if kind == "spherical" and any(
         (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
@@ -167,7 +167,7 @@ def _limits(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> tup
     return pair
 
 
-def _drive(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> Drive | None:
+def _drive(s: UsdStage, prim: Any, kind: str, unit: float, lost: list[str]) -> Drive | None:
     """The drive of a revolute or prismatic joint, if it has one that a mechanism can represent."""
     from pxr import UsdPhysics
 
@@ -215,14 +215,14 @@ def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None
     return None
 
 
-def _armature(s: Stage, prim: Any, kind: str) -> float:
+def _armature(s: UsdStage, prim: Any, kind: str) -> float:
     """The armature [kg m^2 or kg], from PhysX or Newton; zero by default."""
     a = prim.GetAttribute("physxJoint:armature") or prim.GetAttribute("newton:armature")
     value = float(a.Get()) if a and a.Get() is not None else 0.0
     return value * (s.inertia if kind == "revolute" else s.mass)
 
 
-def _length(s: Stage, prim: Any) -> float:
+def _length(s: UsdStage, prim: Any) -> float:
     """The length [m] of a distance joint. Raises ModelError: its distance may vary."""
     low, high = (prim.GetAttribute(f"physics:{word}Distance").Get() for word in ("min", "max"))
     if low is None or high is None or low < 0 or high < 0 or abs(high - low) > 1e-6 * max(high, 1e-9) or not high > 0:

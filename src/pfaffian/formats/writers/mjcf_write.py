@@ -10,13 +10,13 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.writers.mjcf_write_part import (
-    COORDINATES,
-    TURNED,
     add_actuator,
     add_closure,
     add_mimic,
     add_spring,
+    mujoco_joints,
     same_frames,
+    turned,
 )
 from pfaffian.formats.writers.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, warn_lost
 from pfaffian.maths import so3
@@ -25,10 +25,10 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import NumericPose
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
-Frame = tuple[np.ndarray, np.ndarray]
 _GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "capsule"}
 _MESHES = (".stl", ".obj")
 
@@ -87,11 +87,11 @@ def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, los
     Where the joint's frame is turned in the child and has an orientation as coordinate, a massless body is put between them.
     """
     what = f"joint {j.name!r}"
-    if j.pose is not None or j.kind.name not in COORDINATES or j.distribution is not None:
+    if j.pose is not None or mujoco_joints(j.kind) is None or j.distribution is not None:
         part = "edges" if j.pose is not None else "distributions of velocities" if j.distribution is not None else j.kind.name
         raise ModelError(f"{what}: MJCF has no {part}{'' if part.endswith('s') else ' joints'}; write YAML")
     at, its = plain(j.placement, what), plain(j.child_placement, what)
-    straight = same_frames(j.kind.name, its)
+    straight = same_frames(j.kind, its)
     made = parent.add("body", name=b.name if straight else f"{j.name} frame"[:128])
     place(made, composed(at, inverted(its)) if straight else at)
     _joints(made, j, its if straight else (np.eye(3), np.zeros(3)), what, lost)
@@ -105,7 +105,7 @@ def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, los
     return made
 
 
-def place(tag: Tag, X: Frame) -> None:
+def place(tag: Tag, X: NumericPose) -> None:
     """Set the position and orientation of an element, unless they are zero."""
     R, p = X
     if p.any():
@@ -156,7 +156,7 @@ def _renamed(m: Mechanism) -> list[str]:
     words, inside = list[str](), dict[str, list[Joint]]()
     for j in m.joints:
         inside.setdefault(j.parent, []).append(j)
-        labels = [label for _, _, label in COORDINATES[j.kind.name] if label]
+        labels = [x.label for x in mujoco_joints(j.kind) or () if x.label]
         names = [n for n in dict.fromkeys((*j.kind.q_names, *j.kind.v_names)) if n not in labels]
         if labels and names and not _is_freejoint(j):
             parts, lost = (", ".join(f"{j.name}.{n}" for n in listed) for listed in (labels, names))
@@ -175,14 +175,13 @@ def _is_freejoint(j: Joint) -> bool:
     """Whether a joint is written as a <freejoint>, with its names: one from the world's frame to that of the child, or to a
     massless body between them."""
     at, its = (plain(X, f"joint {j.name!r}") for X in (j.placement, j.child_placement))
-    direct = same_frames(j.kind.name, its)
+    direct = same_frames(j.kind, its)
     return j.kind.name == "free" and j.parent == WORLD and is_one(at[0]) and not at[1].any() and not (direct and its[1].any())
 
 
-def _joints(made: Tag, j: Joint, its: Frame, what: str, lost: list[str]) -> None:
+def _joints(made: Tag, j: Joint, its: NumericPose, what: str, lost: list[str]) -> None:
     """Add the MuJoCo joints of a joint, one for each coordinate or orientation.   its: the joint's frame in the child."""
     R, p = its
-    parts = COORDINATES[j.kind.name]
     if _is_freejoint(j):
         if not (j.damping.is_zero() and j.armature.is_zero() and j.stiffness.is_zero()):
             raise ModelError(f"{what}: MJCF has no spring, damper or armature on a free joint; write YAML")
@@ -190,11 +189,11 @@ def _joints(made: Tag, j: Joint, its: Frame, what: str, lost: list[str]) -> None
         return
     D, K = (_diagonal(x, word, what) for x, word in ((j.damping, "damping"), (j.stiffness, "stiffness")))
     armature, rest = numbers(j.armature, what), numbers(j.rest, what)
-    n = TURNED.get(j.kind.name, 0)
-    if n and (armature[:n].any() or len({*D[:n]}) > 1):
+    slides = turned(j.kind)
+    if armature[slides].any() or len({*D[slides]}) > 1:
         raise ModelError(f"{what}: dampers and armature of MJCF slides do not turn with the body; write YAML")
     i = 0
-    for kind, axis, label in parts:
+    for kind, axis, label in mujoco_joints(j.kind) or ():
         width = 3 if kind == "ball" else 1
         here: dict[str, Any] = {
             "name": j.name if not label else f"{j.name}.{label}",

@@ -3,47 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.writers.xml_write import Tag, is_one, numbers, plain
 from pfaffian.maths import so3
+from pfaffian.maths.subgroups import PLANE, SPACE
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Actuator, Spring, Thruster
-from pfaffian.model.joint import KINDS, Joint
+from pfaffian.model.joint import Joint, JointKind
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import NumericPose, align_z
 
-Frame = tuple[np.ndarray, np.ndarray]
-_X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_SLIDES = (("slide", _X, "x"), ("slide", _Y, "y"), ("slide", _Z, "z"))
 
-COORDINATES: dict[str, tuple[tuple[str, tuple[float, float, float], str], ...]] = {
-    "fixed": (),
-    "revolute": (("hinge", _Z, ""),),
-    "prismatic": (("slide", _Z, ""),),
-    "cylindrical": (("slide", _Z, "z"), ("hinge", _Z, "angle")),
-    "universal": (("hinge", _X, "about_x"), ("hinge", _Y, "about_y")),
-    "planar-translation": _SLIDES[:2],
-    "translation": _SLIDES,
-    "planar": (*_SLIDES[:2], ("hinge", _Z, "angle")),
-    "schoenflies": (*_SLIDES, ("hinge", _Z, "angle")),
-    "spherical": (("ball", _Z, ""),),
-    "free": (*_SLIDES, ("ball", _Z, "turn")),
-}
-"""Kind of joint -> MuJoCo's joints in order: type, axis in the joint's frame, label of the coordinate."""
+class MujocoJoint(NamedTuple):
+    """One of the MuJoCo joints of which a joint consists.
 
-TURNED = {"planar": 2, "schoenflies": 2, "free": 3}
-"""Kind of joint -> number of its linear velocities along axes that turn with the child; those of MuJoCo's slides do not."""
+    type: "slide", "hinge" or "ball".   axis: (3,) in the joint's frame.   label: of its coordinate; empty where it is alone.
+    """
+
+    type: str
+    axis: tuple[float, ...]
+    label: str
+
+
+def mujoco_joints(kind: JointKind) -> tuple[MujocoJoint, ...] | None:
+    """MuJoCo's joints for a kind of joint, in order: the slides of each factor, then its hinge or ball.
+
+    None for screws, which MuJoCo does not have, and edges.
+    """
+    if kind.screws or not kind.factors:
+        return None
+    found = list[MujocoJoint]()
+    for g, axis, label in kind.factors:
+        axes = (align_z(np.array(axis)) + 0.0).T.tolist()  # without zeros below zero
+        found += [MujocoJoint("slide", tuple(axes[i]), label or "xyz"[i]) for i in g.along]
+        if g.rotation.axes:
+            alone = len(g.rotation.axes) == 1
+            found.append(MujocoJoint(*(("hinge", axis, label or "angle") if alone else ("ball", axis, label or "turn"))))
+    return tuple(found) if len(found) > 1 else tuple(x._replace(label="") for x in found)
+
+
+def turned(kind: JointKind) -> list[int]:
+    """Indices of the linear velocities along axes that turn with the child; those of MuJoCo's slides do not turn."""
+    found, first = list[int](), 0
+    for g, *_ in kind.factors:
+        turning = {0: (), 1: PLANE, 3: SPACE}[len(g.rotation.axes)]
+        found += [first + n for n, i in enumerate(g.along) if i in turning]
+        first += g.nv
+    return found
+
 
 APART = 0.1
 """Distance [m] between the two <connect> points that represent a hinge."""
 
 
-def same_frames(kind: str, its: Frame) -> bool:
+def same_frames(kind: JointKind, its: NumericPose) -> bool:
     """Whether a joint needs no extra body: its frame is not turned in the child, or none of its coordinates is a quaternion."""
-    return is_one(its[0]) or not any(k == "ball" for k, _, _ in COORDINATES[kind])
+    return is_one(its[0]) or not kind.quaternion
 
 
 def add_mimic(section: Tag, j: Joint, lost: list[str]) -> None:
@@ -76,7 +95,7 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
     lost.append(f"that {what} holds exactly, since MuJoCo's equality is soft")
 
 
-def site(body: Tag, name: str, X: Frame) -> None:
+def site(body: Tag, name: str, X: NumericPose) -> None:
     """Add a named frame to a body."""
     x, y, z, w = so3.quaternions(X[0])
     body.add("site", name=name, pos=X[1], quat=(w, x, y, z), group="4")
@@ -106,10 +125,10 @@ def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag]) 
     if not isinstance(a, Actuator):
         raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
     j, gear = m.joint(a.joint), numbers(a.gear, what)[0]
-    if a.component < TURNED.get(j.kind.name, 0) or j.kind is KINDS["free"]:
+    if a.component in turned(j.kind) or (j.kind.quaternion and turned(j.kind)):
         raise ModelError(f"{what}: MJCF has no motor along an axis that turns with the body; use a thruster")
     at = 0
-    for kind, _, label in COORDINATES[j.kind.name]:
+    for kind, _, label in mujoco_joints(j.kind) or ():
         width = 3 if kind == "ball" else 1
         if a.component < at + width:
             along = np.zeros(width)

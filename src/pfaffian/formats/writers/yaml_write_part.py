@@ -1,84 +1,124 @@
-"""Writing constraints and forces as entries of a YAML file, with the arguments of the functions that make them."""
+"""Writing shapes, constraints and forces as entries of a YAML file, with the arguments of the functions that make them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.formula import formula, formulas, rows
-from pfaffian.formats.text.library_laws import law_tree, placed
+from pfaffian.formats.text.library_laws import YamlTree, law_tree, placed
 from pfaffian.formats.text.written import Written
+from pfaffian.formats.yaml.yaml_part import FORCES, ROLLING
 from pfaffian.model.body import WORLD
+from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.number import at_defaults
+from pfaffian.model.pose import Pose
+from pfaffian.model.shape import Shape
 from pfaffian.parts.elastic import PoseDamper, PoseInertia, PoseSpring
 from pfaffian.parts.fluid import Drag, Propeller
 from pfaffian.parts.friction import ContactFriction, JointFriction, Sliding
-from pfaffian.parts.wheels import (
-    BallHeight,
-    BallSlip,
-    Disk,
-    DiskHeight,
-    DiskSlip,
-    EllipsoidHeight,
-    EllipsoidSlip,
-    Plane,
-    Sideways,
-)
-
-Tree = dict[str, Any]
+from pfaffian.parts.wheels import Blade, Disk, Height, Plane, Slip
 
 
-def some(what: str, **vectors: ca.SX) -> Tree:
+def some(what: str, **vectors: ca.SX) -> YamlTree:
     """The entries of those vectors that are not zero.   what: their owner, for errors."""
     return {key: formulas(x, what) for key, x in vectors.items() if not x.is_zero()}
 
 
-def one(what: str, **numbers: ca.SX) -> Tree:
+def one(what: str, **numbers: ca.SX) -> YamlTree:
     """The entries of those numbers that are not zero.   what: their owner, for errors."""
     return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
 
 
-def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
+def shape_of(s: Shape, what: str, folder: Path = Path()) -> YamlTree:
+    """The entry of a shape.   what: its owner, for errors.   folder: of the file, for the names of meshes."""
+    tree: YamlTree = {"kind": s.kind}
+    if s.kind == "mesh":
+        tree |= {"scale": formulas(s.size, what), **mesh_name(s, folder)}
+    elif s.kind == "box":
+        tree["size"] = formulas(s.size, what)
+    else:
+        tree |= dict(zip(("radius", "length"), formulas(s.size, what), strict=False))
+    if s.mass is not None:
+        tree["mass"] = formula(s.mass, what)
+    if s.colour is not None:
+        tree["colour"] = [float(c) for c in s.colour]
+    return tree | placed("placement", s.placement, what) | ({"role": s.role} if s.role != "visual" else {})
+
+
+def mesh_name(s: Shape, folder: Path) -> YamlTree:
+    """The entries that name a mesh: its label, and its path, if known, relative to the folder or else absolute."""
+    if s.file is None:
+        return {"label": s.label}
+    path = Path(s.file)
+    inside = path.is_relative_to(folder)
+    return {"file": path.relative_to(folder).as_posix() if inside else str(path), "label": s.label}
+
+
+def function_of(f: Callable[[Any], Any], what: str) -> list[str] | YamlTree:
     """The expressions of a function that was read from a file, or the entry of a ready-made law. Raises ModelError: another
     function in Python."""
     return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
 
 
-def constraints_of(constraints: Sequence[Constraint]) -> Tree:
-    """Name -> entry. The height and the slip of a rolling contact share an entry, as one function such as `rolling.disk`
-    makes both."""
-    found, waiting = Tree(), list(constraints)
-    while waiting:
-        c = waiting.pop(0)
-        slip = waiting[0] if waiting else c
-        stem = rolling_pair(c, slip)
-        if stem is not None and isinstance(slip, Nonholonomic):
-            found[stem] = _rolling(slip.eta, stem, pair=True)
-            waiting.pop(0)
+def entries_of(items: Sequence[Any], entry: Callable[[Any], YamlTree], what: str) -> YamlTree:
+    """Name -> entry of each force or constraint. A compound of a known record is one entry; of others, each part is.
+
+    entry: of a single one.   what: noun.
+    """
+    found = YamlTree()
+    for item in items:
+        if isinstance(item, Compound) and type(item.of) in KINDS:
+            found[item.name] = arguments_of(KINDS[type(item.of)], item.of, f"{what} {item.name!r}")
         else:
-            found[c.name] = _constraint(c)
+            found |= {part.name: entry(part) for part in flat([item])}
     return found
 
 
-def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
-    """The common name of the height and the slip of one contact; None if the two constraints are not such a pair."""
-    if not isinstance(height, Holonomic) or not isinstance(slip, Nonholonomic) or height.active or slip.active:
-        return None
-    disk = isinstance(height.phi, DiskHeight) and isinstance(slip.eta, DiskSlip) and height.phi.disk == slip.eta.disk
-    ball = False
-    if isinstance(h := height.phi, BallHeight):
-        ball = slip.eta == BallSlip(h.body, h.radius, h.centre, h.plane)
-    egg = isinstance(height.phi, EllipsoidHeight) and slip.eta == EllipsoidSlip(height.phi.ellipsoid)
-    stem = height.name.removesuffix(" height")
-    return stem if (disk or ball or egg) and (height.name, slip.name) == (f"{stem} height", f"{stem} slip") else None
+KINDS = {kind.record: name for name, kind in (FORCES | ROLLING).items() if kind.record is not None}
+"""Class of a record -> the kind of its entry."""
 
 
-def _constraint(c: Constraint) -> Tree:
+def arguments_of(kind: str, of: Any, what: str) -> YamlTree:
+    """The entry of a record: its fields, without those that equal the defaults of the function that makes it."""
+    row = (FORCES | ROLLING)[kind]
+    defaults, tree = signature(row.make).parameters, YamlTree({"kind": kind})
+    for key in (*row.required, *row.optional):
+        value, default = getattr(of, key), defaults[key].default
+        if value is not None and (written := _argument(value, what)) != _default(default):
+            tree[key] = written
+    return tree
+
+
+def _argument(x: Any, what: str) -> Any:
+    """The value of an argument as a tree of texts, numbers, lists and maps."""
+    if isinstance(x, ca.SX):
+        return formula(x, what) if x.is_scalar() else formulas(x, what) if x.is_column() else rows(x, what)
+    if isinstance(x, Shape):
+        is_point = x.kind == "sphere" and x.size.is_zero()
+        return formulas(x.placement.p, what) if is_point else shape_of(x, what)
+    if isinstance(x, Pose):
+        return placed("pose", x, what).get("pose", {})
+    if isinstance(x, Plane):
+        return _plane(x, what)
+    return [_argument(item, what) for item in x] if isinstance(x, tuple) else x
+
+
+def _default(x: Any) -> Any:
+    """The default of an argument in the form of `_argument`."""
+    if isinstance(x, (Pose, Plane)):
+        return {}
+    return [float(item) for item in x] if isinstance(x, tuple) else x
+
+
+def constraint_of(c: Constraint) -> YamlTree:
     """The entry of one constraint. Raises ModelError: a file cannot contain it."""
     what = f"constraint {c.name!r}"
     if isinstance(c, Servo):
@@ -87,11 +127,11 @@ def _constraint(c: Constraint) -> Tree:
                 f"{what}: its directions are a function in Python, which a file cannot contain; name inputs instead"
             )
         servo = {"directions": list(c.directions), "stiffness": formula(c.stiffness, what), "damping": formula(c.damping, what)}
-        return _constraint(c.target) | {"servo": servo}
+        return constraint_of(c.target) | {"servo": servo}
     if c.active is not None:
         raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
     if isinstance(c, Closure):
-        tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
+        tree: YamlTree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
         if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
             points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
             return tree | {"kind": "coincide"} | points
@@ -99,49 +139,31 @@ def _constraint(c: Constraint) -> Tree:
         tree |= {"axis_b": [0.0, 0.0, 1.0]} if c.kind == "universal" else {}
         return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
     if isinstance(c, Holonomic):
-        if isinstance(c.phi, (DiskHeight, BallHeight, EllipsoidHeight)):
-            raise ModelError(f"{what} is the height of a contact without its slip, which a file cannot contain; add the slip")
+        if isinstance(c.phi, Height):
+            raise ModelError(f"{what} is the height of a contact without its slip, which a file cannot contain; take both")
         return {"kind": "holonomic", "phi": function_of(c.phi, f"{what}: phi")}
     if isinstance(c, Nonholonomic):
-        if isinstance(c.eta, (DiskSlip, Sideways)):
-            return _rolling(c.eta, c.name, pair=False)
+        if isinstance(c.eta, Slip) and isinstance(c.eta.of, (Disk, Blade)):
+            return arguments_of("rolling-wheel" if isinstance(c.eta.of, Disk) else "knife-edge", c.eta.of, what)
         return {"kind": "nonholonomic", "eta": function_of(c.eta, f"{what}: eta")}
     raise ModelError(f"{what}: its rows are a function in Python, which a file cannot contain; use another kind")
 
 
-def _rolling(eta: Any, name: str, pair: bool) -> Tree:
-    """The entry of a contact with a plane.   eta: its slip.   pair: whether the constraint on the height comes with it."""
-    what = f"constraint {name!r}"
-    if isinstance(eta, Sideways):
-        tree: Tree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
-        return tree | some(what, point=eta.point) | _plane(eta.plane, what)
-    if isinstance(eta, EllipsoidSlip):
-        egg = eta.ellipsoid
-        tree = {"kind": "rolling-ellipsoid", "body": egg.body, "semi_axes": formulas(egg.semi_axes, what)}
-        return tree | some(what, centre=egg.centre) | _plane(egg.plane, what)
-    if isinstance(eta, BallSlip):
-        tree = {"kind": "rolling-sphere", "body": eta.body, "radius": formula(eta.radius, what)}
-        return tree | some(what, centre=eta.centre) | _plane(eta.plane, what)
-    disk: Disk = eta.disk
-    tree = {"kind": "rolling-disk" if pair else "rolling-wheel", "body": disk.body, "radius": formula(disk.radius, what)}
-    return tree | {"axis": formulas(disk.axis, what)} | some(what, centre=disk.centre) | _plane(disk.plane, what)
-
-
-def _plane(p: Plane, what: str) -> Tree:
+def _plane(p: Plane, what: str) -> YamlTree:
     """The keys of the plane of a contact that differ from the defaults."""
     if callable(p.rate):
         raise ModelError(f"{what}: its rate is a function in Python, which a file cannot contain; give a number")
-    tree: Tree = {"on": p.on} if p.on != WORLD else {}
+    tree: YamlTree = {"on": p.on} if p.on != WORLD else {}
     normal = formulas(p.axes[:, 2], what)
     tree |= {"normal": normal} if normal != [0.0, 0.0, 1.0] else {}
     return tree | some(what, through=p.through) | one(what, rate=p.rate)
 
 
-def force_of(f: Force) -> Tree:
+def force_of(f: Force) -> YamlTree:
     """The entry of a force."""
     what = f"force {f.name!r}"
     if isinstance(f, Spring):
-        tree: Tree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
+        tree: YamlTree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
         tree |= some(what, point_a=f.point_a, point_b=f.point_b)
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
     if isinstance(f, Wrench):
@@ -166,11 +188,11 @@ _WRITTEN = {
 """Class of a force with a function -> its kind in a file, and the key of the function."""
 
 
-def _wrench(f: Wrench, what: str) -> Tree:
+def _wrench(f: Wrench, what: str) -> YamlTree:
     """The entry of a wrench, contact friction, drag or propeller."""
     law = f.value
     if isinstance(law, ContactFriction):
-        tree: Tree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
+        tree: YamlTree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
         unit = Sliding(law.law.sliding, law.law.static, law.law.stribeck, law.law.viscous, law.law.smooth)
         numbers = _sliding(unit, what)
         return tree | {"load": 1.0, "coefficient": numbers.pop("sliding")} | numbers | some(what, point=law.point)
@@ -187,13 +209,13 @@ def _wrench(f: Wrench, what: str) -> Tree:
     return tree | {"value": function_of(law, f"{what}: value") if callable(law) else formulas(law, what)}
 
 
-def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
+def _propeller(f: Wrench, law: Propeller, what: str) -> YamlTree:
     """The entry of a propeller with a constant speed, or of a rotor that turns with a joint."""
     if callable(law.speed):
         raise ModelError(f"{what}: its speed is a function in Python, which a file cannot contain; give a number or a joint")
     turned = {"joint": law.speed} if isinstance(law.speed, str) else {"speed": formula(law.speed, what)}
     left = _negative(law.thrust)
-    tree: Tree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
+    tree: YamlTree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
     tree |= {"thrust": formula(-law.thrust if left else law.thrust, what), "axis": formulas(law.axis, what)}
     return tree | one(what, torque=law.torque) | some(what, point=f.point) | ({"handed": "left"} if left else {})
 
@@ -204,7 +226,7 @@ def _negative(x: ca.SX) -> bool:
     return value is not None and float(value.item()) < 0
 
 
-def _sliding(law: Sliding, what: str) -> Tree:
+def _sliding(law: Sliding, what: str) -> YamlTree:
     """The keys of a law of dry friction."""
     numbers = {key: formula(getattr(law, key), what) for key in ("sliding", "static", "stribeck", "viscous", "smooth")}
     return {key: x for key, x in numbers.items() if x != 0.0 or key in ("sliding", "static")}

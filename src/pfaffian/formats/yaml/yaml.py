@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.library_laws import check_law
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.place import allowed_path, installed
 from pfaffian.formats.text.run_settings import RunSettings, read_run
 from pfaffian.formats.text.strict_number import printable
@@ -30,6 +30,7 @@ from pfaffian.formats.yaml.yaml_part import (
     read_parameter,
 )
 from pfaffian.model.body import WORLD
+from pfaffian.model.compound import flat
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.unphysical import unphysical
@@ -53,16 +54,10 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
     Raises ModelError: an element is wrong, with its line and the reason.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {q: {z: 1}}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.formats.read_yaml(file)
-        >>> m.name, settings.q
-        ('ball', {'z': 1.0})
+        >>> from pfaffian.formats.bundled import example
+        >>> pf.formats.read_yaml(example("bennett"))[0]  # a file of the zoo
+        <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
@@ -125,7 +120,7 @@ def parse_yaml(
             _check_file_bodies(made, f)
         _check_written(made)
     except ModelError as error:
-        raise _placed(error, f, root) from None
+        raise _placed(error, f, parts, root) from None
     settings = read_run(f["run"], made) if "run" in f else RunSettings()
     return made, replace(settings, sweep=read_sweep(f["sweep"])) if "sweep" in f else settings
 
@@ -135,11 +130,10 @@ def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
     return f[key].map() if key in f else {}
 
 
-def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: Places) -> tuple[Any, ...]:
-    """All parts of a section; an entry may make several.   names: of the parameters -> symbols.   where: places of meshes."""
+def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: MeshFolders) -> tuple[Any, ...]:
+    """All parts of a section.   names: of the parameters -> symbols.   where: places of meshes."""
     reader = partial(read_body, where=where) if key == "bodies" else _PARTS[key][1]
-    found = (reader(name, node, names) for name, node in _entries(f, key).items())
-    return tuple(part for made in found for part in (made if isinstance(made, tuple) else (made,)))
+    return tuple(reader(name, node, names) for name, node in _entries(f, key).items())
 
 
 def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mechanism:
@@ -175,9 +169,9 @@ def _check_file_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
 
 def _check_written(m: Mechanism) -> None:
     """Check the names in expressions of forces and constraints, which is possible only with the whole mechanism."""
-    targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
+    targets = [c.target if isinstance(c, Servo) else c for c in m.all_constraints]
     bodies, joints = dict.fromkeys((WORLD, *(b.name for b in m.bodies))).keys(), dict.fromkeys(j.name for j in m.joints).keys()
-    for what, parts in (("force", m.forces), ("constraint", targets)):
+    for what, parts in (("force", m.all_forces), ("constraint", targets)):
         for part in parts:
             for function in vars(part).values():
                 try:
@@ -189,12 +183,12 @@ def _check_written(m: Mechanism) -> None:
                     raise ModelError(f"{what} {part.name!r}: {error}") from None
 
 
-def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
-    """An error about the mechanism, with the line of the element whose name is in the message."""
+def _placed(error: ModelError, f: Mapping[str, Node], parts: Mapping[str, Any], root: Node) -> ModelError:
+    """An error about the mechanism, with the line of the entry whose name, or that of one of its parts, is in the message."""
     message = str(error)
-    for end in ("'", " "):  # the parts made from an entry have its name and another word
-        for key, (what, _) in _PARTS.items():
-            for name, node in _entries(f, key).items():
-                if message.startswith(f"{what} {name!r}"[:-1] + end):
-                    return node.error(message)
+    for key, (what, _) in _PARTS.items():
+        entries = _entries(f, key)
+        for made in parts[key]:
+            if any(message.startswith(f"{what} {part.name!r}") for part in (made, *flat([made]))) and made.name in entries:
+                return entries[made.name].error(message)
     return root.error(message)

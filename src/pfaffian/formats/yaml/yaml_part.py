@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.expression import CONSTANTS, NAME, words
-from pfaffian.formats.text.library_laws import read_law, whole
-from pfaffian.formats.text.mesh_file import MESHES, NOWHERE, Places
+from pfaffian.formats.text.library_laws import Names, read_law, whole
+from pfaffian.formats.text.mesh_file import MESHES, NOWHERE, MeshFolders
 from pfaffian.formats.text.place import WAY_OUT
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.written import Written
 from pfaffian.formats.text.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
+from pfaffian.model.compound import Compound
 from pfaffian.model.constraint import Constraint, closure, coincide, holonomic, nonholonomic, servo
 from pfaffian.model.force import (
     Actuator,
@@ -38,12 +39,12 @@ from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter, at_defaults
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
-from pfaffian.parts.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
+from pfaffian.parts.contact import Contact, Stop, contact, stop
+from pfaffian.parts.drives import Belt, Cable, Gear, belt, cable, gear
+from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.parts.fluid import drag, propeller
 from pfaffian.parts.friction import contact_friction, joint_friction
-from pfaffian.parts.wheels import disk, ellipsoid, knife_edge, sphere, wheel
-
-Names = Mapping[str, ca.SX]
+from pfaffian.parts.wheels import Ball, Blade, Disk, Ellipsoid, Plane, disk, ellipsoid, knife_edge, plane, sphere, wheel
 
 
 def read_parameter(name: str, node: Node) -> Parameter:
@@ -56,7 +57,7 @@ def read_parameter(name: str, node: Node) -> Parameter:
     return Parameter(name, f["default"].constant(), f["unit"].text() if "unit" in f else "")
 
 
-def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> Body:
+def read_body(name: str, node: Node, names: Names, where: MeshFolders = NOWHERE) -> Body:
     """Read a body: `crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
     f = node.fields(("mass", "com", "inertia", "shape"))
     given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
@@ -64,12 +65,12 @@ def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> B
     return _made(node, body, name, **given)
 
 
-def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
+def read_shapes(node: Node, names: Names, where: MeshFolders) -> list[Shape]:
     """Read one shape, or a list of shapes: `{kind: box, size: [l, 0.02, 0.01], density: 2700}`."""
     return [_shape(n, names, where) for n in (node.items() if isinstance(node.value, list) else [node])]
 
 
-def _shape(node: Node, names: Names, where: Places) -> Shape:
+def _shape(node: Node, names: Names, where: MeshFolders) -> Shape:
     lengths = ("radius", "length", "density", "mass")
     f = node.fields(("kind", "size", "file", "label", "scale", "placement", "colour", "role", *lengths), required=("kind",))
     kind = f["kind"].choice(SIZES)
@@ -81,7 +82,7 @@ def _shape(node: Node, names: Names, where: Places) -> Shape:
     return _made(node, shape, kind, **given)
 
 
-def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) -> Shape:
+def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: MeshFolders) -> Shape:
     """A mesh with its name in another file as label. It is not an error if it is not found: pictures then show a box."""
     f = node.fields(("kind", "file", "label", "scale", "placement", "colour", "role"))
     given = _take(f, scale=lambda n: n.array({}), placement=lambda n: read_pose(n, names), colour=_colour,
@@ -92,7 +93,7 @@ def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) ->
     return _made(node, mesh, found, f["label"].text(), **given, **checked)
 
 
-def _mesh(node: Node, where: Places) -> str:
+def _mesh(node: Node, where: MeshFolders) -> str:
     """The path of a mesh. Raises ModelError: it is not found."""
     found = where.find(node.text())
     if found is None:
@@ -162,14 +163,14 @@ def _mimic(node: Node, names: Names) -> Mimic:
     return _made(node, mimic, ratios, **_take(f, offset=lambda n: n.number(names)))
 
 
-def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
+def read_constraint(name: str, node: Node, names: Names) -> Constraint | Compound:
     """Read a constraint: `loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, also of kind
     coincide, or a contact with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
-    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_BY_TEXT, *_CONTACTS])
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_BY_TEXT, *ROLLING])
     if "servo" in node.map():
         return _servo(name, node, names)
-    if kind in _CONTACTS:
-        return _CONTACTS[kind](name, node, names)
+    if kind in ROLLING:
+        return ROLLING[kind].read(name, node, names)
     if kind in _BY_TEXT:
         make, key = _BY_TEXT[kind]
         f = node.fields(("kind", key), required=(key,))
@@ -255,29 +256,39 @@ def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any
         raise node.error(str(error)) from None
 
 
-# -- forces and contacts, one reader per kind ------------------------------------------------------------------------------
+# -- forces and contacts, one row per kind ---------------------------------------------------------------------------------
 
 
-def read_force(name: str, node: Node, names: Names) -> Force | tuple[Force, ...]:
+def read_force(name: str, node: Node, names: Names) -> Force | Compound:
     """Read a force: `rope: {kind: spring, body_a: ..., stiffness: k}`, with the arguments of the function that makes it."""
-    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
-    return _FORCES[kind](name, node, names)
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(FORCES)
+    return FORCES[kind].read(name, node, names)
 
 
-def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callable[[str, Node, Names], Any]:
-    """A reader of the arguments of `make`.
+class FileKind(NamedTuple):
+    """A kind of force or constraint in a file: the function that makes it and the forms of its arguments.
 
     required: keys of the bodies or the joint, in order.   optional: key -> form of its value; with "!" it is required too.
+    record: class of frozen data whose fields are these arguments, by which it is written again; None if there is none.
     """
 
-    def read(name: str, node: Node, names: Names) -> Any:
-        needed = [key for key, form in optional.items() if form.endswith("!")]
-        f = node.fields(("kind", *required, *optional), required=(*required, *needed))
-        forms = {key: _FORMS[form.rstrip("!")] for key, form in optional.items()}
-        given = _take(f, **{key: lambda n, form=form: form(n, names) for key, form in forms.items()})
-        return _made(node, make, name, *[f[key].text() for key in required], **given)
+    make: Callable[..., Any]
+    required: tuple[str, ...]
+    optional: dict[str, str]
+    record: type | None = None
 
-    return read
+    def read(self, name: str, node: Node, names: Names) -> Any:
+        """What the function makes of the entry. Raises ModelError: a key that is missing or unknown, a value of wrong form."""
+        needed = [key for key, form in self.optional.items() if form.endswith("!")]
+        f = node.fields(("kind", *self.required, *self.optional), required=(*self.required, *needed))
+        forms = {key: _FORMS[form.rstrip("!")] for key, form in self.optional.items()}
+        given = _take(f, **{key: lambda n, form=form: form(n, names) for key, form in forms.items()})
+        return _made(node, self.make, name, *[f[key].text() for key in self.required], **given)
+
+
+def _kind(make: Callable[..., Any], record: type | None = None, /, *required: str, **optional: str) -> FileKind:
+    """A row of the tables below."""
+    return FileKind(make, required, optional, record)
 
 
 def _pseudo(node: Node, names: Names) -> ca.SX:
@@ -318,6 +329,21 @@ def _column(node: Node, names: Names) -> Any:
     return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
 
 
+def _surface(node: Node, names: Names) -> Any:
+    """A surface in contact: a shape, or a point or a plane by its pose."""
+    if isinstance(node.value, list):
+        return node.numbers(3, names)
+    return _shape(node, names, NOWHERE) if "kind" in node.map() else read_pose(node, names)
+
+
+def _plane(node: Node, names: Names) -> Plane:
+    """Read a plane: `{on: ramp, through: [0, 0, h], normal: [0, 1, 1], rate: 0.5}`."""
+    f = node.fields(("on", "through", "normal", "rate"))
+    given = _take(f, on=lambda n: n.text(), through=lambda n: n.numbers(3, names), normal=lambda n: n.constants(3),
+                  rate=lambda n: n.number(names))  # fmt: skip
+    return _made(node, plane, **given)
+
+
 _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "number": lambda n, names: n.number(names),
     "point": lambda n, names: n.numbers(3, names),
@@ -328,6 +354,10 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "axes": lambda n, _: n.choice(("LOCAL", "WORLD")),
     "hand": lambda n, _: n.choice(("right", "left")),
     "text": lambda n, _: n.text(),
+    "component": lambda n, _: whole(n, 6),
+    "pair": lambda n, names: tuple(x.number(names) for x in n.items(2)),
+    "surface": _surface,
+    "plane": _plane,
     "pose": read_pose,
     "pseudo": _pseudo,
 }
@@ -339,35 +369,42 @@ _BY_TEXT: dict[str, tuple[Callable[..., Any], str]] = {"holonomic": (holonomic, 
 _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
 
-_FORCES: dict[str, Callable[[str, Node, Names], Force | tuple[Force, ...]]] = {
-    "spring": _reader(spring, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
-                      damping="number"),
-    "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
-    "potential": _reader(potential, V="function!"),
-    "dissipation": _reader(dissipation, R="function!"),
-    "kinetic-energy": _reader(kinetic_energy, T="function!"),
-    "generalised-force": _reader(generalised_force, f="function!", joint="text"),
-    "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
-    "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
-    "bushing": _reader(bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
-    "pose-inertia": _reader(pose_inertia, "body_a", "body_b", inertia="pseudo!"),
-    "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
-    "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",
-                                point="point", **_DRY),
-    "drag": _reader(drag, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
-    "propeller": _reader(propeller, "body", speed="number!", **_BLADE),
-    "rotor": _reader(propeller, "body", "joint", **_BLADE),
+_PRESS = {"stiffness": "number!", "exponent": "number", "damping": "number"}
+
+FORCES: dict[str, FileKind] = {
+    "spring": _kind(spring, None, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
+                    damping="number"),
+    "wrench": _kind(wrench, None, "body", value="wrench", point="point", axes="axes", by="text"),
+    "potential": _kind(potential, None, V="function!"),
+    "dissipation": _kind(dissipation, None, R="function!"),
+    "kinetic-energy": _kind(kinetic_energy, None, T="function!"),
+    "generalised-force": _kind(generalised_force, None, f="function!", joint="text"),
+    "pose-spring": _kind(pose_spring, None, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
+    "pose-damper": _kind(pose_damper, None, "body_a", "body_b", damping="pseudo!"),
+    "bushing": _kind(bushing, Bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
+    "pose-inertia": _kind(pose_inertia, None, "body_a", "body_b", inertia="pseudo!"),
+    "joint-friction": _kind(joint_friction, None, "joint", sliding="number!", **_DRY),
+    "contact-friction": _kind(contact_friction, None, "body", "on", normal="direction!", load="number!", coefficient="number!",
+                              point="point", **_DRY),
+    "contact": _kind(contact, Contact, "body_a", body_b="text", shape_a="surface", shape_b="surface", **_PRESS,
+                     friction="number", static="number", stribeck="number", creep="number"),
+    "stop": _kind(stop, Stop, "joint", low="number", high="number", component="component", **_PRESS),
+    "gear": _kind(gear, Gear, "driven", "by", ratio="number!", backlash="number", **_PRESS),
+    "cable": _kind(cable, Cable, "body_a", "body_b", length="number!", point_a="point", point_b="point", **_PRESS),
+    "belt": _kind(belt, Belt, "driven", "by", radii="pair!", stiffness="number!", damping="number"),
+    "drag": _kind(drag, None, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
+    "propeller": _kind(propeller, None, "body", speed="number!", **_BLADE),
+    "rotor": _kind(propeller, None, "body", "joint", **_BLADE),
 }  # fmt: skip
-"""Kind of force -> its reader. The speed of a propeller is a number, that of a rotor the rate of a joint."""
+"""Kind of force -> how it is made. The speed of a propeller is a number, that of a rotor the rate of a joint."""
 
-_PLANE = {"on": "text", "through": "point", "normal": "direction", "rate": "number"}
-_DISK = {"radius": "number!", "axis": "direction", "centre": "point", **_PLANE}
+_DISK = {"radius": "number!", "axis": "direction", "centre": "point", "plane": "plane"}
 
-_CONTACTS: dict[str, Callable[[str, Node, Names], Any]] = {
-    "rolling-disk": _reader(disk, "body", **_DISK),
-    "rolling-wheel": _reader(wheel, "body", **_DISK),
-    "rolling-sphere": _reader(sphere, "body", radius="number!", centre="point", **_PLANE),
-    "rolling-ellipsoid": _reader(ellipsoid, "body", semi_axes="point!", centre="point", **_PLANE),
-    "knife-edge": _reader(knife_edge, "body", along="direction!", point="point", **_PLANE),
+ROLLING: dict[str, FileKind] = {
+    "rolling-disk": _kind(disk, Disk, "body", **_DISK),
+    "rolling-wheel": _kind(wheel, None, "body", **_DISK),
+    "rolling-sphere": _kind(sphere, Ball, "body", radius="number!", centre="point", plane="plane"),
+    "rolling-ellipsoid": _kind(ellipsoid, Ellipsoid, "body", semi_axes="point!", centre="point", plane="plane"),
+    "knife-edge": _kind(knife_edge, Blade, "body", along="direction!", point="point", plane="plane"),
 }
-"""Kind of contact with a plane -> its reader."""
+"""Kind of contact with a plane -> how it is made. A wheel has the record of a disk."""

@@ -101,7 +101,7 @@ def encode(*programs: Program, place: Place | None = None) -> Encoded:
     for program in order:
         rows = [index[c.digest()] for c in program.callees]
         part = (place or placed)(
-            program, rows, [table[i][5] for i in rows], [constants[c.hex()] for c in program.constants], base
+            program, rows, [parts[i].decisions for i in rows], [constants[c.hex()] for c in program.constants], base
         )
         table.append((begin, base, program.n_in, begin + part.n, program.n_out, part.decisions))
         parts.append(part)

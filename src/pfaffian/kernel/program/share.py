@@ -35,7 +35,16 @@ def share(step: Program, observe: Program, *samplers: Program, passes: Passes = 
                 _calling(program, function, [(_only(function, values, passes), values)])
                 for program, values in ((step, by_step), (observe, by_observe))
             )
-    return step, observe, *samplers
+    return _reduced(step, observe, passes), observe, *samplers
+
+
+def _reduced(step: Program, observe: Program, passes: Passes) -> Program:
+    """The step with each function that it alone calls reduced to the values that it uses."""
+    for function in [p for p in step.callees if p not in observe.callees]:
+        values = _used(step, function)
+        if len(values) < function.n_out and not _repeated(function, step):
+            step = _calling(step, function, [(_only(function, values, passes), values)])
+    return step
 
 
 def _pieces(function: Program, by_step: list[int], by_observe: list[int], passes: Passes) -> tuple[Program, Program] | None:

@@ -86,21 +86,23 @@ def warn_of_stiffness(watch: StepErrorMonitor, x: np.ndarray, named: bool) -> No
         _warn_too_fast(watch, fast, "")
 
 
-def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarray) -> None:
-    """Warn RunWarning after a run about springs and dampers that became too fast for its steps during the run.
+def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarray) -> bool:
+    """Warn RunWarning after a run about springs and dampers that became too fast for its steps during the run; return whether
+    any are, also those that were so at the start.
 
     Some of the runs are examined, at EXAMINED_INSTANTS of the recorded instants and at the last states x (runs, nx). A part
     that is stiff only between two of these instants is missed.
     """
     s = watch.loop.simulation
     if s.scheme.stiff or not may_stiffen(s.mechanism, s.changing.names):
-        return
+        return False
     fast = _too_fast(watch, _later_instants(watch, result, x))
     if not fast:
-        return
+        return False
     known = {part.name for part in _too_fast(watch, _start_instants(watch, watch.begin))}
     if later := [part for part in fast if part.name not in known]:
         _warn_too_fast(watch, later, "that became ")
+    return True
 
 
 def _warn_too_fast(watch: StepErrorMonitor, fast: list[Fastest], became: str) -> None:

@@ -21,13 +21,12 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.traced_function import TracedFunction
-from pfaffian.parts.contact import ContactLoss, StopLoss
-from pfaffian.parts.drives import GapLoss
+from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.elastic import PoseDamper
 from pfaffian.parts.friction import ContactFriction, JointFriction
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.between_comparisons import add_bursts
-from pfaffian.simulate.error.momenta import Momenta
+from pfaffian.simulate.error.momenta import BaseMomenta
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.terms.applied_forces import potential_energy
 from pfaffian.terms.kinematics import Kinematics
@@ -38,7 +37,7 @@ SMALL = 1e-7
 """Kinetic energy below this fraction of the other energies counts as zero: its changes are rounding."""
 
 
-LOSSES = (ContactLoss, StopLoss, GapLoss, JointFriction, ContactFriction, PoseDamper)
+LOSSES = (CompoundLoss, JointFriction, ContactFriction, PoseDamper)
 """Force laws that only dissipate energy."""
 
 
@@ -57,7 +56,7 @@ class Cost(NamedTuple):
     estimated: bool
     rise: np.ndarray
     momentum: np.ndarray | None
-    momenta: Momenta | None
+    momenta: BaseMomenta | None
     certain: np.ndarray
 
 
@@ -140,7 +139,7 @@ def _momentum(watch: StepErrorMonitor, pushed: np.ndarray, x: np.ndarray, stoppe
 def only_inputs_work(s: Simulation) -> bool:
     """Whether only the inputs of a run can change the energy of its machine."""
     m = s.mechanism
-    return only_inputs_drive(s) and all(j.damping.is_zero() for j in m.joints) and all(map(_conservative, m.forces))
+    return only_inputs_drive(s) and all(j.damping.is_zero() for j in m.joints) and all(map(_conservative, m.all_forces))
 
 
 @remembered(64)
@@ -150,7 +149,7 @@ def only_inputs_drive(s: Simulation) -> bool:
     if not is_open(s.control) or s.switches or m.servos or any(c.returns is not None for c in m.coordinates):
         return False
     k = shared(m).kinematics
-    if not all(_conservative(f) or _only_dissipates(f) for f in m.forces) or ca.depends_on(potential_energy(k), k.t):
+    if not all(_conservative(f) or _only_dissipates(f) for f in m.all_forces) or ca.depends_on(potential_energy(k), k.t):
         return False
     return all(_workless(k, c) for c in m.ideal) and not ca.depends_on(ca.vertcat(shared(m).T, k.q_dot), k.t)
 

@@ -130,7 +130,7 @@ def contact_parts(m: Mechanism, parts: list[Fastest], p: np.ndarray) -> list[Fas
 @remembered(16)
 def _sticking_rates(m: Mechanism) -> ca.Function:
     """p -> (contacts, 1) rates mu g / s_0 [1/s] at which contacts stick."""
-    rates = [c.friction * ca.norm_2(m.gravity) for c in compliant_parts(m).values()]
+    rates = [c.sticking * ca.norm_2(m.gravity) for c in compliant_parts(m).values()]
     return ca.Function("braking", [m.p_symbols], [ca.densify(ca.vertcat(*rates))])
 
 
@@ -198,13 +198,14 @@ def _contact_slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
     """
     k, found = T.kinematics, {}
     weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(T.mechanism.gravity)
-    for name, (touches, press, friction) in compliant_parts(T.mechanism).items():
+    for name, part in compliant_parts(T.mechanism).items():
+        press = part.press
         depth = press.depth(weight, T.T)
         N, hold, damp = press.elastic(-depth), ca.SX(T.mechanism.nv, T.mechanism.nv), ca.SX(T.mechanism.nv, T.mechanism.nv)
-        for gap, sliding in touches(k):
+        for gap, sliding in part.touches(k):
             g, G = ca.jacobian(gap, T.q) @ k.kinematic_matrix, ca.jacobian(sliding, T.v)
             hold -= press.slope(depth) * (g.T @ g)
-            damp -= N * press.damping * (g.T @ g) + weight * friction * (G.T @ G)
+            damp -= N * press.damping * (g.T @ g) + weight * part.sticking * (G.T @ G)
         found[f"contact {name!r}{TOUCHING}"] = hold, damp
     return found
 

@@ -11,8 +11,9 @@ import numpy as np
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.error.balance import Cost
+from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.faults import Kind
+from pfaffian.simulate.step.faults import FaultKind
 from pfaffian.simulate.step.limits import excesses
 from pfaffian.simulate.step.running_statistics import KINDS, Tally
 from pfaffian.simulate.step.signals import entries_of, standard
@@ -34,7 +35,10 @@ CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became NaN; look 
 
 DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
-STEP_ERROR = "sum of the errors of the steps, of angles [rad] or speeds relative to the largest; nan if no step was compared"
+ERROR = (
+    "estimated error of the motion since this run began, at each record: angles [rad], lengths relative to the machine, speeds "
+    "relative to the largest; nan where it was not estimated"
+)
 ENERGY_ERROR = (
     "energy error of the steps: the change of the energy less the work of inputs, dissipation and moving constraints; where "
     "any of these does work, an upper estimate from the steps that were compared, at least the rise of the energy where "
@@ -51,7 +55,8 @@ class Recorded(NamedTuple):
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop [s], NaN if none.
     start: start of the runs.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
-    cost: errors of the steps; None where no step was compared.   end: the variable from which a later run can continue.
+    error: (times, runs, kinds) estimated error of the motion.   cost: errors of energy and momenta; None where no step was
+    compared.   end: the variable from which a later run can continue.
     tally: statistics of the runs; the records then contain only the signals that are stored over time.
     """
 
@@ -62,6 +67,7 @@ class Recorded(NamedTuple):
     start: Start
     series: np.ndarray
     u_step: float
+    error: np.ndarray
     cost: Cost | None = None
     end: tuple[Any, ...] | None = None
     tally: Tally | None = None
@@ -125,7 +131,7 @@ def causes_of(s: Simulation) -> tuple[str, ...]:
     return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], INTERRUPTED, NO_START)
 
 
-def status_of(s: Simulation, kind: Kind) -> int:
+def status_of(s: Simulation, kind: FaultKind) -> int:
     """The status of the first fault of a kind, NO_STATUS if there is no such fault."""
     place = s.faults.place(kind)
     return NO_STATUS if place is None else len(CAUSES) + place
@@ -170,17 +176,19 @@ def _inputs(s: Simulation, course: Recorded) -> tuple[dict[str, Any], dict[str, 
 
 
 def _errors(course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Variables with the errors of the steps, and coordinates with the names of the momenta."""
+    """Variables with the errors of motion, energy and momenta, and coordinates with the names of their entries."""
     cost, entry = course.cost, "momentum_error_entry"
+    of_motion = course.error.swapaxes(0, 1), {"units": "1", "meaning": ERROR}
+    data: dict[str, Any] = {"error": (("run", "time", "error_kind"), *of_motion)}
+    coords: dict[str, Any] = {"error_kind": list(ERROR_KINDS)}
     if cost is None:
-        return {}, {}
-    data: dict[str, Any] = {"step_error": ("run", cost.error, {"units": "1", "meaning": STEP_ERROR})}
+        return data, coords
     if cost.energy is not None:
         data["energy_error"] = "run", cost.energy, {"units": "J", "meaning": ENERGY_ERROR}
     if cost.momenta is None:
-        return data, {}
+        return data, coords
     data["momentum_error"] = ("run", entry), cost.momentum, {"units": "per entry", "meaning": MOMENTUM_ERROR}
-    return data, {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
+    return data, coords | {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
 
 
 def _of_each(values: np.ndarray, course: Recorded) -> np.ndarray:
@@ -231,7 +239,7 @@ def causes(result: xr.Dataset) -> list[str]:
     """What ended each run of a result: "finished", or the fault, its time and, where it could be determined, its reason.
 
     Args:
-        result: the result of `run` or `run_adaptive`.
+        result: the result of `run`.
     Returns:
         list with a message for each run.
     Raises ModelError: the argument is not the result of a run.

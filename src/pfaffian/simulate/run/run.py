@@ -1,4 +1,4 @@
-"""run: a mechanism, initial states and inputs -> a labelled result. The time loop is compiled code."""
+"""run: a mechanism, initial states and inputs -> a labelled result. The arguments are checked here, and only here."""
 
 from __future__ import annotations
 
@@ -7,59 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
+from pfaffian.errors import ModelError, listed
+from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.memory import threads_for
+from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
-from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor, as_bound
-from pfaffian.simulate.error.advice import too_fast, warn_of_later_stiffness, warn_of_step_error
-from pfaffian.simulate.error.balance import cost_of
-from pfaffian.simulate.error.drift import warn_of_drift
-from pfaffian.simulate.error.half_steps import HalfSteps
-from pfaffian.simulate.error.transport import warn_of_transport
-from pfaffian.simulate.record.near_dependent_rows import record_undecided
-from pfaffian.simulate.record.provenance import machine
-from pfaffian.simulate.record.record_memory import check_memory
-from pfaffian.simulate.record.result import DIVERGED, Recorded, build_result, status_of, stored_signals
-from pfaffian.simulate.record.stops import record_stops
-from pfaffian.simulate.run.python_law import PythonLaw, python_law_of
-from pfaffian.simulate.run.resume import end_of, end_state, following, resumed, since_start, warn_of_restart
-from pfaffian.simulate.run.roll import LoopResult, LoopStart, first_state, roll
-from pfaffian.simulate.run.singular_start import REGULAR, entrances, record_singular_starts
-from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.inputs import constant_or_series, times, warn_of_short_inputs
-from pfaffian.simulate.step.limits import warn_of_limits
-from pfaffian.simulate.step.running_statistics import as_recording, tally_of
+from pfaffian.simulate.error.accuracy import BOUND, as_bound
+from pfaffian.simulate.run.accurate import Request, run_accurately
+from pfaffian.simulate.run.batch import Batch, computed, started
+from pfaffian.simulate.run.companion import as_estimated
+from pfaffian.simulate.run.resume import End, end_of, following
+from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
+from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
-from pfaffian.simulate.step.sampling import provenance as sampled
-from pfaffian.simulate.step.signals import Output, as_record, entries_of
+from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
-from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
-from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.starts.given_start import start_from_guess
-from pfaffian.starts.start import Start, start_state
+from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
 
-NOTHING = slice(0, 0)
-SHARE = 64
-"""Least number of runs for each thread."""
 
-
-@remembered(64)
-def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
-    """The compiled time loop of a simulation."""
-    build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
-    return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
+ACCURACY = 1e-6
+"""Accuracy of a run whose `times` are given without one."""
 
 
 def run(
@@ -67,9 +44,12 @@ def run(
     q: Any = None,
     v: Any = None,
     *,
-    duration: float,
-    step: float = 1e-3,
-    every: int = 1,
+    duration: float | None = None,
+    times: Any = None,
+    accuracy: float | None = None,
+    step: float | None = None,
+    every: int | None = None,
+    max_step: float | None = None,
     start: float = 0.0,
     start_from: xr.Dataset | None = None,
     u: Any = None,
@@ -78,12 +58,13 @@ def run(
     parameters: Any = None,
     guess: Any = None,
     control: Control | None = None,
-    switches: Mapping[str, Output] | None = None,
-    outputs: Mapping[str, Output] | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
     error_bound: float = BOUND,
+    error: Any = None,
     seed: Any = 0,
     backend: Backend = "auto",
     strict: bool = True,
@@ -98,9 +79,16 @@ def run(
         q, v: initial state: None (neutral, at rest), an array (n,) or (runs, n), or {name: number or (runs,)}. Entries named in
             a dict stay fixed, and the others move onto the constraints by as little as possible in the metric of M. An array is
             a guess and moves as a whole. `moved` in the result is the change; `assemble` offers more choices.
-        duration: simulated time [s]; the number of steps is duration / step, rounded.
-        step: length of a time step [s].
-        every: number of steps between two records.
+        duration: simulated time [s]; the number of steps of one length is duration / step, rounded.
+        times: (n,) increasing times of the records [s], in place of the duration; with `accuracy`, which is 1e-6 by default.
+        accuracy: largest error of the motion at any record: of angles in rad, of lengths relative to the machine, of speeds
+            relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
+            run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
+            whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
+            there are 201 records. Not with start_from, switches, statistics and laws in Python.
+        step: length of a time step without `accuracy` [s], 1e-3 by default.
+        every: number of such steps between two records, 1 by default.
+        max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.
         start: time at the start [s].
         start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues from its
             end, with all states and delayed values of the law, the switched modes and the state of the noise, so that two
@@ -130,14 +118,15 @@ def run(
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.
         error_bound: warn where the accumulated step error exceeds this, in angles [rad] or in speeds relative to the largest;
-            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. A few
-            steps are compared with two steps of half their length. The result contains the estimates, nan where the run stopped
-            or no step was compared:
-            `step_error`, the sum of the step errors;
+            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. The
+            result contains the estimates, nan where the run stopped or nothing was estimated:
+            `error`, of angles, lengths and speeds at each record, from a second solution with steps of another length;
             `energy_error` [J], the change of energy beyond the work of inputs, dissipation and moving constraints: up to the
             last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
             `momentum_error`, the change of the momenta along the first joint beyond the impulse of the forces, for a machine
             that floats or conserves some of these momenta.
+        error: the runs whose error is estimated: True, False or (runs,) of these. By default all with `accuracy`, else every
+            32nd of a batch.
         seed: seed of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
             noise. Or (runs,) seeds: each run then has the noise of a single run with its seed.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
@@ -171,50 +160,102 @@ def run(
     """
     system = as_system(m)
     m = system.mechanism
+    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    if accuracy is not None or times is not None:
+        most = None if error_bound == BOUND else error_bound
+        _refuse_with_accuracy(step=step, every=every, start_from=start_from, switches=switches or None, error_bound=most)
+        asked = Request(
+            accuracy=ACCURACY if accuracy is None else accuracy,
+            times=times,
+            duration=duration,
+            max_step=max_step,
+            start=start,
+            q=q,
+            v=v,
+            guess=guess,
+            parameters=parameters,
+            u=u,
+            u_step=u_step,
+            hold=hold,
+            control=control,
+            outputs=outputs,
+            record=record,
+            scheme=scheme,
+            correct_start=correct_start,
+            error=error,
+            seed=seed,
+            backend=backend,
+            strict=strict,
+            threads=threads,
+            progress=progress,
+        )
+        result = run_accurately(system, asked)
+        return result.labelled(squeeze and result["status"].size == 1)
+    _refuse_without_accuracy(max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)
-    end = None
+    end: End | None = None
     if start_from is not None:
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
         end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
-    when = following(end, times(end.start if end else start, duration, step, every, u_step))
-    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
     seeds, bound = check_seeds(seed), as_bound(error_bound)
     changing = as_switches(m, switches)
     due = compiled_instants(law, changing, when.step)
-    with progress_line(m.name, progress):
-        given_start = None if end else start_from_guess(m, q, guess, v, parameters, when.start, backend)
-    runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
-    check_parameters(law, m, values)
-    series = constant_or_series(u, input_names(m, law), u_step is not None, runs)
+    names, sampled = input_names(m, law), u_step is not None
+    refuse_inputs(u, names)
+    begin: Given | End
+    constant = np.zeros((1, len(names)))
+    if end:
+        begin = end
+        constant = constant if sampled else as_batch(u, names, constant[0], "u")
+    else:
+        with progress_line(m.name, progress):
+            arrays = start_arguments(m, q, v, parameters, guess=guess, u=None if sampled else u, u_names=names)
+            begin, constant = start_of(m, arrays, when.start, backend), arrays.u
+            del arrays
+    check_parameters(law, m, begin.p)
+    series = series_of(u, names) if sampled else constant_inputs(constant, isinstance(u, Mapping), len(begin.p))
     if u_step is not None:
         warn_of_short_inputs(series, when, hold)
-    count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
-    workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
+    count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
+    workers = None if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     recording = as_recording(record)
     recorded = as_record(recording.signals if recording else record, count)
     simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
     with progress_line(m.name, progress):
-        tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
-        check_memory(when.records, count, len(tally.stored_entries) if tally else simulation.width, simulation.nx)
-        if end:
-            begun, x = resumed(simulation, end, count, when), end.x
-        else:
-            assert given_start is not None
-            begun = start_state(given_start, q if guess is None else {}, v, correct_start)
-            given_start = None  # free its memory, which a large batch needs
-            x = first_state(simulation, begun, when.start, count, seed)
-        rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
-    if not correct_start and not end:
-        warn_of_restart(simulation, when.start)
-    kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
-    p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
-    loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
-    watch, departure = StepErrorMonitor(HalfSteps(loop), bound), LoopStart(x, begun, kinds)
-    python = python_law_of(loop, backend, strict)
-    done = roll(watch, departure, python, progress)
-    result = _result(watch, departure, done, series, python, end.seed if end else seed)
-    record_undecided(result, m, begun, when.start, backend)
-    return result.labelled(squeeze and count == 1)
+        begun = started(simulation, begin, count, when, seed, recording, correct_start)
+    seed = begin.seed if isinstance(begin, End) else seed
+    del begin  # its memory, like that of `arrays`, which a large batch needs
+    batch = Batch(
+        simulation=simulation,
+        started=begun,
+        runs=count,
+        when=when,
+        series=series,
+        hold=hold,
+        due=due,
+        bound=bound,
+        seed=seed,
+        correct_start=correct_start,
+        backend=backend,
+        strict=strict,
+        threads=workers,
+        progress=progress,
+        estimated=as_estimated(error, count),
+    )
+    return computed(batch).labelled(squeeze and count == 1)
+
+
+def _refuse_with_accuracy(**fixed: Any) -> None:
+    """Raise ModelError if an argument of runs with steps of one length is given."""
+    if given := [name for name, value in fixed.items() if value is not None]:
+        raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
+
+
+def _refuse_without_accuracy(**controlled: Any) -> None:
+    """Raise ModelError if an argument of runs under error control is given."""
+    if given := [name for name, value in controlled.items() if value is not None]:
+        raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
 
 
 def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
@@ -223,46 +264,3 @@ def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
     one_of(hold, HOLDS, "hold")
     for name, value in flags.items():
         as_flag(value, name)
-
-
-def _result(
-    watch: StepErrorMonitor, departure: LoopStart, done: LoopResult, series: np.ndarray, python: PythonLaw | None, seed: Any
-) -> Draft:
-    """The result of the runs; gives all warnings about them."""
-    loop, begun = watch.loop, departure.start
-    s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
-    state, end_attributes = end_state(s, done.x, when)
-    provenance = machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()}
-    provenance |= settings_of(scheme, s.mechanism) | {"state": s.system.name}
-    provenance["kernel_backend"] = ", then ".join(done.tiers)
-    provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
-    provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
-    instants = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
-    stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    stored = entries_of(stored_signals(s, loop.tally))
-    E, T, q, v = (done.records[:, :, stored.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
-    cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
-    course = Recorded(
-        instants, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
-    )
-    result = build_result(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
-    blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
-    blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
-    record_stops(result, s, done.x, _with_messages(begun, python, len(done.status)), blamed)
-    warn_of_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
-    warn_of_transport(result)
-    warn_of_limits(result, s.mechanism, scheme.saturate, begun.q)
-    if cost and not done.warned:
-        error = np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan)
-        if not warn_of_step_error(watch, error, cost):
-            warn_of_later_stiffness(watch, result, done.x)
-    record_singular_starts(result, s.mechanism, departure.kinds)
-    return result
-
-
-def _with_messages(begun: Start, python: PythonLaw | None, runs: int) -> Start:
-    """The start, with the messages of the runs in which a law in Python failed."""
-    if python is None:
-        return begun
-    messages = np.broadcast_to(np.array(begun.messages, dtype=object), runs)
-    return begun._replace(messages=tuple(python.messages.get(run, words) for run, words in enumerate(messages.tolist())))

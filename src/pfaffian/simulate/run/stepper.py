@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.law import Control, check_parameters
+from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError, brief, is_one_of
-from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import as_batch as rows_of
+from pfaffian.evaluate.single_values import as_flag, as_number, as_whole
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.recipe import Backend, check_options
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.numpy_loop import LARGEST
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, first_step, initial_status
-from pfaffian.simulate.run.run import compiled
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.inputs import Times
-from pfaffian.simulate.step.sampling import check_seed, in_python, instants
-from pfaffian.simulate.step.signals import Output, as_record, entries_of
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
-from pfaffian.simulate.step.step import Scheme
-from pfaffian.simulate.step.switches import as_switches
-from pfaffian.simulate.step.time_loop import Loop
-from pfaffian.starts.given_start import start_of
+from pfaffian.simulate.step.sampling import instants
+from pfaffian.simulate.step.signals import entries_of
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
-from pfaffian.states.abstract_system import AbstractSystem
-from pfaffian.states.system import as_system
 
 
 class Saved(NamedTuple):
@@ -64,6 +57,17 @@ WHOLE = "status", "stopped", "kinds"
 """Fields of Saved that contain whole numbers."""
 
 
+class Options(NamedTuple):
+    """Options of a Stepper.   step: [s].   runs: None for one machine without an axis of runs.   The others as in `stepper`."""
+
+    step: float
+    runs: int | None
+    seed: int
+    threads: int
+    backend: Backend
+    strict: bool
+
+
 class Stepper:
     """One machine, or many of one kind, moved step by step; returned by `stepper`.
 
@@ -83,7 +87,7 @@ class Stepper:
         (1.0, array([0.738]), array([1.268]))
     """
 
-    def __init__(self, simulation: Simulation, options: _Options) -> None:
+    def __init__(self, simulation: Simulation, options: Options) -> None:
         self._s, self._options = simulation, options
         self._rollout: kernel.Rollout = compiled(
             simulation, options.backend, 8 if (options.runs or 1) > 1 else 1, options.strict
@@ -141,11 +145,11 @@ class Stepper:
             (array([0., 1.]), array([3., 3.]))
         """
         s, m, start = self._s, self._s.mechanism, as_number(t, "t")
-        given = start_of(m, q, v, parameters, start, self._options.backend)
+        given = start_of(m, start_arguments(m, q, v, parameters), start, self._options.backend)
         check_parameters(s.control, m, given.problem.p)
         if len(given.q) not in (1, self.runs):
             raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
-        begun = start_state(given, q, v, as_flag(correct_start, "correct_start"))
+        begun = start_state(given, as_flag(correct_start, "correct_start"))
         x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
@@ -206,7 +210,7 @@ class Stepper:
     def _enter(self, at: Saved) -> None:
         """Take the first step; singular starts take a special one."""
         when = Times(at.start, self._options.step, 0.0, 1, LARGEST, 1)
-        loop = Loop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
+        loop = TimeLoop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
         r = first_step(loop, at.x, self._k, at.kinds, at.status, at.stopped)
         at.x[...], at.status[...], at.stopped[...] = r.x, r.status, r.stopped
         self._k, self._singular = self._k + 1, False
@@ -362,82 +366,3 @@ def _indices(value: Any, count: int, what: str) -> np.ndarray:
             "True and False"
         )
     return array
-
-
-class _Options(NamedTuple):
-    """Options of a Stepper.   step: [s].   runs: None for one machine without an axis of runs.   The others as in `stepper`."""
-
-    step: float
-    runs: int | None
-    seed: int
-    threads: int
-    backend: Backend
-    strict: bool
-
-
-def stepper(
-    m: Mechanism | AbstractSystem,
-    *,
-    step: float = 1e-3,
-    runs: int | None = None,
-    control: Control | None = None,
-    switches: Mapping[str, Output] | None = None,
-    outputs: Mapping[str, Output] | None = None,
-    record: Any = (),
-    scheme: Scheme | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    backend: Backend = "auto",
-    strict: bool = True,
-) -> Stepper:
-    """A machine, or many of one kind, that your own loop moves step by step, with the same bits as `run`.
-
-    Args:
-        m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
-        step: length of a step [s], 1e-3 by default.
-        runs: number of machines; None (default): one, without an axis of runs.
-        control: a control law; its inputs replace those of the mechanism. None by default.
-        switches: {parameter: function of the kinematics or `of_motion(...)`}, as in `run`. None by default.
-        outputs: {name: function of the kinematics} that `observe` returns too, as in `run`. None by default.
-        record: names of the signals that `Stepper.observe` returns in addition to q and v, as in `run`; none by default.
-        scheme: formulation and integrator; `pf.Scheme()` by default.
-        seed: seed of the sensors' noise, 0 by default.
-        threads: number of threads that share the runs of a step, 1 by default.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
-        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
-    Raises:
-        ModelError: an argument is wrong, or the law is one in Python, which your loop can call itself.
-
-    Example:
-        >>> import numpy as np, pfaffian as pf
-        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
-        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=0.1)], [hinge])
-        >>> s = pf.stepper(m, runs=3, step=0.01)
-        >>> s.reset(q=[[0.1], [0.2], [0.3]])
-        >>> s.step(steps=50)
-        >>> s.q.ravel().round(3)
-        array([-0.03 , -0.058, -0.086])
-    """
-    system = as_system(m)
-    m = system.mechanism
-    scheme, law, extra = arguments(m, scheme, control, outputs)
-    check_options(backend, 1)
-    check_seed(seed)
-    count = None if runs is None else as_whole(runs, "runs")
-    options = _Options(
-        as_number(step, "step", above=0),
-        count,
-        seed,
-        as_whole(threads, "threads", most=MOST_THREADS),
-        backend,
-        as_flag(strict, "strict"),
-    )
-    if in_python(law):
-        raise ModelError(
-            "stepper: a law in Python needs no stepper to call it: call it in your loop, and give s.step its inputs"
-        )
-    input_names(m, law)
-    changing = as_switches(m, switches)
-    recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    return Stepper(Simulation(system, scheme, law, extra, recorded, changing.next), options)

@@ -14,7 +14,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Fault, Reason
+from pfaffian.control.command import Fault, Reason
 from pfaffian.control.reason import foremost
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Holonomic, Target

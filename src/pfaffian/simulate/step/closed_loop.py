@@ -7,9 +7,10 @@ from collections.abc import Callable
 import casadi as ca
 
 from pfaffian.control import law
+from pfaffian.control.command import Command
 from pfaffian.control.discrete import single
 from pfaffian.control.hybrid_force import Multipliers
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Control
 from pfaffian.control.layout import offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion

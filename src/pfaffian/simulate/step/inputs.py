@@ -8,8 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, notice
-from pfaffian.evaluate.arrays import LARGEST, as_batch, as_number, as_whole, by_label, common_runs, unknown
+from pfaffian.evaluate.arrays import by_label, unknown
+from pfaffian.evaluate.single_values import LARGEST, as_number, as_whole, common_runs
 from pfaffian.model.number import floats
+
+STEP = 1e-3
+"""Length of a step of runs whose steps all have one length, if none is given [s]."""
 
 
 class Times(NamedTuple):
@@ -43,12 +47,12 @@ class Times(NamedTuple):
         return self.steps // self.every + 1
 
 
-def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
-    """The times of a run, checked.
+def times_in_steps(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
+    """The times of a run, checked.   step, every: None for the default, STEP and 1.
 
     Raises ModelError: a value is not a number, is out of range, or is not a whole number of steps.
     """
-    begin, h = as_number(start, "start"), as_number(step, "step", above=0)
+    begin, h = as_number(start, "start"), as_number(STEP if step is None else step, "step", above=0)
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
         raise ModelError(f"duration {length:g} s is more than {LARGEST} steps of {h:g} s")
@@ -59,7 +63,7 @@ def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Time
             f"step {h:g} s is lost to rounding next to start {begin:g} s and duration {length:g} s: take longer steps"
         )
     stride = 1 if u_step is None else _stride(as_number(u_step, "u_step", above=0), h)
-    return Times(begin, h, length, round(length / h), as_whole(every, "every"), stride)
+    return Times(begin, h, length, round(length / h), as_whole(1 if every is None else every, "every"), stride)
 
 
 def _stride(u_step: float, step: float) -> int:
@@ -69,29 +73,30 @@ def _stride(u_step: float, step: float) -> int:
     return round(u_step / step)
 
 
-def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int) -> np.ndarray:
-    """The inputs `names` as an array (samples, nu) or (samples, runs, nu), with one sample if u is constant.
-
-    sampled: whether u is a time series.   others: number of runs in the state and parameters.
-    Raises ModelError: u does not fit (see `as_batch`), or u alone has several runs, which may be meant as a time series.
-    """
+def refuse_inputs(u: Any, names: Sequence[str]) -> None:
+    """Raise ModelError if inputs are given to a run that has none."""
     if not names and _given(u):
         raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
-    if sampled:
-        return _series(u, names)
-    constant = as_batch(u, names, np.zeros(len(names)), "u")
-    if len(constant) == 1:
-        return constant
+
+
+def constant_inputs(u: np.ndarray, named: bool, others: int) -> np.ndarray:
+    """Constant inputs u (runs, nu) as one sample, (1, nu) or (1, runs, nu).
+
+    named: whether they were given by name.   others: number of runs in the state and parameters.
+    Raises ModelError: u alone has several runs, which may be meant as a time series.
+    """
+    if len(u) == 1:
+        return u
     if others == 1:
-        shape = f"({len(constant)}, {len(names)})" if not isinstance(u, Mapping) else f"({len(constant)},) for an input"
+        shape = f"({len(u)},) for an input" if named else f"({len(u)}, {u.shape[1]})"
         raise ModelError(
-            f"u has the shape {shape} and nothing else has {len(constant)} runs: give u_step=... [s] if these are samples in "
-            f"time; for {len(constant)} runs under constant inputs give q, v or parameters for each of them"
+            f"u has the shape {shape} and nothing else has {len(u)} runs: give u_step=... [s] if these are samples in "
+            f"time; for {len(u)} runs under constant inputs give q, v or parameters for each of them"
         )
-    return constant[None]
+    return u[None]
 
 
-def _series(u: Any, names: Sequence[str]) -> np.ndarray:
+def series_of(u: Any, names: Sequence[str]) -> np.ndarray:
     """A time series of inputs as an array (samples, nu) or (samples, runs, nu). Raises ModelError: its shape is wrong."""
     u = by_label(u, "u", series=True)
     series = _named_series(u, names) if isinstance(u, Mapping) else floats(u, "u")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -15,100 +16,12 @@ from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.states.variables import Variables, q_dot
+from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults
+from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
+from pfaffian.states.variables import q_dot
 from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
-
-DIVERGED = 1e12
-"""A stage whose state has a larger norm has diverged; its faults are not reported as a cause."""
-
-
-class Stage(NamedTuple):
-    """The right-hand side at a state.
-
-    rate: rate of the stepped variables.   faults, sides: see `Command`.   near: factors along which the correction moves.
-    terms: the terms that the integrator needs.
-    """
-
-    rate: ca.SX
-    faults: ca.SX
-    sides: ca.SX
-    near: ca.SX
-    terms: Any
-
-
-Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
-"""A right-hand side (x, u, t) -> Stage."""
-
-
-class Tangent(NamedTuple):
-    """Conversions between changes r of the stepped variables of a state x (n, 1) and changes of q and v.
-
-    n: size of the state without the numbers that a law integrates.   corrects: whether a step projects it onto constraints.
-    show: (x, t) -> (q, v).   enter: (q, v, t) -> x.   into: (x, t, r) -> (dq, dv).   onto: (x, t, dq, dv) -> r.
-    """
-
-    n: int
-    corrects: bool
-    show: Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX]]
-    enter: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
-    into: Callable[[ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX]]
-    onto: Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
-
-
-class StepData(NamedTuple):
-    """The data of a step from x at t over h, with inputs u0 and u1 at its ends.
-
-    start: right-hand side of the first stage.   f: right-hand side of all other stages.
-    settled: (x, t) -> x with quaternions of unit length.   project: (x, t, near) -> x on the constraints.
-    energy: (x, way, t) -> T + V and its slope along way.   tangent: the Tangent of the state.
-    iterations: number of Newton iterations in each stage of `tr-bdf2`.
-    solved: (k, base, g, u, t) -> k, the solution of k = f(base + g k). Where a step is differentiated, its derivatives are
-        those of the solution instead of those of the iterations.
-    """
-
-    m: Mechanism
-    variables: Variables
-    start: Rate
-    f: Rate
-    settled: Callable[[ca.SX, ca.SX], ca.SX]
-    project: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
-    energy: Callable[[ca.SX, ca.SX, ca.SX], Any]
-    tangent: Tangent
-    x: ca.SX
-    p: ca.SX
-    u0: ca.SX
-    u1: ca.SX
-    t: ca.SX
-    h: ca.SX
-    iterations: int
-    solved: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
-
-
-class Moved(NamedTuple):
-    """The end of a step.
-
-    x: state before the final projection onto the constraints.   faults: faults of all stages.
-    near: factors of the last stage, along which the correction moves.   integrator_faults: faults of the integrator itself.
-    """
-
-    x: ca.SX
-    faults: ca.SX
-    near: ca.SX
-    integrator_faults: ca.SX
-
-
-def _later_faults(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
-    """The faults so far, and those with a side that are raised at x or whose side changed sign since the step began."""
-    sided, faults = first.sides.sparsity().get_triplet()[0], ca.SX(faults)
-    raised, side = faults[sided, 0], first.sides[sided, 0]
-    later = ca.logic_or(here.faults[sided, 0] * side != 0, side * here.sides[sided, 0] < 0)
-    faults[sided, 0] = ca.if_else(raised != 0, raised, ca.if_else(ca.sumsqr(x) < DIVERGED**2, later, 0))
-    return faults
-
-
-NO_FAULTS = ca.SX(0, 1)
 
 
 def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple[Any, ...]:
@@ -137,7 +50,7 @@ def _rk4(s: StepData) -> Moved:
         X_stage[at, 0] += h**2 * bend()[rate, 0]
         x_stage = s.variables.state(X_stage)
         stage = s.f(x_stage, w, s.t + part)
-        faults = _later_faults(faults, first, x_stage, stage)
+        faults = later_faults(faults, first, x_stage, stage)
         slopes.append(stage.rate)
     k1, k2, k3, k4 = slopes
     return Moved(s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, stage.near, NO_FAULTS)
@@ -151,7 +64,7 @@ def _semi_implicit(s: StepData) -> Moved:
     K = Kinematics(m, s.x[: m.nq, 0], v, s.t)
     moved, faults = s.variables.state(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
     if faults.numel():
-        faults = _later_faults(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
+        faults = later_faults(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
     return Moved(moved, faults, first.near, NO_FAULTS)
 
 
@@ -258,7 +171,7 @@ def _midpoint(s: StepData) -> Moved:
     for _ in range(POLISHED):
         guess, part, off = correct(reached(stage.rate), part, off, stage)
     change = s.h * largest_entry(iterates[-1][1])
-    faults = _later_faults(first.faults, first, middle, stage)
+    faults = later_faults(first.faults, first, middle, stage)
     return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)))
 
 
@@ -302,7 +215,7 @@ class Stiffness(NamedTuple):
 
 
 def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
-    """The Stiffness at a state."""
+    """Mass matrix, stiffness and damping of the applied forces, and the constraint rows, as a step of TR-BDF2 needs them."""
     projector = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
     by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
     return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(projector))
@@ -343,14 +256,14 @@ def _tr_bdf2(s: StepData) -> Moved:
         return s.solved(k, base, g, u, t), x, stage, s.h * largest_entry(change)
 
     k1, x, stage, change = solve_stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
-    faults = _later_faults(first.faults, first, x, stage)
+    faults = later_faults(first.faults, first, x, stage)
     base = X + 2**0.5 / 4 * s.h * (k0 + k1)
     k2, x, stage, last = solve_stage(base, k1, s.u1, s.t + s.h)
     moved = s.variables.state(base + g * k2)
     if s.tangent.corrects:
         moved = _project_softly(s, moved, stage, solve)
     unconverged = ca.fmax(change, last) > CONVERGED * (1 + largest_entry(s.x))
-    return Moved(moved, _later_faults(faults, first, x, stage), stage.near, unconverged)
+    return Moved(moved, later_faults(faults, first, x, stage), stage.near, unconverged)
 
 
 def _project_softly(s: StepData, x: ca.SX, stage: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
@@ -404,7 +317,7 @@ class Integrator(NamedTuple):
     step: makes one time step.   order: order of its error.   needs: terms of Terms and Motion that it needs at each stage.
     shares: whether its last stage is near enough to the end of the step for its factors to serve the correction.
     faults: messages of its own faults.   any_state: whether it integrates states other than [q; v].
-    stiff: whether it steps over motions too fast for its step.
+    stiff: whether it steps over motions too fast for its step.   pair: that estimates the error of its steps, if any.
     refuses: mechanism -> message on what the integrator cannot handle in it, "" if nothing.
     """
 
@@ -415,6 +328,7 @@ class Integrator(NamedTuple):
     faults: Sequence[str] = ()
     any_state: bool = True
     stiff: bool = False
+    pair: EmbeddedPair | None = None
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
 
@@ -440,5 +354,7 @@ INTEGRATORS = Registry("integrator", {
     "tr-bdf2": Integrator(
         _tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",), stiff=True
     ),
+    "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT,), pair=DOPRI5),
+    "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT,), pair=DOP853),
 }, "give your own another name", _check)  # fmt: skip
 """Integrators by name. Of a row that a user adds, the key of a run contains the traced step."""

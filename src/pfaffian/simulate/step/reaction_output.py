@@ -41,7 +41,7 @@ def reaction(name: str, frame: str = "LOCAL", *, unique: bool = False) -> Motion
         unique: record instead, as 1 or 0, which components the motion determines. Where constraints are redundant, the
             multipliers of smallest norm distribute the load.
     Returns:
-        An output for `outputs` of `run` and `run_adaptive`.
+        An output for `outputs` of `run`.
     Raises ModelError: the frame is unknown; in the run, the name is unknown.
 
     Example:

@@ -11,9 +11,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import LawPart
-from pfaffian.control.law import Command, Control
+from pfaffian.control.command import Command
+from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
+from pfaffian.control.law_part import LawPart
 from pfaffian.control.layout import Layout, PartFunction, Slots, layout, part_functions, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
@@ -85,6 +86,7 @@ def samplers(
     answer_of = {answer.part: answer for answer in part_functions(control, m)}
 
     def sampler(group: Sequence[LawPart]) -> ca.Function:
+        """The Function (x and z and d, w, p, t) -> the same state with what these parts of the law return, and its faults."""
         here = system.at()
         z, before, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
         loads = Loads(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import casadi as ca
 
-from pfaffian.control.law import Command
+from pfaffian.control.command import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
@@ -42,7 +42,7 @@ class MotionOutput:
     signal: Signal
 
 
-Output = Callable[[Kinematics], Any] | MotionOutput
+OutputFunction = Callable[[Kinematics], Any] | MotionOutput
 """An output that a caller may record: a function of Kinematics, or one of Terms and Motion."""
 
 
@@ -53,7 +53,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
         f: function of the Terms at an instant (M, c, f, B, u, A, b and the kinematics) and of the motion there (v_dot,
             reaction, rank) that returns a CasADi expression, a number or a column of them.
     Returns:
-        An output for `outputs` of `run` and `run_adaptive`.
+        An output for `outputs` of `run`.
     Raises ModelError: f is not a function.
 
     Example:
@@ -115,7 +115,7 @@ RESERVED = frozenset({
     "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
     "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
-    "input_time", "reduction_error", "step_error", "energy_error", "momentum_error", "momentum_error_entry",
+    "input_time", "reduction_error", "error", "error_kind", "energy_error", "momentum_error", "momentum_error_entry",
     "momentum_error_unit", "end_state", "state_entry",
 })  # fmt: skip
 """Names in a result that are not signals."""
@@ -128,7 +128,7 @@ def columns(
     T: Terms,
     motion: Motion,
     command: Command,
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, OutputFunction],
     record: Record = "all",
     cut: ca.SX | None = None,
     of_state: Mapping[str, ca.SX] | None = None,
@@ -154,7 +154,7 @@ def columns(
     return {name: ca.densify(ca.vec(ca.SX(f()))) for name, f in built.items() if name in selected}
 
 
-def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
+def _output_column(name: str, output: OutputFunction, T: Terms, motion: Motion) -> ca.SX:
     """The column of a caller's output. Raises ModelError: it fails, or contains foreign symbols."""
     what = f"output {name!r}"
     if isinstance(output, MotionOutput):
@@ -163,7 +163,7 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
     return call_for_column(output, what, T.kinematics)
 
 
-def output_digest(name: str, output: Output, m: Mechanism) -> str:
+def output_digest(name: str, output: OutputFunction, m: Mechanism) -> str:
     """Digest of an output: its labels, and the graph of its expression at symbols of terms and motion."""
     T, what = symbols(m), f"output {name!r}"
     if not isinstance(output, MotionOutput):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -12,21 +12,22 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control import law
-from pfaffian.control.law import Control, Fault
+from pfaffian.control.command import Fault
+from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout, entries, units
 from pfaffian.control.open_loop import is_open, open_loop
 from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity
 from pfaffian.dynamics.controlforce import fault as servo_fault
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
-from pfaffian.simulate.step.signals import MotionOutput, Output, Record, check_names, chosen, output_digest, standard
-from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
+from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
 from pfaffian.states.abstract_system import AbstractSystem
@@ -34,9 +35,12 @@ from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
 
 
-def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
+def arguments(
+    m: Mechanism, scheme: Any, control: Any, outputs: Any, integrator: str = DEFAULT
+) -> tuple[Scheme, Control, tuple[tuple[str, OutputFunction], ...]]:
     """Check scheme, law and outputs of a run and fill in the defaults; without a law the machine runs in open loop.
 
+    integrator: of a scheme that names none.
     Raises ModelError: one of the three has the wrong type.
     """
     if scheme is not None and not isinstance(scheme, Scheme):
@@ -44,7 +48,7 @@ def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Sc
         which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
         way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
         raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
-    if control is not None and not isinstance(control, law.Control):
+    if control is not None and not isinstance(control, Control):
         raise ModelError(
             f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
             "law, or from your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
@@ -54,7 +58,9 @@ def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Sc
     for name, f in (outputs or {}).items():
         if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
             raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
-    return scheme or Scheme(), control or open_loop(m), tuple((outputs or {}).items())
+    scheme = scheme or Scheme()
+    scheme = scheme if scheme.integrator else replace(scheme, integrator=integrator)
+    return scheme, control or open_loop(m), tuple((outputs or {}).items())
 
 
 def input_names(m: Mechanism, control: Control) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ class Simulation:
     system: AbstractSystem
     scheme: Scheme
     control: Control
-    outputs: tuple[tuple[str, Output], ...] = ()
+    outputs: tuple[tuple[str, OutputFunction], ...] = ()
     record: Record = "all"
     switches: tuple[tuple[str, Next], ...] = ()
 
@@ -149,7 +155,7 @@ class Simulation:
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
             limit=(Fault(ends),) if ends else (),
-            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator).faults),
+            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
@@ -181,7 +187,7 @@ class Simulation:
     @property
     def users_integrator(self) -> tuple[Any, ...]:
         """Everything that a run depends on of an integrator that a user added; empty for those of the library."""
-        if not INTEGRATORS.is_added(self.scheme.integrator):
+        if not INTEGRATORS.is_added(self.scheme.integrator or DEFAULT):
             return ()
         i = self.integrator
         return i.order, i.shares, tuple(i.faults), i.any_state, i.stiff, self.traced.step.serialize()
@@ -218,7 +224,7 @@ class Simulation:
     @property
     def integrator(self) -> Integrator:
         """The integrator of the scheme. Raises ModelError: it does not support the system."""
-        s, name = self.system, self.scheme.integrator
+        s, name = self.system, self.scheme.integrator or DEFAULT
         integrator = INTEGRATORS.named(name)
         if s.other_state and not integrator.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
@@ -226,6 +232,17 @@ class Simulation:
         if reason := integrator.refuses(s.mechanism):
             raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
         return integrator
+
+    @property
+    def pair(self) -> EmbeddedPair:
+        """The pair of the integrator. Raises ModelError: it has none."""
+        pair = self.integrator.pair
+        if pair is None:
+            pairs = listed([name for name, row in INTEGRATORS.items() if row.pair])
+            raise ModelError(
+                f"accuracy: {self.scheme.integrator!r} does not estimate the error of its steps; leave it out, or take {pairs}"
+            )
+        return pair
 
     @cached_property
     def arriving(self) -> tuple[Fault, ...]:

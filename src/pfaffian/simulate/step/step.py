@@ -21,11 +21,15 @@ from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.parts.contact import compliant_parts
-from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON, Stage, StepData, Tangent
-from pfaffian.states.variables import Variables, normalise, of_joints
+from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON
+from pfaffian.simulate.step.method import Stage, StepData, Tangent
+from pfaffian.states.variables import Variables, normalised, of_joints
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
+
+DEFAULT = "rk4"
+"""The integrator of runs with fixed steps, unless a scheme names another."""
 
 FAULTS = (
     "constraint violation above the limit after correction: take a shorter step, or look for rows that contradict each other",
@@ -40,8 +44,9 @@ class Scheme:
     Args:
         formulation: a name in `FORMULATIONS`, or auto: articulated for a tree unless a law needs the mass matrix, control-force
             with servo constraints, gauss otherwise.
-        integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs.
-            docs/integrators.md says what each is for.
+        integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs;
+            dopri5 and dop853, pairs of order 5 and 8, which also take steps under error control. docs/integrators.md says what
+            each is for. None, the default: rk4, or with an `accuracy` the pair that suits it.
         corrections: largest number of Newton iterations onto phi = 0 and eta = 0 after each step, 0 to 20; 0: none.
         tolerance: iterations end where |phi|, or |eta| of rows without phi, is at most this; 0: all iterations are done.
         violation_limit: a run stops when |phi|, or |eta| of rows without phi, exceeds this after the last iteration. [aghili05
@@ -66,7 +71,7 @@ class Scheme:
     """
 
     formulation: str = "auto"
-    integrator: str = "rk4"
+    integrator: str | None = None
     corrections: int = 2
     tolerance: float = 0.0
     violation_limit: float = 1e-6
@@ -76,7 +81,7 @@ class Scheme:
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
             raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
-        INTEGRATORS.named(self.integrator)
+        INTEGRATORS.named(DEFAULT if self.integrator is None else self.integrator)
         if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
@@ -85,7 +90,8 @@ class Scheme:
         if isinstance(n, bool) or not (isinstance(n, int) and 2 <= n <= 40):
             raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
         if self.iterations is not None and not self.stiff:
-            raise ModelError(f"iterations: {self.integrator} has none to set; only integrator='tr-bdf2' does")
+            name = DEFAULT if self.integrator is None else self.integrator
+            raise ModelError(f"iterations: {name} has none to set; only integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
         if not 0 <= named_float(self.tolerance, "tolerance") <= self.violation_limit:
@@ -97,7 +103,7 @@ class Scheme:
     @property
     def stiff(self) -> bool:
         """Whether the integrator passes over motions that are too fast for its step, as tr-bdf2 does."""
-        return INTEGRATORS.named(self.integrator).stiff
+        return INTEGRATORS.named(DEFAULT if self.integrator is None else self.integrator).stiff
 
 
 def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
@@ -106,10 +112,23 @@ def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
     return asdict(scheme) | {"iterations": usual if scheme.iterations is None else scheme.iterations}
 
 
+class RightHandSide(NamedTuple):
+    """What `Functions.rhs` gives at a state: rate, faults and their sides, numbers for the rest of the step, and records.
+
+    carried: for the correction and the integrator.
+    """
+
+    x_dot: Any
+    faults: Any
+    sides: Any
+    carried: Any
+    records: Any
+
+
 class Functions(NamedTuple):
     """The functions that a step calls. The first three are called, not inlined, so that each is compiled once.
 
-    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...); `carried` are numbers for the correction and the integrator.
+    rhs: (x, u, p, t) -> a RightHandSide.
     project: (x, p, t, near) -> (x, violation); `near` is the part of `carried` for the correction.
     energy: (x, way, p, t) -> T + V and its derivative along `way`.
     terms: structure of the other part of `carried`, for the integrator.
@@ -134,11 +153,14 @@ def time_step(
     first: ca.Function | None = None,
     now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, discrete: p,
     arrived: ca.Function | None = None,
+    *,
+    embedded: bool = False,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults); x_next is without the discrete last part of x, which a step does not change.
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
+    embedded: whether to add the `differences` of a pair to the results.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -153,35 +175,35 @@ def time_step(
         rest = unpack(terms, carried[near:, 0])
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
 
-    moved = INTEGRATORS.named(scheme.integrator).step(
-        StepData(
-            m,
-            variables,
-            partial(stage, first or rhs),
-            partial(stage, rhs),
-            functions.settled,
-            lambda x, t, near: project(x, p, t, near)[0],
-            lambda x, way, t: energy(x, way, p, t),
-            functions.tangent,
-            x,
-            p,
-            u0,
-            u1,
-            t,
-            h,
-            settings_of(scheme, m)["iterations"],
-            lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
-        )
+    data = StepData(
+        m=m,
+        variables=variables,
+        start=partial(stage, first or rhs),
+        f=partial(stage, rhs),
+        settled=functions.settled,
+        project=lambda x, t, near: project(x, p, t, near)[0],
+        energy=lambda x, way, t: energy(x, way, p, t),
+        tangent=functions.tangent,
+        x=x,
+        p=p,
+        u0=u0,
+        u1=u1,
+        t=t,
+        h=h,
+        iterations=settings_of(scheme, m)["iterations"],
+        solved=lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
     )
+    moved = INTEGRATORS.named(scheme.integrator or DEFAULT).step(data)
     corrected, violation = project(moved.x, p, t + h, moved.near)
     faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.integrator_faults)
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults])
+    differences = (moved.differences,) if embedded else ()
+    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *differences])
 
 
-class Along(NamedTuple):
+class CorrectionFactors(NamedTuple):
     """The factors along which corrections move.   metric: factor of M.   rows: of the rows with a residual, in that metric."""
 
     metric: TreeFactor
@@ -192,10 +214,12 @@ class Along(NamedTuple):
         return solve_WT(self.metric, self.rows.solve(off))
 
 
-def along(T: Terms) -> Along:
+def along(T: Terms) -> CorrectionFactors:
     """The factors at T, without acceleration rows: these have no residual, and corrections need not satisfy them."""
     with_residual = T.rows.at(POSITION, VELOCITY)
-    return Along(T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None))
+    return CorrectionFactors(
+        T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None)
+    )
 
 
 def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -211,7 +235,7 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
     body that turn by 1e-9 rad would change its velocity by 7.5e-6 m/s, and separate it from the body to which it is closed.
     """
     m = T.mechanism
-    q, v = normalise(m, T.q), T.v
+    q, v = normalised(m, T.q), T.v
     if not m.ideal:
         return q, v, ca.SX(0)
     residuals, corrected = _residuals(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
@@ -223,7 +247,7 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
             off *= _violation(T.rows, phi, eta, inverse) > scheme.tolerance
         change = move(off)
         y = straight.stepped(ca.vertcat(q, v))[m.nq :, 0]
-        q = normalise(m, q - K @ change[:, 0])
+        q = normalised(m, q - K @ change[:, 0])
         v = straight.state(ca.vertcat(q, y))[m.nq :, 0] - change[:, 1]
         phi, eta, K, _ = residuals(q, v, m.p_symbols, T.t)
     return q, v, _violation(T.rows, phi, eta, inverse)

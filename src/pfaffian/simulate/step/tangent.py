@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.simulate.step.integrators import Tangent
+from pfaffian.simulate.step.method import Tangent
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.variables import AS_THEY_ARE, Variables
 from pfaffian.terms.terms import Terms
 
 
 def tangent(s: AbstractSystem, corrects: bool) -> Tangent:
-    """The Tangent of a system's state."""
+    """How changes of the stepped state and changes of [q; v] follow from each other.   corrects: see `Tangent`."""
     return _of_another_state(s, corrects) if s.other_state else _of_velocities(s, corrects)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.numpy_loop import Hold, RolloutResult
+from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Tally
 from pfaffian.simulate.step.sampling import in_python
@@ -18,8 +20,15 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
 
+@remembered(64)
+def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    """The compiled time loop of a simulation."""
+    build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
+
+
 @dataclass(frozen=True, eq=False)
-class Loop:
+class TimeLoop:
     """A compiled simulation with its inputs.
 
     when: times of steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.

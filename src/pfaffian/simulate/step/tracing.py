@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
+from pfaffian.control.command import Fault
+from pfaffian.control.law import Control
+from pfaffian.control.layout import Layout
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.pack import pack, placeholders, unpack
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
-from pfaffian.simulate.step.signals import columns
-from pfaffian.simulate.step.step import Along, Functions, along, correct, time_step
+from pfaffian.simulate.step.signals import OutputFunction, Record, columns
+from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, Scheme, along, correct, time_step
+from pfaffian.simulate.step.switches import Switches
 from pfaffian.simulate.step.tangent import tangent
-from pfaffian.states.abstract_system import At
+from pfaffian.states.abstract_system import AbstractSystem, At
 from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
-
-if TYPE_CHECKING:
-    from pfaffian.simulate.step.simulation import Simulation
 
 SHARED = {"never_inline": True}
 """Options of a Function that is called and never inlined, so that it is compiled once."""
@@ -50,14 +53,49 @@ class Traced(NamedTuple):
     between: tuple[ca.Function, ...]
 
 
-def trace(sim: Simulation) -> Traced:
+class Traceable(Protocol):
+    """What is traced: the members of a `Simulation` on which its functions depend, described there."""
+
+    @property
+    def system(self) -> AbstractSystem: ...
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def scheme(self) -> Scheme: ...
+    @property
+    def control(self) -> Control: ...
+    @property
+    def outputs(self) -> tuple[tuple[str, OutputFunction], ...]: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def z(self) -> tuple[float, ...]: ...
+    @property
+    def w_names(self) -> tuple[str, ...]: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def changing(self) -> Switches: ...
+    @property
+    def integrator(self) -> Integrator: ...
+    @property
+    def arriving(self) -> tuple[Fault, ...]: ...
+    @property
+    def arrived(self) -> ca.Function | None: ...
+    @property
+    def traced(self) -> Traced: ...
+    def now(self, p: ca.SX, d: ca.SX) -> ca.SX: ...
+
+
+def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
     here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
     inputs, corrected, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, corrected, SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
-    observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
+    at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
+    observe = ca.Function("observe", inputs, [at.records])
     functions = Functions(
         rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
     )
@@ -72,7 +110,7 @@ def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca
     return ca.Function("step", [x, w, *end], [x[:1, 0], ca.SX(0, 1)]), ca.Function("observe", [x, w, p, t], [t])
 
 
-def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
+def _samplers(sim: Traceable) -> tuple[ca.Function, ...]:
     """The sampler of the switched parameters, if there are any, then those of the law."""
     at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
     moving = partial(_moving, sim)
@@ -80,37 +118,43 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
     return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
 
 
-def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+def _acting(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
     sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
     u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
     return _cut(sim, u) if sim.scheme.saturate else u
 
 
-def _moving(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
+def _moving(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
     """The Terms under the inputs of `_acting`, and the motion under them."""
     pushed = T.under(_acting(sim, T, z, d, w))
     return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
 
 
-def entering_step(sim: Simulation) -> ca.Function:
+def entering_step(sim: Traceable) -> ca.Function:
     """The step from a start in a singular configuration, whose first stage uses the rates of the lost rows, see `passage`."""
     first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
     return _step(sim, sim.traced.functions, first)
 
 
-def _step(sim: Simulation, functions: Functions, first: ca.Function | None = None) -> ca.Function:
+def _step(sim: Traceable, functions: Functions, first: ca.Function | None = None) -> ca.Function:
     """The `time_step` of a simulation.   first: replaces the right-hand side at the first stage."""
     return time_step(functions, sim.mechanism, sim.system.variables, sim.scheme, first, sim.now, sim.arrived)
 
 
-def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:
+def embedded_step(sim: Traceable) -> ca.Function:
+    """(x, u0, u1, p, t, h) -> (x_next, faults, differences): the `time_step` of a simulation whose integrator is a pair."""
+    system, arrived = sim.system, sim.arrived
+    return time_step(sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True)
+
+
+def _settled(sim: Traceable, x: ca.SX, t: ca.SX) -> ca.SX:
     """x on the manifold of the system's state, see `System.settled`; the states of a law stay unchanged."""
     s = sim.system
     return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
 
 
-def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
+def _energy(sim: Traceable, here: At, z: ca.SX) -> ca.Function:
     """(x, way, p, t) -> T + V and its derivative along the direction `way` of x."""
     x = ca.vertcat(here.x, z)
     way = ca.SX.sym("way", x.numel())
@@ -118,7 +162,7 @@ def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
     return ca.Function("energy", [x, way, sim.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
 
 
-def arrival_flags(sim: Simulation) -> ca.Function | None:
+def arrival_flags(sim: Traceable) -> ca.Function | None:
     """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
     if not sim.arriving:
         return None
@@ -129,14 +173,14 @@ def arrival_flags(sim: Simulation) -> ca.Function | None:
     return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], outputs)
 
 
-def projection(sim: Simulation) -> ca.Function:
+def projection(sim: Traceable) -> ca.Function:
     """(x, p, t) -> (x on the constraints, violation), with a factorisation at x itself."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
     inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t]
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
-def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
+def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
     """Arguments (x, p, t, carried) and results (x, violation) of the correction, and indices of the numbers of `along` in
     `carried`.
     """
@@ -153,19 +197,19 @@ def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[c
     return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
 
 
-def rate_with(sim: Simulation, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
+def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
     """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
     rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
     return rhs, terms
 
 
-def _corrects(sim: Simulation) -> bool:
+def _corrects(sim: Traceable) -> bool:
     """Whether a step has to put the state onto the constraints."""
     return bool(sim.mechanism.ideal) and not sim.system.holds
 
 
-def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+def _corrected(sim: Traceable, here: At, z: ca.SX, near: CorrectionFactors | None) -> list[ca.SX]:
     """The state put onto its manifold and, by way of (q, v), onto the constraints; and the largest relative residual."""
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
@@ -179,7 +223,7 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
 
 
 def _rate(
-    sim: Simulation,
+    sim: Traceable,
     name: str,
     here: At,
     z: ca.SX,
@@ -223,7 +267,7 @@ def _rate(
     return rhs, {name: column.numel() for name, column in recorded.items()}, terms
 
 
-def _cut(sim: Simulation, u: ca.SX) -> ca.SX:
+def _cut(sim: Traceable, u: ca.SX) -> ca.SX:
     """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
     m = sim.mechanism
     if m.servos:

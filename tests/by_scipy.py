@@ -1,33 +1,33 @@
-"""One accurate run by SciPy's DOP853 and the compiled right-hand side, with each step corrected onto the constraints."""
+"""One accurate run by SciPy's DOP853 and the compiled right-hand side, with each step corrected onto the constraints.
+
+Its time loop, error control and interpolation are SciPy's, so it checks those of the library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
+import scipy.integrate
 
 from pfaffian import kernel
-from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError, optional
-from pfaffian.evaluate.arrays import as_batch
+from pfaffian.control.law import check_parameters
+from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate.error.drift import warn_of_drift
-from pfaffian.simulate.error.transport import warn_of_transport
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, Recorded, build_result, status_of
-from pfaffian.simulate.record.stops import record_stops
-from pfaffian.simulate.step.limits import warn_of_limits
+from pfaffian.simulate.run.findings import EndedRuns, with_findings
+from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
-from pfaffian.simulate.step.step import Scheme, settings_of
-from pfaffian.starts.given_start import start_of
+from pfaffian.simulate.step.step import RightHandSide, settings_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
-from pfaffian.states.abstract_system import AbstractSystem, enter
+from pfaffian.states.abstract_system import enter
 from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
@@ -42,49 +42,12 @@ def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
 
 
 def run_adaptive(
-    m: Mechanism | AbstractSystem,
-    q: Any = None,
-    v: Any = None,
-    *,
-    times: Any,
-    u: Any = None,
-    parameters: Any = None,
-    control: Control | None = None,
-    outputs: Any = None,
-    record: Any = None,
-    scheme: Scheme | None = None,
-    tolerance: float = 1e-10,
-    max_step: float = np.inf,
-) -> xr.Dataset:
-    """Integrate one run by an adaptive Runge-Kutta method of order 8 (DOP853); each step is corrected onto the constraints.
+    m, q=None, v=None, *, times, u=None, parameters=None, control=None, outputs=None, record=None, scheme=None,
+    tolerance=1e-10, max_step=np.inf,
+) -> xr.Dataset:  # fmt: skip
+    """The motion of one run at `times`, with the arguments of `pf.run`.
 
-    Args:
-        m: the mechanism, or a System: the mechanism with a state of another kind.
-        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose values do not change.
-        times: (n,) increasing times to record [s]; the run starts at the first.
-        u: (nu,) or {name: number}, constant inputs [N, N m]; None: zero. With a law, the inputs of the law.
-        parameters: {name: number} or an array in the mechanism's order; defaults if None.
-        control: a law in continuous time that drives the mechanism's inputs.
-        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded along with the standard signals.
-        record: names of the signals to record, "all" (also None) or "lean".
-        scheme: formulation and drift correction; `Scheme()` if None. Its integrator is not used.
-        tolerance: local error allowed per step, relative and absolute; 1e-10 by default.
-        max_step: longest step [s], so that the integrator does not step over a singular passage; unlimited by default.
-    Returns:
-        Dataset over time, labelled like the result of `run`. A run that fails keeps its records up to the failure, with its
-        status and the time at which it stopped.
-    Raises ModelError, BuildError, RunError and warns RunWarning as `run` does. Raises ModelError also if the state, the
-    parameters or u are a batch, and if SciPy, which provides the integrator, is not installed.
-
-    Example:
-        A box of 2 kg on a spring of 8 N/m swings at 2 rad/s, so after pi seconds it is back where it started:
-
-        >>> import numpy as np, pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
-        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
-        >>> result = pf.run_adaptive(m, {"x": 0.1}, times=[0.0, np.pi / 2, np.pi])
-        >>> result["q"].sel(coordinate="x").values.round(6)
-        array([ 0.1, -0.1,  0.1])
+    tolerance: local error allowed per step, relative and absolute.   max_step: longest step [s].
     """
     system = as_system(m)
     m = system.mechanism
@@ -99,30 +62,36 @@ def run_adaptive(
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1))
     rhs, project = _kernels(simulation)
-    given = start_of(m, q, v, parameters, float(times[0]), "auto")
-    check_parameters(law, m, given.problem.p)
-    inputs = as_batch(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
-    if max(len(given.q), len(inputs)) > 1:
+    arrays = start_arguments(m, q, v, parameters, u=u, u_names=simulation.w_names)
+    given = start_of(m, arrays, float(times[0]), "auto")
+    check_parameters(law, m, given.p)
+    if max(len(given.q), len(arrays.u)) > 1:
         raise ModelError("run_adaptive makes one run; use run for a batch")
-    begun = start_state(given, q, v, True)
+    begun = start_state(given, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _Equations(rhs, project, inputs[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _RunEquations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
         | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
-    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, inputs, 0.0)
+    course = Recorded(
+        times,
+        done.records,
+        np.array([done.status]),
+        np.array([done.stopped]),
+        begun,
+        arrays.u,
+        0.0,
+        np.full((len(times), 1, 3), np.nan),
+    )
     result = build_result(simulation, course, provenance)
-    record_stops(result, simulation, done.x[None], begun)
-    warn_of_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
-    warn_of_transport(result)
-    warn_of_limits(result, m, scheme.saturate, begun.q)
-    return result.labelled(squeeze=True)
+    runs = EndedRuns(simulation, begun, float(times[0]), begun.messages, done.x[None], np.full(1, REGULAR))
+    return with_findings(result, runs).labelled(squeeze=True)
 
 
-class _Equations(NamedTuple):
+class _RunEquations(NamedTuple):
     """The equations of one run, as functions of the state and the time alone.
 
     rhs, project: the compiled functions, see `Traced`.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
@@ -136,9 +105,9 @@ class _Equations(NamedTuple):
     arrived: ca.Function | None
     first_status: int
 
-    def at(self, x: np.ndarray, t: float) -> tuple[np.ndarray, ...]:
-        """The right-hand side at a state: (x_dot, faults, sides, carried, records)."""
-        return tuple(self.rhs(x, self.w, self.p, np.array([t])))
+    def at(self, x: np.ndarray, t: float) -> RightHandSide:
+        """The right-hand side at a state."""
+        return RightHandSide(*self.rhs(x, self.w, self.p, np.array([t])))
 
     def on_constraints(self, x: np.ndarray, t: float) -> np.ndarray:
         """The state x put onto the constraints at the time t [s]."""
@@ -166,19 +135,18 @@ class _Integrated(NamedTuple):
     stopped: float
 
 
-def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
+def _integrate(of: _RunEquations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
-    DOP853 = optional("scipy.integrate", "scipy", "run_adaptive needs").DOP853
-
-    _, _, side, _, record = of.at(x, times[0])
-    records = np.full((len(times), 1, len(record)), np.nan)
-    records[0, 0], status, k, evaluations = record, 0, 1, list[tuple[np.ndarray, ...]]()
+    begun = of.at(x, times[0])
+    sides = begun.sides
+    records = np.full((len(times), 1, len(begun.records)), np.nan)
+    records[0, 0], status, k, evaluations = begun.records, 0, 1, list[RightHandSide]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
         evaluations.append(of.at(y, t))
-        return evaluations[-1][0]
+        return evaluations[-1].x_dot
 
-    solver = DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
+    solver = scipy.integrate.DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
     while solver.status == "running" and k < len(times):
         with np.errstate(all="ignore"):
             evaluations.clear()
@@ -186,26 +154,26 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             # No step was short enough. The cause is a fault at one of the stages, if there was one.
-            status = max(_fault(answer, side) for answer in evaluations) or DIVERGED
+            status = max(_fault(answer, sides) for answer in evaluations) or DIVERGED
             break
         dense = solver.dense_output()
-        ended = _arrived(of, dense, _Instant(t, y), _Instant(solver.t, solver.y))
+        ended = _arrived(of, dense, _StateAt(t, y), _StateAt(solver.t, solver.y))
         reached = ended.last.t if ended else solver.t
         while k < len(times) and times[k] <= reached:
-            records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k])[4]
+            records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k]).records
             k += 1
         if ended:
             return _Integrated(of.on_constraints(ended.last.x, reached), records, ended.status, reached)
         # Put the state back onto the constraints, and evaluate the slope there.
         solver.y = of.on_constraints(solver.y, solver.t)
         solver.f = solver.fun(solver.t, solver.y)
-        status, side = _fault(evaluations[-1], side), evaluations[-1][2]
+        status, sides = _fault(evaluations[-1], sides), evaluations[-1].sides
         if status:
             break
     return _Integrated(solver.y, records, status, solver.t if status else np.nan)
 
 
-class _Instant(NamedTuple):
+class _StateAt(NamedTuple):
     """The state x (nx,) at the time t [s]."""
 
     t: float
@@ -215,7 +183,7 @@ class _Instant(NamedTuple):
 class _Arrival(NamedTuple):
     """A fault of a constraint within a step.   last: the instant before it becomes active or jumps.   status: of the fault."""
 
-    last: _Instant
+    last: _StateAt
     status: int
 
 
@@ -223,7 +191,7 @@ HALVINGS = 60
 """Bisections of a step that locate the time of a jump: the last interval is as short as the rounding of the time."""
 
 
-def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Instant, end: _Instant) -> _Arrival | None:
+def _arrived(of: _RunEquations, dense: Callable[[float], np.ndarray], begin: _StateAt, end: _StateAt) -> _Arrival | None:
     """Find, by bisection, the instant within a step at which a constraint becomes active or jumps away from phi = 0.
 
     dense: t -> the state within the step.
@@ -234,7 +202,7 @@ def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Insta
         t = begin.t + (end.t - begin.t) / 2
         if not begin.t < t < end.t:
             break
-        middle = _Instant(t, dense(t))
+        middle = _StateAt(t, dense(t))
         if found := of.arrival(*begin, *middle):
             status, end = found, middle
         elif found := of.arrival(*middle, *end):
@@ -244,11 +212,11 @@ def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Insta
     return _Arrival(begin, status) if status else None
 
 
-def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
+def _fault(answer: RightHandSide, before: np.ndarray) -> int:
     """The status for the faults of a right-hand side, 0 if there is none.
 
     before: the sides at the start of the step, see `Command.sides`; a fault also counts where its side changed sign.
     """
-    _, faults, side, *_ = answer
+    faults, side = answer.faults, answer.sides
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

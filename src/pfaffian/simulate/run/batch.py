@@ -1,0 +1,103 @@
+"""A batch of runs whose arguments are checked: from its start to its result, with all findings about it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.call.memory import threads_for
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.program.numpy_loop import Hold
+from pfaffian.simulate.error.accuracy import StepErrorMonitor
+from pfaffian.simulate.error.half_steps import HalfSteps
+from pfaffian.simulate.record.record_memory import check_memory
+from pfaffian.simulate.run.ended import ended
+from pfaffian.simulate.run.python_law import python_law_of
+from pfaffian.simulate.run.resume import End, resumed, since_start, warn_of_restart
+from pfaffian.simulate.run.roll import LoopStart, first_state, roll
+from pfaffian.simulate.run.singular_start import REGULAR, entrances
+from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.inputs import Times
+from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.starts.given_start import Given
+from pfaffian.starts.start import Start, start_state
+
+SHARE = 64
+"""Least number of runs for each thread."""
+
+
+class Started(NamedTuple):
+    """The start of a batch.
+
+    start: of its runs.   x: (runs, nx) first states.   tally: of the statistics that replace signals.   continues: whether the
+    runs continue others.
+    """
+
+    start: Start
+    x: np.ndarray
+    tally: Tally | None
+    continues: bool
+
+
+def started(
+    s: Simulation, begin: Given | End, count: int, when: Times, seed: Any, recording: Recording | None, correct_start: bool
+) -> Started:
+    """The start of `count` runs from a given state, put onto the constraints if `correct_start`, or from the end of others.
+
+    Raises ModelError: the records do not fit into memory, or the other runs are of another machine. Raises RunError: no run can
+    start on its constraints.
+    """
+    tally = tally_of(recording, s.signals, when.every, when.start, when.step)
+    check_memory(when.records, count, len(tally.stored_entries) if tally else s.width, s.nx)
+    if isinstance(begin, End):
+        return Started(resumed(s, begin, count, when), begin.x, tally, True)
+    start = start_state(begin, correct_start)
+    return Started(start, first_state(s, start, when.start, count, seed), tally, False)
+
+
+class Batch(NamedTuple):
+    """What a caller of `run` asked for.
+
+    runs: their number.   series: (samples, nw) or (samples, runs, nw) inputs.   due: period and phase of samplers, in steps.
+    bound: of the accumulated step error.   seed: one, or (runs,).   threads: None for as many as pay.   The others as in `run`.
+    estimated: indices of the runs whose error is estimated.
+    """
+
+    simulation: Simulation
+    started: Started
+    runs: int
+    when: Times
+    series: np.ndarray
+    hold: Hold
+    due: list[tuple[int, int]]
+    bound: float
+    seed: Any
+    correct_start: bool
+    backend: Backend
+    strict: bool
+    threads: int | None
+    progress: bool
+    estimated: np.ndarray
+
+
+def computed(batch: Batch) -> Draft:
+    """The result of the runs. Raises BuildError, and warns RunWarning, as `run` does."""
+    s, when, count, (start, x, tally, continues) = batch.simulation, batch.when, batch.runs, batch.started
+    with progress_line(s.mechanism.name, batch.progress):
+        rollout = compiled(s, batch.backend, 8 if count > 1 else 1, batch.strict)
+    if not batch.correct_start and not continues:
+        warn_of_restart(s, when.start)
+    corrected = batch.correct_start and not continues
+    kinds = entrances(s.mechanism, start, when.start, batch.backend) if corrected else REGULAR
+    workers = threads_for(count, SHARE) if batch.threads is None else batch.threads
+    p = np.broadcast_to(start.p, (count, start.p.shape[1]))
+    loop = TimeLoop(s, rollout, when, since_start(batch.series, when), batch.hold, p, batch.due, workers, tally)
+    watch = StepErrorMonitor(HalfSteps(loop), batch.bound)
+    departure = LoopStart(x, start, np.broadcast_to(kinds, count))
+    python = python_law_of(loop, batch.backend, batch.strict)
+    done = roll(watch, departure, python, batch.progress)
+    return ended(watch, departure, done, batch.series, python, batch.seed, batch.backend, batch.estimated)

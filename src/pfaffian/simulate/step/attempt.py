@@ -1,0 +1,237 @@
+"""Steps under error control as a step of the compiled loop: it tries one step, and accepts it or shortens the next.
+
+Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
+A lane that has reached its end stays there. The state of a lane is
+
+    [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
+
+where the first two groups change in a step.
+
+x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
+length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
+step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
+barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths.linear import largest_entry
+from pfaffian.maths.reflection import NOTHING
+from pfaffian.simulate.step.tracing import embedded_step
+from pfaffian.terms.lengths import machine_length
+
+if TYPE_CHECKING:
+    from pfaffian.simulate.step.simulation import Simulation
+
+SAFETY, LEAST, MOST = 0.9, 0.2, 6.0
+"""A step is followed by one as long as its error allows, times SAFETY, but changed at most by the factors LEAST and MOST.
+
+With the error e of a step relative to the tolerance, that of the step before, and the order k, the length changes by
+e^(-3 / 5 k) e_before^(1 / 5 k), which avoids steps that are refused. [Soderlind 2003, PI 4 2]"""
+
+SMALL = 1e-10
+"""Least error of a step relative to the tolerance, by which the next step is chosen."""
+
+SLOW = 1e-6
+"""A speed counts as at least that which moves the machine in a step by this part of its length, or turns it by this angle:
+the relative error of smaller speeds is rounding."""
+
+AT_REST = 1e-3
+"""Length of the first step that a machine at rest without acceleration tries [s]."""
+
+LARGEST = 1e300
+"""A state whose squares add up to more counts as infinite, and its step as failed."""
+
+SHORTEST = 16 * float(np.finfo(float).eps)
+"""Shortest step, relative to the time since the run began or since time zero."""
+
+
+class Lane(NamedTuple):
+    """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
+    discrete: of law and switches.   units: of `speeds`.   The others are named as in the text above."""
+
+    x: slice
+    time: int
+    length: int
+    refused: int
+    root: int
+    speeds: slice
+    law: slice
+    moving: int
+    discrete: slice
+    begin: int
+    since: int
+    end: int
+    barrier: int
+    tolerance: int
+    longest: int
+    units: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of all numbers."""
+        return self.longest + 1
+
+
+def lane_of(s: Simulation) -> Lane:
+    """The Lane of a simulation."""
+    n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
+    speeds = slice(n + 4, n + 4 + len(units))
+    law = slice(speeds.stop, speeds.stop + nz)
+    d = slice(law.stop, law.stop + s.layout.size)
+    begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
+    return Lane(
+        slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, begin, since, end, barrier, tolerance, longest, units
+    )
+
+
+def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
+    """(step, observe) for `compile_rollout`: a step that is tried, and all numbers of a lane that change.
+
+    The inputs are [w; w_dot], the inputs of the run at `from` and their rates.
+    """
+    at, f = lane_of(s), embedded_step(s)
+    lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
+    begin, since, end, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
+    time, length = lane[at.time, 0], lane[at.length, 0]
+    proposed, left = ca.fmin(length, longest), barrier - time
+    last = proposed >= left
+    h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
+    x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
+    u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
+    x_next, faults, differences = f(x, u0, u1, p, begin + time, h)
+    speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
+    error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
+    if s.changing.names:
+        error, speeds = ca.substitute([error, speeds], [p], [s.now(p, lane[at.discrete, 0])])
+    faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
+    active, good = time < end, ca.logic_and(finite, ca.logic_and(error <= 1, faulty == 0))
+    root = ca.fmax(error, SMALL) ** (0.2 / s.pair.estimated)
+    factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
+    factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
+    factor = ca.if_else(ca.logic_and(finite, faulty == 0), factor, LEAST)
+    clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
+    next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
+    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, root, speeds, law)
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.root, 0], lane[at.speeds, 0], lane[at.law, 0])
+    old = lane[: at.moving, 0]
+    new = _each(good, moved, stays)
+    too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
+    ended = ca.logic_and(too_short, ca.logic_not(good))
+    place = _place(s)
+    faults[place, 0] = faulty == 0
+    faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
+    inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
+    step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
+    return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
+
+
+def record(s: Simulation) -> ca.Function:
+    """(lane, [w; w_dot], p, time) -> signals and [q; v] at an instant within the step that follows the lane's state."""
+    at, f, rhs = lane_of(s), embedded_step(s), s.traced.rhs
+    lane, p, time = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("time")
+    w = ca.SX.sym("w", 2 * f.size1_in(1))
+    begin, since = lane[at.begin, 0], lane[at.since, 0]
+    x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
+    u0, u1 = (_inputs(w, instant - since) for instant in (lane[at.time, 0], time))
+    h = time - lane[at.time, 0]
+    x_next = f(x, u0, u1, p, begin + lane[at.time, 0], h)[0]
+    x_next = _each(h > 0, x_next, lane[at.x, 0])
+    d = lane[at.discrete, 0]
+    recorded = rhs(ca.vertcat(x_next, d), u1, s.now(p, d), begin + time)[4]
+    q_and_v = ca.vertcat(*s.system.q_and_v(x_next[: s.system.nx, 0], begin + time))
+    if s.changing.names:
+        q_and_v = ca.substitute(q_and_v, p, s.now(p, d))
+    return ca.Function("record", [lane, w, p, time], [recorded, ca.densify(q_and_v)])
+
+
+def _inputs(w: ca.SX, since: ca.SX) -> ca.SX:
+    """The inputs of the run, some time after their beginning."""
+    n = w.numel() // 2
+    return w[:n, 0] + since * w[n:, 0]
+
+
+def _each(condition: ca.SX, yes: ca.SX, no: ca.SX) -> ca.SX:
+    """Each entry of `yes` where the condition is true, else that of `no`; what is not chosen may be nan."""
+    return ca.vertcat(*[ca.if_else(condition, yes[i], no[i]) for i in range(yes.numel())]) if yes.numel() else yes
+
+
+def _place(s: Simulation) -> int:
+    """Index of the fault of steps that became too short."""
+    return 1 + (s.faults.place("integrator") or 0)
+
+
+def _sizes(s: Simulation, at: Lane, lane: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The largest speeds of each unit, and the largest z, up to the state x at the time t."""
+    m = s.mechanism
+    v = s.system.q_and_v(x[: s.system.nx, 0], t)[1]
+    v = ca.densify(v)
+    largest = [largest_entry(ca.vertcat(*[v[i] for i, u in enumerate(m.v_units) if u == unit])) for unit in at.units]
+    z = ca.fabs(x[s.system.nx : at.x.stop, 0])
+    return ca.fmax(ca.vertcat(ca.SX(0, 1), *largest), lane[at.speeds, 0]), ca.fmax(z, lane[at.law, 0])
+
+
+def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, sizes: ca.SX, h: ca.SX) -> ca.SX:
+    """The estimated error of a step: the largest of angles [rad], lengths relative to the machine, speeds relative to the
+    largest of their unit so far, states of the law relative to theirs.
+
+    With two estimates a < b of different order it is a^2 / sqrt(a^2 + b^2 / 100). [Hairer, Norsett, Wanner 1993, II.10]
+    """
+    m, n = s.mechanism, s.system.nx
+    x, t = ca.vertcat(lane[at.x, 0]), lane[at.begin, 0] + lane[at.time, 0]
+    long = _length(s)
+    scale = {"rad": ca.SX(1), "m": long}
+    speed = {unit: sizes[i] for i, unit in enumerate(at.units)}
+    if {"m/s", "rad/s"} <= set(at.units):
+        speed["m/s"] = ca.fmax(speed["m/s"], long * speed["rad/s"])
+    least = {unit: SLOW / h * (long if unit == "m/s" else 1) for unit in at.units}
+    turning = {i for turn in m.quaternions.values() for i in range(turn.start, turn.stop)}
+    estimates = []
+    for k in range(differences.size2()):
+        dq, dv = s.traced.functions.tangent.into(x, t, differences[:, k])
+        parts = [ca.fabs(dq[i]) * 2 if i in turning else ca.fabs(dq[i]) / scale.get(m.q_units[i], 1) for i in range(m.nq)]
+        parts += [ca.fabs(dv[i]) / ca.fmax(speed[unit], least[unit]) for i, unit in enumerate(m.v_units)]
+        dz = ca.fabs(differences[n:, k])
+        parts += [dz[i] / ca.fmax(sizes[len(at.units) + i], NOTHING) for i in range(dz.numel())]
+        estimates.append(largest_entry(ca.vertcat(*parts)))
+    if len(estimates) == 1:
+        return estimates[0]
+    a, b = estimates
+    return a**2 / ca.sqrt(ca.fmax(a**2 + b**2 / 100, NOTHING))
+
+
+def first_length(s: Simulation) -> ca.Function:
+    """(lane, [w; w_dot], p) -> the length of the first step that a lane tries [s].
+
+    In it the speeds and accelerations at the start turn the machine by tolerance^(1 / order) rad, or move it by that part of
+    its length. A machine at rest without acceleration begins with AT_REST.
+    """
+    at, m, functions = lane_of(s), s.mechanism, s.traced.functions
+    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    begin, tolerance = lane[at.begin, 0], lane[at.tolerance, 0]
+    x, d, t = lane[at.x, 0], lane[at.discrete, 0], begin + lane[at.time, 0]
+    rate = functions.rhs(ca.vertcat(x, d), _inputs(w, ca.SX(0)), s.now(p, d), t)[0]
+    dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))
+    long = _length(s)
+
+    def angle(x: ca.SX, unit: str) -> ca.SX:
+        return ca.fabs(x) / (long if unit in ("m", "m/s") else ca.SX(1))
+
+    speed = largest_entry(ca.vertcat(ca.SX(0), *[angle(dq[i], unit) for i, unit in enumerate(m.q_units)]))
+    bend = ca.sqrt(largest_entry(ca.vertcat(ca.SX(0), *[angle(dv[i], unit) for i, unit in enumerate(m.v_units)])))
+    part = tolerance ** (1 / s.pair.estimated)
+    fastest = ca.fmax(speed, bend)
+    h = ca.if_else(fastest > 0, part / ca.fmax(fastest, NOTHING), AT_REST)
+    return ca.Function("first_length", [lane, w, p], ca.substitute([h], [p], [s.now(p, d)]) if s.changing.names else [h])
+
+
+def _length(s: Simulation) -> ca.SX:
+    """The machine's length [m], 1 if no body has one."""
+    long = machine_length(s.mechanism)
+    return ca.SX(1) if long.is_zero() else long

@@ -1,0 +1,128 @@
+"""Instants at which a machine's equations change abruptly with time: forces, motions and references that jump, bend or last
+for a short time only. Steps under error control end there, since stages on both sides of a short blow would not see it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.kernel.remember import remembered
+
+if TYPE_CHECKING:
+    from pfaffian.simulate.step.simulation import Simulation
+
+GRID = 2**14
+"""Number of parts of a run in which a function of time is sampled. A smooth pulse that is shorter may be missed."""
+
+BEND = 1e-3
+"""Second difference of a function of time between samples, relative to its largest value, that counts as abrupt."""
+
+HALVINGS = 60
+"""Bisections that locate a jump between two samples."""
+
+MOST = 2_000
+"""Largest number of instants; of more, a part is taken at even distances."""
+
+APART = 16 * float(np.finfo(float).eps)
+"""Distance of these instants from a change, relative to the time."""
+
+ROWS = 8
+"""Number of runs with different parameters for which functions of time are sampled."""
+
+COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+
+
+def time_marks(s: Simulation, p: np.ndarray, begin: float, end: float) -> np.ndarray:
+    """(n,) increasing instants between begin and end [s], one shortly before and one shortly after each change, so that no
+    stage of a step stands on it.   p: (runs, np) parameters."""
+    functions, switches = functions_of_time(s)
+    if not (functions.size1_out(0) or switches.size1_out(0)) or end <= begin:
+        return np.zeros(0)
+    rows = np.unique(p, axis=0)
+    marks = np.concatenate([_roots(switches, rows, begin, end), *(_abrupt(functions, row, begin, end) for row in rows[:ROWS])])
+    marks = np.unique(marks[(marks > begin) & (marks < end)])
+    marks = marks if len(marks) <= MOST else marks[np.linspace(0, len(marks) - 1, MOST).astype(int)]
+    return np.unique(marks + np.multiply.outer([-APART, APART], np.maximum(np.abs(marks), end - begin)))
+
+
+@remembered(64)
+def functions_of_time(s: Simulation) -> tuple[ca.Function, ca.Function]:
+    """(t, p) -> the largest parts of the rate that depend on time and parameters alone, and the differences of the numbers
+    that such parts compare."""
+    rhs = s.traced.rhs
+    x, w, p, t = (ca.SX.sym(name, rhs.size1_in(i)) for i, name in enumerate("xwpt"))
+    values, found, compared = [ca.SX(0)] * rhs.sz_w(), dict[int, ca.SX](), list[ca.SX]()
+    timed, alone = [False] * rhs.sz_w(), [True] * rhs.sz_w()
+    if any(e.element_hash() == t.element_hash() for e in ca.symvar(ca.vertcat(*rhs(x, w, p, t)[:2]))):
+        for k in range(rhs.n_instructions()):
+            op, inputs, outputs = rhs.instruction_id(k), rhs.instruction_input(k), rhs.instruction_output(k)
+            if op == ca.OP_OUTPUT:
+                places, alone_now, timed_now = inputs[:1], False, False
+                if outputs[0] > 1:
+                    continue
+            elif op == ca.OP_INPUT:
+                values[outputs[0]] = (x, w, p, t)[inputs[0]][inputs[1]]
+                timed[outputs[0]], alone[outputs[0]] = inputs[0] == 3, inputs[0] >= 2
+                continue
+            elif op == ca.OP_CONST:
+                values[outputs[0]], timed[outputs[0]], alone[outputs[0]] = ca.SX(rhs.instruction_constant(k)), False, True
+                continue
+            else:
+                places = inputs
+                alone_now, timed_now = all(alone[i] for i in places), any(timed[i] for i in places)
+            if op in COMPARED and alone_now and timed_now:
+                compared.append(values[places[0]] - values[places[1]])
+            if not alone_now or op == ca.OP_CALL:
+                for i in places:
+                    if alone[i] and timed[i]:
+                        found[values[i].element_hash()] = values[i]
+            for i in outputs if op != ca.OP_OUTPUT else ():
+                alone[i], timed[i] = alone_now and op != ca.OP_CALL, timed_now
+                if alone[i]:
+                    of = [values[j] for j in places]
+                    values[i] = ca.SX.unary(op, *of) if len(of) == 1 else ca.SX.binary(op, *of)
+    parts = [part for part in found.values() if part.element_hash() != t.element_hash()]
+    return (
+        ca.Function("functions", [t, p], [ca.vertcat(ca.SX(0, 1), *parts)]),
+        ca.Function("switches", [t, p], [ca.vertcat(ca.SX(0, 1), *compared)]),
+    )
+
+
+def _roots(switches: ca.Function, rows: np.ndarray, begin: float, end: float) -> np.ndarray:
+    """Roots of those differences that are linear in time, however close two of them are."""
+    if not switches.size1_out(0):
+        return np.zeros(0)
+    at = np.array([begin, begin + (end - begin) / 3, end])
+    found = []
+    for row in rows:
+        a, between, b = np.array(switches.map(3)(at[None], np.tile(row[:, None], 3))).T
+        with np.errstate(all="ignore"):
+            linear = np.abs(a + (b - a) / 3 - between) <= 1e-12 * (np.abs(a) + np.abs(b))
+            found.append((begin + (end - begin) * a / (a - b))[linear & (a * b <= 0) & (a != b)])
+    return np.concatenate(found)
+
+
+def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float) -> np.ndarray:
+    """Instants at which the functions of time jump, bend, or change within few samples."""
+    if not functions.size1_out(0):
+        return np.zeros(0)
+
+    def at(t: np.ndarray) -> np.ndarray:
+        return np.array(functions.map(len(t))(t[None], np.tile(p[:, None], len(t))))
+
+    t = np.linspace(begin, end, GRID + 1)
+    with np.errstate(all="ignore"):
+        g = at(t)
+        size = np.nanmax(np.abs(g), axis=1, keepdims=True, initial=0.0)
+        abrupt = np.abs(np.diff(g, n=2, axis=1)) > BEND * np.where(size > 0, size, np.inf)
+        cells = np.flatnonzero(abrupt.any(axis=0))
+        a, b = t[cells], t[cells + 2]
+        for _ in range(HALVINGS if len(cells) else 0):
+            middle = a + (b - a) / 2
+            left, centre, right = at(a), at(middle), at(b)
+            first = (np.abs(centre - left) / size > np.abs(right - centre) / size).any(axis=0)
+            a, b = np.where(first, a, middle), np.where(first, middle, b)
+    return np.concatenate([t[cells + 1], b])
