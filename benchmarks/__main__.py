@@ -29,6 +29,7 @@ NAMES = (
     "calls",
     "closed_loop",
     "graph",
+    "assembly",
     "qp",
     "multicopter",
     "laws",

@@ -25,7 +25,7 @@ from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.step import RightHandSide, settings_of
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.states.abstract_system import enter
 from pfaffian.states.system import as_system

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.starts.branch import determinant
 from pfaffian.viewer import zoo
 
 SAME = 1e-7
@@ -172,3 +174,106 @@ def test_the_start_of_a_file_starts_everything(name):
     state = pf.stepper(m, backend="interpreter", step=s.step)
     state.reset(s.start, parameters=s.parameters)
     assert (state.q == pf.assemble(m, s.start, parameters=s.parameters).q).all()
+
+
+def test_determinants_of_sparse_matrices():
+    random = np.random.default_rng(4)
+    for n in (1, 2, 4, 7):
+        for _ in range(4):
+            A = np.where(random.random((n, n)) < 0.6, random.normal(size=(n, n)), 0)
+            assert float(determinant(ca.sparsify(ca.SX(ca.DM(A))))) == pytest.approx(np.linalg.det(A), abs=1e-9)
+
+
+# -- on which branch, and how far ---------------------------------------------------------------------------------------
+
+
+def test_the_index_of_a_branch_is_the_same_for_one_state_for_many_and_among_branches():
+    m, angles = spatial(), np.linspace(-3, 3, 41)
+    own = [
+        {pf.assemble(m, {"crank": a}, guess={"rocker": rockers(a)[branch]}).branch.item() for a in angles} for branch in (0, 1)
+    ]
+    assert all(len(found) == 1 for found in own) and own[0] != own[1]
+    both = pf.assemble(m, {"crank": 0.7}, branches=4)
+    for q, index in zip(both.q, both.branch, strict=True):
+        branch = int(np.argmin(np.abs(np.exp(1j * q[1]) - np.exp(1j * np.array(rockers(0.7))))))
+        assert {index} == own[branch]
+    assert (pf.assemble(m, {"crank": angles}).branch == both.branch[both.continued]).all()
+
+
+def test_each_leg_of_a_platform_has_a_digit_of_the_index():
+    """Four pairs of crank angles close one pose. Exactly those assemblies that bend the same cranks have the same index, if the
+    rods point the same way."""
+    m, seen = platform(), {}
+    found = pf.assemble(m, {"pitch": 0.1, "roll": 0.05}, branches=40)
+    straight = (np.cos(found.q[:, [m.q_names.index(f"{n} swing") for n in CRANKS]]) > 0).all(axis=1)
+    for q, index in zip(found.q[straight], found.branch[straight], strict=True):
+        seen.setdefault(tuple(np.round([q[m.q_names.index(n)] for n in CRANKS], 3)), set()).add(int(index))
+    assert len(seen) == 4 and all(len(x) == 1 for x in seen.values()) and len(set.union(*seen.values())) == 4
+
+
+def test_free_motions_and_redundant_rows_have_no_index():
+    assert pf.assemble(spatial()).branch == -1
+    m, start = zoo.machine("bennett").m, zoo.machine("bennett")[3].start
+    assert pf.assemble(m, start).branch == -1
+
+
+def test_the_distance_is_measured_by_the_mass_matrix_without_what_is_held():
+    m = spatial()
+    a = pf.assemble(m, {"crank": 0.5})
+    change = float(a.q[1])
+    assert a.distance == pytest.approx(np.sqrt(pf.mass_matrix(m, a.q)[1, 1]) * abs(change), rel=1e-12)
+    free = pf.joint("ship", "free", "world", "ship")
+    ball = pf.closure("ball", "spherical", "world", "ship", placement_b=(1, 0, 0))
+    m = pf.mechanism("ship", [pf.body("ship", 2.0, inertia=3.0)], [free], constraints=[ball])
+    half = np.sin(0.2), np.cos(0.2)
+    a = pf.assemble(m, dict(zip(m.q_names[3:], (0, 0, half[0], half[1]), strict=True)), guess={"ship.x": -1})
+    moved = np.array([1 - np.cos(0.4), -np.sin(0.4), 0])
+    assert a.distance == pytest.approx(np.sqrt(2) * np.linalg.norm(moved), rel=1e-9)
+
+
+def four_bar() -> pf.Mechanism:
+    hinge = {"kind": "revolute", "axis": (0, -1, 0)}
+    bodies = [pf.body(n, 1.0, com=(x / 2, 0, 0), inertia=0.1) for n, x in (("a", 0.5), ("b", 1.2), ("c", 1.1))]
+    joints = [
+        pf.joint("A", parent="world", child="a", **hinge),
+        pf.joint("B", parent="a", child="b", placement=(0.5, 0, 0), **hinge),
+        pf.joint("D", parent="world", child="c", placement=(1.5, 0, 0), **hinge),
+    ]
+    loop = pf.closure("C", body_a="b", body_b="c", placement_a=(1.2, 0, 0), placement_b=(1.1, 0, 0), **hinge)
+    return pf.mechanism("four-bar", bodies, joints, constraints=[loop])
+
+
+def test_a_nearer_assembly_is_reported_and_not_taken():
+    m = four_bar()
+    begin = pf.assemble(m, {"A": 0.3}, guess={"B": 0.6, "D": 2.0})
+    a = pf.assemble(m, [-1.75, *begin.q[1:]], hold=["A"])
+    every = pf.assemble(m, [-1.75, *begin.q[1:]], hold=["A"], branches=3)
+    assert a.continued and set(every.branch) == {0, 1} and a.branch == every.branch[1]
+    assert a.nearer < a.distance and list(every.continued) == [False, True]
+    assert every.distance == pytest.approx([float(a.nearer), float(a.distance)], rel=1e-9)
+    assert np.abs(every.q[1] - a.q).max() < SAME and np.isnan(pf.assemble(m, {"A": 0.4}, guess={"B": 0.6, "D": 2.0}).nearer)
+
+
+def test_other_starts_are_tried_where_nothing_is_held():
+    """A chain of hinges along random axes whose last link is welded to where a configuration far from the neutral one has it:
+    descents from the neutral state end at a residual that does not fall further."""
+    random, n = np.random.default_rng(8), 7
+    bodies = [pf.body(f"link {i}", 1.0, com=(0.1, 0, 0), inertia=0.02) for i in range(n)] + [
+        pf.body("pendulum", 1.0, (0, 0, -1))
+    ]
+    joints = [
+        pf.joint(f"j{i}", "revolute", f"link {i - 1}" if i else "world", f"link {i}", axis=tuple(axis),
+                 placement=(0.3 if i else 0, 0, 0))
+        for i, axis in enumerate(random.normal(size=(n, 3)).round(2))
+    ]  # fmt: skip
+    joints.append(pf.joint("swing", "revolute", "world", "pendulum", axis=(0, 1, 0)))
+    tree = pf.mechanism("chain", bodies, joints)
+    at = pf.forward_kinematics(tree, [*random.uniform(-2.5, 2.5, n), 0])["link 6"]
+    place = pf.pose(tuple(at.position), rotation=at.rotation)
+    m = tree.with_(constraints=[pf.closure("weld", "weld", "world", "link 6", placement_a=place)])
+    with pytest.warns(pf.RunWarning, match="no way leads from the given state onto the constraints"):
+        a = pf.assemble(m)
+    assert a.residual < 1e-9 and not a.continued and a.named["swing"] == 0  # no loop depends on it
+    with pytest.warns(pf.RunWarning, match="no way leads"):
+        many = pf.assemble(m, np.zeros((3, m.nq)))
+    assert np.array_equal(many.q[2], a.q)

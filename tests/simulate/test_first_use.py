@@ -116,7 +116,7 @@ def test_results_share_no_mutable_labels() -> None:
         one[name].attrs["mine"] = "yes"
     one.attrs["mine"] = "yes"
     assert not [n for n, x in other.variables.items() if "mine" in x.attrs] and "mine" not in other.attrs
-    assert other["run"].dims == () and set(other.indexes) == {"coordinate", "velocity", "time"}
+    assert other["run"].dims == () and set(other.indexes) == {"coordinate", "velocity", "time", "error_kind"}
 
 
 def test_a_batch_of_one_run_is_labelled_as_a_single_run() -> None:

@@ -28,7 +28,7 @@ from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.terms.connection import left_inverse
 from pfaffian.terms.kinematics import Kinematics

@@ -22,6 +22,7 @@ selected_inverse.py    single entries of the inverse of a sparse symmetric matri
 so3.py                 rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials
 span.py                orthonormal bases of subspaces, the same on every machine
 spectrum.py            eigenvalues of a real matrix with their multiplicities
+spline.py              slopes and second derivatives of cubic splines at their samples
 subgroups.py           connected subgroups of SE(3): the motions that joints permit
 tree_factor.py         factor a mass matrix as M = W W^T along a tree, and solve with the factor
 values.py              fast evaluation of a casadi.Function with numbers

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, RunWarning, listed, notice, plural
-from pfaffian.evaluate.arrays import (
-    Arguments,
-    as_batch,
-    by_name,
-    configurations,
-    guessed_configurations,
-    one_or_many,
-    run_arguments,
-    unknown,
-)
+from pfaffian.evaluate.arrays import by_name, one_or_many, parameter_values
 from pfaffian.evaluate.single_values import as_flag, as_number, as_whole
-from pfaffian.formats.text.run_settings import StartValues
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend, check_options
-from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, check_configuration, random_configuration
-from pfaffian.model.unphysical import check_parameters
-from pfaffian.starts.newton import BLOCK, Fixed, Problem, State, fixed_entries, fixed_velocities, newton
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
+from pfaffian.starts.branch import UNKNOWN, branch_and_distance
+from pfaffian.starts.given_motion import read_motion
+from pfaffian.starts.given_start import Given, start_arguments, start_of, weights_of
+from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
 from pfaffian.starts.start_search import explain, find_state, nearest_turns
+from pfaffian.starts.trajectory import FollowedMotion, Trajectory, first_states, trajectory
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.traced_now import present
 
@@ -34,26 +27,6 @@ BRANCH_STARTS = 96
 
 APART = 1e-6
 """Assemblies whose coordinates all differ by less than this [rad, the machine's length] count as one."""
-
-
-class Given(NamedTuple):
-    """The start that a caller gave.
-
-    q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held.   origin: (runs, nq) the configuration
-    from which held coordinates move to their values in q; q itself if it was given as a whole.
-    guesses: whether q and v were given as arrays, and so as guesses.
-    """
-
-    q: np.ndarray
-    v: np.ndarray
-    problem: Problem
-    origin: np.ndarray
-    guesses: tuple[bool, bool]
-
-    @property
-    def p(self) -> np.ndarray:
-        """(runs, np) parameters."""
-        return self.problem.p
 
 
 class Closed(NamedTuple):
@@ -77,7 +50,12 @@ class Assembly(NamedTuple):
 
     q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
     residual: (...) the largest remaining |phi| and |eta|.   continued: (...) whether the state is on the branch of the given
-    one: False where a singular configuration lies on the way, and for other `branches`.   q_names, v_names: of the entries.
+    one: False where a singular configuration lies on the way, and for other `branches`.
+    distance: (...) length of `moved` in the metric of M, without the held coordinates [kg^(1/2) m].
+    branch: (...) index of the branch; two states with different indices are separated by singular configurations. -1 where
+    motions stay free, or rows are redundant.
+    nearer: (...) distance of another assembly that is nearer than this one, NaN where none is known: looked for with one state.
+    q_names, v_names: of the entries.
     """
 
     q: np.ndarray
@@ -86,6 +64,9 @@ class Assembly(NamedTuple):
     moved_rate: np.ndarray
     residual: np.ndarray
     continued: np.ndarray
+    distance: np.ndarray
+    branch: np.ndarray
+    nearer: np.ndarray
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
 
@@ -98,20 +79,23 @@ class Assembly(NamedTuple):
         return f"<Assembly: {one_or_many(self.q, self.q_names)}>"
 
 
+@overload
 def assemble(
-    m: Mechanism,
-    q: Any = None,
-    v: Any = None,
-    *,
-    guess: Any = None,
-    parameters: Any = None,
-    t: float = 0.0,
-    hold: Iterable[str] = (),
-    weight: Any = None,
-    branches: int = 1,
-    search: bool = True,
+    m: Mechanism, q: Any = None, v: Any = None, *, guess: Any = None, parameters: Any = None, t: float = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: Literal[False] = False,
     backend: Backend = "auto",
-) -> Assembly:
+) -> Assembly: ...  # fmt: skip
+@overload
+def assemble(
+    m: Mechanism, q: Any = None, v: None = None, *, guess: Any = None, parameters: Any = None, t: Any = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: Literal[True],
+    backend: Backend = "auto",
+) -> Trajectory: ...  # fmt: skip
+def assemble(
+    m: Mechanism, q: Any = None, v: Any = None, *, guess: Any = None, parameters: Any = None, t: Any = 0.0,
+    hold: Iterable[str] = (), weight: Any = None, branches: int = 1, search: bool = True, along: bool = False,
+    backend: Backend = "auto",
+) -> Assembly | Trajectory:  # fmt: skip
     """Find a state that satisfies the constraints at a time t, on the branch of the given one.
 
         phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
@@ -129,17 +113,25 @@ def assemble(
         guess: {name: number or (runs,)}, values from which coordinates that the dict q does not name move onto the constraints;
             a coordinate that neither names starts from its neutral value, as in `run`.
         parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
-        t: time [s].
+        t: time [s]; with `along` increasing times (samples,), without which there are no rates.
         hold: names of more coordinates or joints to hold, at their values in q, and in v if that is an array.
         weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
             one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, return up to this many different assemblies of one state (a four-bar has two for each angle of its
-            crank), the nearest first; angles that differ by full turns are equal. No motion may remain free under what is held.
-            1 by default.
+            crank), the nearest in the metric of M first; angles that differ by full turns are equal. No motion may remain free
+            under what is held. 1 by default.
         search: whether to search further away if these iterations do not close: by shorter steps that reduce the residual if
-            nothing is held; otherwise in strides from the nearest state that closes, then from random states. This takes some
-            50 to 250 iterations for a state out of reach. False takes some 20, and may miss a state that the search finds.
-            `branches` always searches. True by default.
+            nothing is held, otherwise in strides from the nearest state that closes; then from a few random states, which are
+            the same on every machine. This takes some 50 to 250 iterations for a state out of reach. False takes some 20, and
+            may miss a state that the search finds. `branches` always searches. True by default.
+        along: whether q is a dict of motions over time, to be followed on one branch from the first sample to the last. A key
+            is the name of a coordinate, the name of a body (a coordinate of the same name comes first), or a pair (body, pose
+            or position of a tool in it). Its value is a number, which is held; a series (samples,) or (samples, runs); for a
+            body (samples, 3) positions, (samples, 4) quaternions (x, y, z, w) or (samples, 7) both, with runs as the second
+            axis. The rates of a series are those of the cubic spline through it. They are exact where the value is a
+            `control.Setpoint(values, rates, accelerations)` of series, or a reference such as `control.function_of_time`.
+            Motions that stay free are as slow as possible in the metric of M, and are integrated from sample to sample. Takes
+            no v, hold or branches. False by default.
         backend: "auto" interprets at once, and compiles in parallel where that pays; "c" compiles first; "interpreter" and
             "numpy" only interpret, in C or by NumPy. The bits are the same.
     Returns:
@@ -147,12 +139,23 @@ def assemble(
         moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
         residual: (...) the largest remaining |phi| and |eta|.
         continued: (...) whether the state is on the branch of the given one.
+        distance: (...) length of `moved` in the metric of M, without the held coordinates [kg^(1/2) m].
+        branch: (...) index of the branch. It changes only through a singular configuration, so it is the same along a branch
+            and in `branches`; -1 where motions stay free or rows are redundant.
+        nearer: (...) distance of an assembly that is nearer in that metric, but not on the branch of the given state; NaN where
+            none was seen. Only one state is looked at, by full Newton steps; `branches` gives all.
         q_names, v_names: names of the entries; `named` is {coordinate name: value}.
         If some runs of a batch close and others do not, the states of the latter are NaN; their residual is returned.
-    Warns RunWarning: a singular configuration lies between the given state and the held values.
+        With `along`: q, v and a (samples, ...) or (samples, runs, ...), a being the derivative of v; reached, residual and
+        regularity of each sample; branch; passages, the samples nearest to a singular configuration with the row that is then
+        almost dependent; lost, the stretches out of reach, where q, v and a are NaN. After such a stretch the branch is that of
+        the straight way from the last state within reach.
+    Warns RunWarning: a singular configuration lies between the given state and the held values; nothing is held, and the
+    assembly was found from another start; samples are out of reach, or pass near a singular configuration.
     Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
     possible value.
-    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested.
+    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested; series of
+    unequal length, or with a jump.
 
     Example:
         A particle on a rod of 1 m, with x held at 0.6 m:
@@ -163,17 +166,28 @@ def assemble(
         >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
         >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
         array([ 0.6, -0.8])
+
+        The same particle while x moves from 0 to 0.8 m in 1 s:
+
+        >>> x = pf.control.polynomial([0.0], [0.8], duration=1.0)
+        >>> way = pf.assemble(m, {"bob.x": x}, guess={"bob.y": -1}, t=[0.0, 0.5, 1.0], along=True, backend="numpy")
+        >>> way.q.round(6), way.v[1].round(6)
+        (array([[ 0.      , -1.      ],
+               [ 0.4     , -0.916515],
+               [ 0.8     , -0.6     ]]), array([1.5     , 0.654654]))
     """
-    as_mechanism(m)
-    check_options(backend, 1)
+    if as_flag(along, "along"):
+        _check_alone(v, hold, branches)
+        return _along(m, q, guess, parameters, t, weight, backend)
     search, arrays = as_flag(search, "search"), start_arguments(m, q, v, parameters, guess=guess, hold=hold)
-    given = start_of(m, arrays, as_number(t, "t"), backend, None if weight is None else _weights(m, weight))
+    given = start_of(m, arrays, as_number(t, "t"), backend, None if weight is None else weights_of(m, weight))
     if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
+        continued = close(given)
         distinct = _distinct(given, branches)
         size = scales(given.problem.m, given.problem.p, given.q, given.problem.m.q_units)
-        same = (np.abs(distinct.q - close(given).q) <= APART * size).all(axis=1)
+        same = continued.continued & (np.abs(distinct.q - continued.q) <= APART * size).all(axis=1)
         return _assembly(given, distinct.q, distinct.v, distinct.residual, same)
     found = close(given, search)
     if not found.satisfied.any():
@@ -183,88 +197,57 @@ def assemble(
         x[~found.satisfied] = np.nan
     tell_jumps(given, found)
     a = _assembly(given, found.q, found.v, found.residual, found.continued)
-    return a if many else a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
+    if many:
+        return a
+    a = a._replace(nearer=_nearer(given, a))
+    return a._replace(**{n: x[0] for n, x in a._asdict().items() if isinstance(x, np.ndarray)})
 
 
-def start_arguments(
-    m: Mechanism,
-    q: Any,
-    v: Any,
-    parameters: Any,
-    *,
-    guess: Any = None,
-    hold: Iterable[str] = (),
-    u: Any = None,
-    u_names: Sequence[str] = (),
-) -> Arguments:
-    """Check the state, parameters, held coordinates and constant inputs that a caller gave, with arguments as in `assemble`.
-
-    A dict q names the coordinates to hold, while the others start from `guess` (None: neutral).
-    """
-    start, hold = from_guess(m, q, guess, hold)
-    given = run_arguments(m, start, v, parameters, u, u_names)
-    if parameters is not None:
-        tell("checking parameters")
-        check_parameters(m, given.p)
-    guesses = given.guesses if start is q else (False, given.guesses[1])
-    return given._replace(hold=names_to_hold(hold), guesses=guesses)
+def _nearer(given: Given, a: Assembly) -> np.ndarray:
+    """(1,) distance of the assembly on which full Newton steps from the given state end, if it is nearer than `a`, else NaN."""
+    nothing = np.full(1, np.nan)
+    if not given.problem.m.ideal or a.distance[0] == 0:
+        return nothing
+    straight = nearest_turns(given.problem, newton(given.problem, given.q, given.v), given.q)
+    if not straight.closed[0]:
+        return nothing
+    _, distance = branch_and_distance(given.problem, given.q, straight.q)
+    return np.where(distance < (1 - APART) * a.distance, distance, nothing)
 
 
-def start_of(m: Mechanism, given: Arguments, t: float, backend: Backend, weights: np.ndarray | None = None) -> Given:
-    """The start with these arguments at the time t [s].   weights: (nv,) factors on the inertias; 1 if None."""
-    m = present(m)
-    by_hold = fixed_by_name(m, given.hold)
-    keep_q = fixed_velocities(m, given.named_q) | by_hold
-    keep_v = given.named_v | (by_hold & given.guesses[1])
-    count = max(len(given.q), len(given.v), len(given.p))
-    qs, vs, p, keep_q, keep_v = (
-        np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (given.q, given.v, given.p, keep_q, keep_v)
-    )
-    origin = np.where(fixed_entries(m, keep_q), m.neutral(), qs) if given.named_q.any() and not given.guesses[0] else qs
-    fixed = Fixed(keep_q, keep_v, np.ones(m.nv) if weights is None else weights)
-    return Given(qs, vs, Problem(m, p, t, fixed, backend), origin, given.guesses)
+def _check_alone(v: Any, hold: Any, branches: Any) -> None:
+    """Raise ModelError where along=True meets an argument that it cannot take."""
+    for name, given, way in (
+        ("v", v is not None, "give the rates of a series beside it, control.Setpoint(values, rates, accelerations)"),
+        ("hold", hold != (), "give what is to be held as a number in q"),
+        ("branches", branches != 1, "choose the branch by guess={...}"),
+    ):
+        if given:
+            raise ModelError(f"along=True takes no {name}: {way}")
 
 
-def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
-    """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
-    if isinstance(q, StartValues):
-        q, guess = q.fixed, {**q.guess, **(guess or {})}
-    if guess is None:
-        return q, hold
-    if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
-        raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
-    if both := sorted(set(guess) & set(q or ())):
+def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: Any, backend: Backend) -> Trajectory:
+    """The Trajectory of `assemble` with along=True."""
+    m = present(as_mechanism(m))
+    check_options(backend, 1)
+    p = parameter_values(m, parameters)
+    given = read_motion(m, q, t, p)
+    if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
-    configurations(m, q)  # refuses a part of a quaternion, which cannot be held
-    return guessed_configurations(m, {**guess, **(q or {})}), (*names_to_hold(hold), *(q or ()))
-
-
-def names_to_hold(hold: Any) -> tuple[str, ...]:
-    """The names to hold, of a list, a set or the keys of a dict. Raises ModelError: they are no texts."""
-    if isinstance(hold, str):
-        raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
-    return as_names(tuple(hold) if isinstance(hold, (Set, Mapping)) else hold, "hold")
-
-
-def fixed_by_name(m: Mechanism, hold: tuple[str, ...]) -> np.ndarray:
-    """(nv,) of bool, whether a velocity coordinate belongs to one of the named coordinates or joints."""
-    marked = np.zeros(m.nv, dtype=bool)
-    for name in hold:
-        if name in m.v_slices:
-            marked[m.v_slices[name]] = True
-        elif name in m.q_names:
-            marked |= fixed_velocities(m, np.array([n == name for n in m.q_names]))
-        else:
-            raise unknown(name, tuple(dict.fromkeys((*m.q_names, *m.v_slices))), "hold")
-    return marked
-
-
-def _weights(m: Mechanism, weight: Any) -> np.ndarray:
-    """(nv,) the checked factors on the inertias of the velocity coordinates."""
-    found = as_batch(weight, m.v_names, np.ones(m.nv), "weight")
-    if len(found) != 1 or not (found > 0).all():
-        raise ModelError(f"weight must be one number above zero for each of {m.nv} velocity coordinates")
-    return found[0]
+    arrays = start_arguments(m, None, None, parameters, guess=guess)._replace(hold=())
+    start = start_of(m, arrays, 0.0, backend, None if weight is None else weights_of(m, weight))
+    p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.p, start.q))
+    weights = np.ones(given.m.nv)
+    weights[[given.m.v_names.index(name) for name in m.v_names]] = start.problem.fixed.weight
+    begin = float(np.ravel(t)[0])
+    path = FollowedMotion(given, p, begin, weights, backend)
+    closed = qs
+    if given.bodies:
+        nearest = close(start._replace(problem=start.problem._replace(t=begin)))
+        if not nearest.satisfied.all():
+            raise RunError(explain(start.problem, nearest.lost.take([0]), start.q, start.v))
+        closed = np.array(np.broadcast_to(nearest.q, qs.shape))
+    return trajectory(path, m, first_states(path, m, qs, closed))
 
 
 def close(given: Given, search: bool = True) -> Closed:
@@ -291,21 +274,35 @@ def close(given: Given, search: bool = True) -> Closed:
 def tell_jumps(given: Given, found: Closed) -> None:
     """Warn RunWarning about runs that close, but on no branch that continues the given state."""
     jumped = np.flatnonzero(found.satisfied & ~found.continued)
-    if len(jumped):
-        m, run = given.problem.m, int(jumped[0])
-        fixed = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
-        where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
+    if not len(jumped):
+        return
+    m, run = given.problem.m, int(jumped[0])
+    fixed = [m.q_names[i] for i in np.flatnonzero(fixed_entries(m, given.problem.fixed.q[[run]])[0])]
+    where = f" of {plural(len(jumped), 'run')}, the first of them run {run}" if len(given.q) > 1 else ""
+    if fixed:
         notice(
             f"a singular configuration lies between the given state and the values of {listed(fixed)}{where}: the assembly may "
             "be on another branch; give the other coordinates by guess=..., or see branches=...",
+            RunWarning,
+        )
+    else:
+        notice(
+            f"no way leads from the given state{where} onto the constraints: the assembly was found from another start and may "
+            "be far away (see 'moved'); give a guess nearer to a configuration on the constraints",
             RunWarning,
         )
 
 
 def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, continued: np.ndarray) -> Assembly:
     """The Assembly of states (runs, n), which are nan for runs that do not close."""
-    m = given.problem.m
-    return Assembly(q, v, q - given.q, v - given.v, residual, continued, m.q_names, m.v_names)
+    m, problem = given.problem.m, given.problem
+    many = len(q) > len(given.q)  # several branches of one state
+    problem, start = (problem.take(np.zeros(len(q), int)), np.repeat(given.q, len(q), axis=0)) if many else (problem, given.q)
+    branch, distance = branch_and_distance(problem, start, q)
+    branch = np.where(np.isnan(distance), UNKNOWN, branch)
+    moved = q - given.q, v - given.v
+    nearer = np.full(len(q), np.nan)
+    return Assembly(q, v, *moved, residual, continued, distance, branch, nearer, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
@@ -324,7 +321,7 @@ def _distinct(given: Given, count: int) -> State:
     if free > 0:
         raise ModelError(f"{free} motion(s) stay free, so branches are not isolated: name or hold as many more coordinates")
     found = nearest_turns(problem, found, np.repeat(given.q, BRANCH_STARTS, axis=0))
-    distance = np.linalg.norm(found.q - given.q, axis=1)
+    _, distance = branch_and_distance(problem, np.repeat(given.q, BRANCH_STARTS, axis=0), found.q)
     chosen, size = list[int](), scales(m, problem.p[:1], given.q, m.q_units)[0]
     for i in np.argsort(np.where(good, distance, np.inf), kind="stable")[: good.sum()]:
         if len(chosen) < count and all((np.abs(found.q[i] - found.q[k]) > APART * size).any() for k in chosen):

@@ -8,10 +8,12 @@ branch.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pfaffian.model.mechanism import check_configuration
-from pfaffian.starts.newton import Problem, State, fixed_entries, position_step
+from pfaffian.starts.newton import Problem, fixed_entries, position_step
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25
@@ -23,8 +25,8 @@ SMALL = 0.003
 NEGLIGIBLE = 1e-9
 """Length of a step that is rounding [rad, machine lengths]."""
 
-SINGULAR_STRIDE = 1e-2
-"""Fraction of the longest stride, or of a Newton step, below which a way ends: rows lose rank there."""
+SINGULAR_STRIDE = 1e-3
+"""Fraction of the way, or of a Newton step, below which a way ends: rows lose rank there."""
 
 TURN = 1.5
 """Largest rotation of a fixed coordinate in one stride [rad]: screws count their turns, which half a turn would leave open."""
@@ -35,6 +37,12 @@ DAMPED_STEPS = 12
 ROUNDS = 400
 """Largest number of strides of a way."""
 
+FAR = 10.0
+"""More than any stride [rad, machine lengths]: a first correction above SMALL times it is not small."""
+
+FEW_LEFT = 0.8
+"""Share of the runs still on their way at which the others are put aside."""
+
 LONGER, SHORTER, CAUTION = 4.0, 0.1, 0.8
 """Bounds of the change of a stride, and the fraction of the longest possible one that is tried."""
 
@@ -44,7 +52,7 @@ def contracts(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
     one = position_step(problem, q, v)
     two = position_step(problem, one, v)
     size = scales(problem.m, problem.p, q, problem.m.q_units)
-    return _length(two - one, size) <= CONTRACTS * _length(one - q, size) + NEGLIGIBLE, two
+    return length_of(two - one, size) <= CONTRACTS * length_of(one - q, size) + NEGLIGIBLE, two
 
 
 def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -67,8 +75,8 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         sub, step = problem.take(going), part[going, None] * move[going]
         trial = check_configuration(m, now[going] + step)
         after = position_step(sub, trial, v[going]) - trial
-        turned = _length(after - _along(after, move[going], size[going]), size[going])
-        ratio = turned / np.maximum(CONTRACTS * _length(step, size[going]), NEGLIGIBLE)
+        turned = length_of(after - _along(after, move[going], size[going]), size[going])
+        ratio = turned / np.maximum(CONTRACTS * length_of(step, size[going]), NEGLIGIBLE)
         good = ratio <= 1
         accepted = going[good]
         now[accepted], move[accepted] = trial[good], after[good]
@@ -77,42 +85,130 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return check_configuration(m, now + np.where(ended[:, None] & np.isfinite(move), move, 0))
 
 
-def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Follow states on the constraints while their fixed entries move straight to their values in `goal` (runs, nq).
+class Way(NamedTuple):
+    """Runs on their way, what `follow` keeps of each; arrays with the runs last, so that whole rows are added at once.
 
-    A stride begins with the way of the last one, continued, and Newton steps correct it. It is right if the first correction is
-    small, or the second one a small part of it.
+    at: (k,) index of the run.   problem: of these runs.   q: (nq, k) state.   slope: (nq, k) its change by `part` along the
+    last stride.   bend: (nq, k) divided difference of the last two slopes.   begin, change: (h, k) fixed entries at the
+    beginning, and their change along the whole way.   size: (nq, 1 or k) scales of changes.   part, last, stride, longest: (k,)
+    fractions of the way: walked, the last stride, the next one, and its bound.
+    """
+
+    at: np.ndarray
+    problem: Problem
+    q: np.ndarray
+    slope: np.ndarray
+    bend: np.ndarray
+    begin: np.ndarray
+    change: np.ndarray
+    size: np.ndarray
+    part: np.ndarray
+    last: np.ndarray
+    stride: np.ndarray
+    longest: np.ndarray
+
+    def take(self, some: np.ndarray) -> Way:
+        """The ways of the marked runs."""
+        arrays = {name: x[..., some] for name, x in self._asdict().items() if isinstance(x, np.ndarray) and x.shape[-1] > 1}
+        return self._replace(problem=self.problem.take(some), **arrays)
+
+
+def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Follow states `begin` (runs, nq) on the constraints while their fixed entries move straight to those of `goal`.
+
+    A stride begins with the way of the last ones, continued as a parabola, and Newton steps correct it. It is right if the
+    first correction is small, or the second one a small part of it. All runs fix the same coordinates.   goal: (runs, nq).
     Returns (runs,) the fraction of the way, 1 where it ends at the goal, and q (runs, nq) there, near the constraints.
     """
-    m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q)
-    size, part = scales(m, problem.p, goal, m.q_units), np.zeros(len(goal))
-    longest = TURN / np.maximum(rotations(problem, begin.q, goal), TURN)
-    stride = longest.copy()
-    now, way, v = begin.q.copy(), np.zeros_like(goal), begin.v
+    m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q[:1])[0]
+    assert (problem.fixed.q == problem.fixed.q[:1]).all()
+    given, passive, bound = np.flatnonzero(entries), np.flatnonzero(~entries), m.quaternions or m.coordinates
+    longest = TURN / np.maximum(rotations(problem, begin, goal), TURN)
+    q, ends, size = np.array(begin.T, order="C"), goal.T[given], scales(m, problem.p, goal, m.q_units).T
+    size = size[:, :1] if (size == size[:, :1]).all() else size
+    zeros, none = np.zeros_like(q), np.zeros(len(goal))
+    way = Way(
+        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest
+    )
+    ended, at_end = np.zeros(len(goal)), np.array(begin, order="F")
     for _ in range(ROUNDS):
-        going = np.flatnonzero((part < 1) & (stride > SINGULAR_STRIDE * longest))
+        going = (way.part < 1) & (way.stride > SINGULAR_STRIDE * way.longest)
+        if going.sum() <= FEW_LEFT * len(going):
+            ended[way.at], at_end.T[:, way.at] = way.part, way.q
+            way, going = way.take(going), going[going]
         if not len(going):
             break
-        next_part = np.minimum(part[going] + stride[going], 1.0)
-        change = next_part - part[going]
-        target = begin.q[going] + next_part[:, None] * (goal[going] - begin.q[going])
-        target = np.where(next_part[:, None] == 1, goal[going], target)
-        q = check_configuration(m, np.where(entries[going], target, now[going] + change[:, None] * way[going]))
-        after = position_step(problem.take(going), q, v[going])
-        moved, first = _length(np.where(entries[going], 0, after - now[going]), size[going]), _length(after - q, size[going])
-        ratio = np.full(len(going), CAUTION / LONGER)
-        again = np.flatnonzero((first > SMALL * moved + NEGLIGIBLE) | (part[going] == 0))
-        if len(again):
-            before, at = after[again], going[again]
-            after[again] = position_step(problem.take(at), before, v[at])
-            second = _length(after[again] - before, size[at])
-            ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
-        good = ratio <= 1
-        accepted = going[good]
-        way[accepted] = (after[good] - now[accepted]) / change[good, None]
-        now[accepted], part[accepted] = after[good], next_part[good]
-        stride[going] = np.minimum(change * _change(ratio), longest[going])
-    return part, now
+        part = np.minimum(way.part + way.stride, 1.0)
+        length = part - way.part
+        x = way.bend * (length + way.last)
+        x += way.slope
+        x *= length
+        x += way.q
+        x[given] = np.where(part == 1, ends[:, way.at], way.begin + part * way.change)
+        x = check_configuration(m, x.T).T if bound else x
+        after, ratio = _corrected(way, x, going, passive)
+        way = _walked(way, going, part, after, ratio, x)
+    ended[way.at], at_end.T[:, way.at] = way.part, way.q
+    return ended, at_end
+
+
+def _walked(way: Way, going: np.ndarray, part: np.ndarray, after: np.ndarray, ratio: np.ndarray, spare: np.ndarray) -> Way:
+    """The ways after strides to states `after` (nq, k) at `part` (k,), as far as they are right.
+
+    ratio: as of `_corrected`.   spare: (nq, k) memory that is overwritten.
+    """
+    length = np.where(going, part - way.part, 1.0)
+    good = going & (ratio <= 1)
+    slope = np.subtract(after, way.q, out=spare)
+    slope /= length
+    np.copyto(way.q, after, where=good)
+    bend = np.subtract(slope, way.slope, out=after)
+    bend /= length + way.last
+    np.copyto(way.bend, bend, where=good & (way.last > 0))
+    np.copyto(way.slope, slope, where=good)
+    return way._replace(
+        part=np.where(good, part, way.part),
+        last=np.where(good, length, way.last),
+        stride=np.where(going, np.minimum(length * _change(ratio), way.longest), way.stride),
+    )
+
+
+def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States (nq, k) after one or two Newton steps from predictions x (nq, k), which are overwritten, and (k,) errors of the
+    strides relative to the largest that are accepted.   passive: the entries of q that are not fixed."""
+    after = _stepped(way.problem, x)
+    first = _longest(np.subtract(after, x, out=x), way.size)
+    again = going.copy()
+    near = np.flatnonzero(going & (way.part > 0) & (first <= SMALL * FAR))
+    if len(near):
+        moved = _longest((after[:, near] - way.q[:, near])[passive], _of(way.size, near)[passive])
+        again[near] = first[near] > SMALL * moved + NEGLIGIBLE
+    ratio = np.full(len(first), CAUTION / LONGER)
+    if again.any():
+        some = slice(None) if again.all() else again
+        two = _stepped(way.problem.take(some), after[:, some])
+        second = _longest(two - after[:, some], _of(way.size, again))
+        after[:, some] = two
+        ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
+    return after, ratio
+
+
+def _stepped(problem: Problem, q: np.ndarray) -> np.ndarray:
+    """(nq, runs) a Newton step from q (nq, runs), in an array of its own."""
+    return np.array(position_step(problem, q.T, np.zeros((q.shape[1], problem.m.nv))).T, order="C", copy=None)
+
+
+def _of(size: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The columns `at` of scales (nq, 1 or runs)."""
+    return size if size.shape[1] == 1 else size[:, at]
+
+
+def _longest(x: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """`length_of` of changes x (nq, runs), which are overwritten."""
+    np.abs(x, out=x)
+    x /= size
+    length = x.max(axis=0, initial=0.0)
+    return np.where(np.isfinite(length), length, np.inf)
 
 
 def rotations(problem: Problem, q: np.ndarray, goal: np.ndarray) -> np.ndarray:
@@ -133,7 +229,7 @@ def _along(x: np.ndarray, way: np.ndarray, size: np.ndarray) -> np.ndarray:
     return way * np.clip(part, 0, 1)
 
 
-def _length(x: np.ndarray, size: np.ndarray) -> np.ndarray:
+def length_of(x: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(runs,) the largest entry of changes x (runs, nq) relative to their scales; infinite where it is NaN."""
     length = np.abs(x / size).max(axis=1, initial=0.0)
     return np.where(np.isfinite(length), length, np.inf)

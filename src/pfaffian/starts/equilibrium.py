@@ -26,7 +26,8 @@ from pfaffian.maths.spectrum import spectrum
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.output.plain import LONGEST, text
-from pfaffian.starts.assemble import APART, assemble, fixed_by_name, names_to_hold
+from pfaffian.starts.assemble import APART, assemble
+from pfaffian.starts.given_start import fixed_by_name, names_to_hold
 from pfaffian.starts.newton import ACCEPTED
 from pfaffian.states.variables import normalised
 from pfaffian.terms.applied_forces import named_forces

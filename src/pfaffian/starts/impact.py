@@ -12,7 +12,7 @@ from pfaffian.evaluate.quantities import mass_matrix
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.newton import State, newton
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols

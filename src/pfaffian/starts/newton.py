@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -13,8 +14,8 @@ from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import largest_entry
-from pfaffian.maths.minimum_norm import damped, minimum_norm
-from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
+from pfaffian.maths.minimum_norm import MinimumNorm, damped, minimum_norm
+from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.states.variables import normalised
@@ -99,7 +100,7 @@ class State(NamedTuple):
     @property
     def residual(self) -> np.ndarray:
         """(runs,) the larger of |phi| and |eta|, infinite where it is NaN."""
-        return _worst(self.phi, self.eta)
+        return worst_of(self.phi, self.eta)
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +110,7 @@ class State(NamedTuple):
     @property
     def off(self) -> np.ndarray:
         """(runs,) the largest relative residual, infinite where it is NaN."""
-        return _worst(*self.parts)
+        return worst_of(*self.parts)
 
     @property
     def satisfied(self) -> np.ndarray:
@@ -119,32 +120,37 @@ class State(NamedTuple):
     @property
     def closed(self) -> np.ndarray:
         """(runs,) whether phi = 0 is satisfied, whatever the value of eta."""
-        return _worst(self.parts[0]) <= ACCEPTED
+        return worst_of(self.parts[0]) <= ACCEPTED
 
     def take(self, at: Any) -> State:
         """The runs `at`. Values of one number for all runs are contiguous in memory, the fastest layout for kernels."""
         return State(*[x.T[..., at].T for x in self])
 
-    def put(self, at: np.ndarray, of: State) -> None:
+    def put(self, at: Any, of: State) -> None:
         """Replace the runs `at`, in this order, by the runs of another State."""
         for mine, new in zip(self, of, strict=True):
             mine.T[..., at] = new.T
 
 
-def _worst(*parts: np.ndarray) -> np.ndarray:
+def worst_of(*parts: np.ndarray) -> np.ndarray:
     """(runs,) the largest absolute value in arrays (runs, rows), infinite where it is NaN."""
     worst = np.max([np.abs(x).max(axis=1, initial=0.0) for x in parts], axis=0)
     return np.where(np.isfinite(worst), worst, np.inf)
 
 
 class Problem(NamedTuple):
-    """The assembly to solve.   p: (runs, np) parameters.   t: time [s].   fixed: the fixed coordinates of each run."""
+    """The assembly to solve.
+
+    p: (runs, np) parameters.   t: time [s], or (runs, 1) that of each run.   fixed: the fixed coordinates of each run.
+    general: whether one kernel serves any fixed coordinates, for searches that try many; otherwise each choice has its own.
+    """
 
     m: Mechanism
     p: np.ndarray
-    t: float
+    t: float | np.ndarray
     fixed: Fixed
     backend: Backend
+    general: bool = False
 
     def released(self) -> Problem:
         """The problem without fixed coordinates."""
@@ -152,7 +158,22 @@ class Problem(NamedTuple):
 
     def take(self, at: Any) -> Problem:
         """The problem of the runs `at`."""
-        return self._replace(p=self.p[at], fixed=self.fixed.take(at))
+        t = self.t[at] if isinstance(self.t, np.ndarray) else self.t
+        return self._replace(p=self.p[at], t=t, fixed=self.fixed.take(at))
+
+    @property
+    def instants(self) -> np.ndarray:
+        """The time as an argument of kernels, (1,) or (runs, 1)."""
+        return self.t if isinstance(self.t, np.ndarray) else np.array([self.t])
+
+    @property
+    def choice(self) -> tuple[bool, ...] | None:
+        """The fixed coordinates for which a kernel is made; None if it has to serve any.
+
+        The order of elimination depends on this choice, and so do the last bits: it must not depend on the number of runs.
+        """
+        mine = self.fixed.q
+        return None if self.general or not (mine == mine[:1]).all() else tuple(mine[0].tolist())
 
 
 def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Problem:
@@ -178,17 +199,48 @@ def _written(m: Mechanism) -> int:
 def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
     """Newton iterations of each run from q, v (runs, n), until its constraints are satisfied or it makes no progress.
 
-    A state that already satisfies them is returned bit for bit. No run depends on the others.
+    A state that already satisfies them is returned bit for bit. No run depends on the others. The rank is zero where many runs
+    are at rest, for which a kernel without velocities is enough.
     """
     states = evaluated(problem, q, v)
+    if len(q) >= MANY and not v.any() and problem.choice is not None and _rest(problem.m):
+        found = _iterated(problem, Positions(states.q, states.parts[0]), _step_of_positions, iterations)
+        return evaluated(problem, found.q, v)
+    return _iterated(problem, states, lambda problem, s: newton_step(problem, s.q, s.v), iterations)
+
+
+class Positions(NamedTuple):
+    """Configurations q (runs, nq) with phi (runs, rows) relative to its scale: the part of a State that matters at rest."""
+
+    q: np.ndarray
+    phi: np.ndarray
+
+    @property
+    def off(self) -> np.ndarray:
+        return worst_of(self.phi)
+
+    def take(self, at: Any) -> Positions:
+        return Positions(*[x.T[..., at].T for x in self])
+
+    def put(self, at: Any, of: Positions) -> None:
+        for mine, new in zip(self, of, strict=True):
+            mine.T[..., at] = new.T
+
+
+_S = TypeVar("_S", State, Positions)
+
+
+def _iterated(problem: Problem, states: _S, step: Callable[[Problem, _S], _S], iterations: int) -> _S:
+    """The states after at most so many steps; see `newton`."""
     before = states.off
     active = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
-    now, problem, before, waited = states.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
+    some = all_of(active, len(before))
+    now, problem, before, waited = states.take(some), problem.take(some), before[some], np.zeros(len(active), dtype=int)
     nearest = before
     for _ in range(iterations):
         if not len(active):
             break
-        after = newton_step(problem, now.q, now.v)
+        after = step(problem, now)
         off = after.off
         accepted = (before > ACCEPTED) | (off < before)
         if not accepted.all():
@@ -204,12 +256,33 @@ def newton(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         states.put(active[~on], after.take(~on))
         now, problem, active = after.take(on), problem.take(on), active[on]
         before, nearest, waited = before[on], nearest[on], waited[on]
-    states.put(active, now)
+    states.put(all_of(active, len(states.q)), now)
     return states
 
 
+def all_of(at: np.ndarray, count: int) -> Any:
+    """Increasing indices `at` of `count` runs, as a slice where they are all of them: views in place of copies."""
+    return slice(None) if len(at) == count else at
+
+
+def _step_of_positions(problem: Problem, now: Positions) -> Positions:
+    return Positions(*_moved(problem, now.q))
+
+
+@remembered(64)
+def _rest(m: Mechanism) -> bool:
+    """Whether velocities of zero satisfy eta = 0 everywhere."""
+    T = shared(m)
+    return ca.sparsify(ca.substitute(ca.densify(T.rows.eta), T.v, ca.SX.zeros(m.nv, 1))).nnz() == 0
+
+
 def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
-    """`newton` after a descent of each run from q (runs, nq), whose steps are shortened until they reduce phi.
+    """`newton` after a `descent` of each run from q (runs, nq)."""
+    return newton(problem, descent(problem, q, v).q, v)
+
+
+def descent(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """The states to which each run descends from q (runs, nq), by steps that are shortened until they reduce phi.
 
     Far from a solution a full Newton step may increase phi. Near a ridge, for example where frames that should coincide are
     half a turn apart, phi falls too slowly for `newton`, which gives up. A descent takes about a hundred steps; where phi
@@ -230,7 +303,7 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
         states.put(active[nearer], trial.take(nearer))
         part[active] = np.minimum(1, part[active] * np.where(nearer, 2, 0.5))
         before[active], waited[active] = np.where(falls, squares, before[active]), np.where(falls, 0, waited[active] + 1)
-    return newton(problem, states.q, v)
+    return states
 
 
 def _squares(s: State) -> np.ndarray:
@@ -245,61 +318,72 @@ def may_converge(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int
     runs fix. They end together with those of `newton` as long as its velocities, solved anew in each iteration, are nearer
     to their constraints than q is.
     """
-    fixed = problem.fixed
-    if not (fixed.q == fixed.q[:1]).all():
+    if problem.choice is None:
         return np.ones(len(q), dtype=bool)
-    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
-    before, stiffness, t = evaluated(problem, q, v).off, np.sqrt(fixed.weight), np.array([problem.t])
+    before = evaluated(problem, q, v).off
     closed, active = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
-    q, p, before, waited = q.T[:, active].T, problem.p[active], before[active], np.zeros(len(active), dtype=int)
+    problem = problem.take(active)
+    q, before, waited = q.T[:, active].T, before[active], np.zeros(len(active), dtype=int)
     nearest = before
     for _ in range(iterations):
         if not len(active):
             break
-        q, phi = positions(q, stiffness, p, t, threads=threads_for(len(q), SHARE))
-        off = _worst(phi)
+        q, phi = _moved(problem, q)
+        off = worst_of(phi)
         closed[active[off <= ACCEPTED]] = True
         nearer = off < 0.95 * nearest
         nearest, waited = np.where(nearer, off, nearest), np.where(nearer, 0, waited + 1)
         on = np.isfinite(off) & (off > ACCEPTED) & ((waited < PATIENCE) | (off < before / 2))
         before = off
         if not on.all():
-            q, p, active = q.T[:, on].T, p[on], active[on]
+            q, problem, active = q.T[:, on].T, problem.take(on), active[on]
             before, nearest, waited = before[on], nearest[on], waited[on]
     return closed
 
 
 def evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State at q, v without an iteration, and with rank zero."""
-    phi, eta, inverse, speed = _call(_residuals(problem.m, problem.backend, len(q) <= FEW_RUNS), q, v, problem.p, problem.t)
+    residuals = _residuals(problem.m, problem.backend, len(q) <= FEW_RUNS)
+    phi, eta, inverse, speed = call(residuals, q, v, problem.p, problem.instants)
     q, v = np.array(q, order="F"), np.array(v, order="F")
     return State(q, v, phi, eta, np.zeros(len(q)), inverse, speed)
 
 
 def newton_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State after one Newton step from q, v (runs, n)."""
-    m, p, t, fixed, backend = problem
-    iteration = _iteration(m, backend, len(q) <= FEW_RUNS)
-    outputs = _call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), p, t)
+    fixed = problem.fixed
+    iteration = _iteration(problem.m, problem.backend, len(q) <= FEW_RUNS, problem.choice)
+    outputs = call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), problem.p, problem.instants)
     *fields, rank, inverse, speed = outputs
     return State(fields[0], fields[1], fields[2], fields[3], rank[:, 0], inverse, speed)
 
 
 def position_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """(runs, nq) q after one Newton step from q, v (runs, n); for many runs by a kernel for the coordinates that they fix."""
-    fixed = problem.fixed
-    if len(q) < MANY or not (fixed.q == fixed.q[:1]).all():
-        return newton_step(problem, q, v).q
-    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
-    return positions(q, np.sqrt(fixed.weight), problem.p, np.array([problem.t]), threads=threads_for(len(q), SHARE))[0]
+    return position_residual(problem, q, v)[0]
 
 
-def _call(of: kernel.Kernel, q: np.ndarray, *given: Any) -> list[np.ndarray]:
-    """The outputs of a kernel for q and further arguments, the last of which is t."""
-    arrays = [q, *given[:-1], np.array([given[-1]])]
-    if len(q) == 1:  # without the axis of runs a call costs a third
-        return [x[None] for x in of(*[x.reshape(-1) for x in arrays])]
-    return list(of(*arrays, threads=threads_for(len(q), SHARE)))
+def position_residual(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(runs, nq) q after a `position_step`, and (runs, rows) phi there relative to its scale."""
+    if len(q) < MANY or problem.choice is None:
+        after = newton_step(problem, q, v)
+        return after.q, after.parts[0]
+    return _moved(problem, q)
+
+
+def _moved(problem: Problem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`position_residual` by the kernel for the coordinates that all runs fix."""
+    assert problem.choice is not None
+    positions = _positions(problem.m, problem.backend, problem.choice)
+    q, phi = positions(q, np.sqrt(problem.fixed.weight), problem.p, problem.instants, threads=threads_for(len(q), SHARE))
+    return q, phi
+
+
+def call(of: kernel.Kernel, *given: np.ndarray) -> list[np.ndarray]:
+    """The outputs of a kernel for arguments (runs, n), or (n,) where all runs share them; the first one is (runs, n)."""
+    if len(given[0]) == 1:  # without the axis of runs a call costs a third
+        return [x[None] for x in of(*[x.reshape(-1) for x in given])]
+    return list(of(*given, threads=threads_for(len(given[0]), SHARE)))
 
 
 @remembered(64)
@@ -324,24 +408,26 @@ def _residual_function(m: Mechanism) -> ca.Function:
 
 
 @remembered(64)
-def _iteration(m: Mechanism, backend: Backend, few_runs: bool) -> kernel.Kernel:
+def _iteration(m: Mechanism, backend: Backend, few_runs: bool, fixed: tuple[bool, ...] | None) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State."""
+    lanes, key = 1 if few_runs else 8, f"newton {fixed!r} {digest(m)}"
     with progress_line(m.name, False):
-        return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few_runs else 8, key=f"newton {digest(m)}")
+        return kernel.compile(lambda: _newton(m, fixed), backend=backend, lanes=lanes, key=key)
 
 
-def _newton(m: Mechanism) -> ca.Function:
+def _newton(m: Mechanism, fixed: tuple[bool, ...] | None) -> ca.Function:
     """One Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State.
 
-    free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is fixed.   stiffness: (nv,) square root of the weight.
+    free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is fixed; free_q is not read where `fixed` is given.
+    stiffness: (nv,) square root of the weight.
     """
     T = shared(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
-    q, rank = _nearer(T, free_q, stiffness)
+    q, rank = _nearer(T, free_q if fixed is None else _free(fixed), stiffness)
     moved = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)
-    v = T.v - _shortest(moved, moved.A[moving, :], moved.M, moved.rows.eta[moving], moving, free_v, stiffness)[0]
+    v = T.v - shortest(moved, moved.A[moving, :], moved.M, moving, free_v, stiffness).solve(moved.rows.eta[moving])
     phi, eta, *scales = _residual_function(m)(q, v, m.p_symbols, T.t)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
     outputs = q, v, phi, eta, rank, *scales
@@ -357,7 +443,7 @@ def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kerne
 
     def build() -> ca.Function:
         T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
-        q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in fixed]), stiffness)
+        q, _ = _nearer(T, _free(fixed), stiffness)
         phi, _, inverse, _ = _residual_function(m)(q, T.v, m.p_symbols, T.t)
         outputs = q, phi * inverse
         return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in outputs], {"cse": True})
@@ -365,43 +451,77 @@ def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kerne
     return kernel.compile(build, backend=backend, key=f"positions {fixed!r} {digest(m)}")
 
 
+def _free(fixed: tuple[bool, ...]) -> ca.SX:
+    """(nv, 1) 1 where a coordinate may move, 0 where it is fixed."""
+    return ca.SX([0.0 if x else 1.0 for x in fixed])
+
+
 def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
     """q (nq, 1) after a Newton step, and the rank of the position rows.   free, stiffness: see `_newton`."""
-    m, firm, R = T.mechanism, T.rows.at(POSITION), _rates(T)
-    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free, stiffness, far=True)
+    m, firm, R = T.mechanism, T.rows.at(POSITION), coordinate_rates(T)
+    M = R.T @ T.M @ R
+    if T.counted is not None:
+        M = M + ca.diag(_least_inertia(m, ca.diag(M)))
+    step = shortest(T, T.A[firm, :] @ R, M, firm, free, stiffness)
+    move = step.solve(T.rows.phi[firm], far=True)
     turns = largest_entry(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
-    return normalised(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), rank
+    return normalised(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), step.rank
 
 
-def _shortest(
-    T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX, far: bool = False
-) -> tuple[ca.SX, ca.SX]:
-    """The shortest x in the metric S M S with A x = rhs and x_i = 0 where not free, and the rank of A.
+class Shortest(NamedTuple):
+    """A factorisation for the shortest x in the metric S M S with A x = rhs and x_i = 0 where not free.
 
-    far: whether rhs may be large. Rows that depend on each other at the solution contradict each other far from it, so x is
-    damped. Light directions get at least LEAST_INERTIA times the largest inertia, because they alone would move otherwise.
+    Lam: (rows, nv) A in mass-weighted coordinates.   lengths: (rows, 1) typical lengths of the rows.   minimum: None without
+    rows.
     """
-    if not rows:
-        return ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0)
+
+    factor: TreeFactor
+    Lam: ca.SX
+    lengths: ca.SX
+    minimum: MinimumNorm | None
+    dependent: bool
+
+    @property
+    def rank(self) -> ca.SX:
+        """(1, 1) rank of A."""
+        return ca.SX(0) if self.minimum is None else self.minimum.rank
+
+    def solve(self, rhs: ca.SX, far: bool = False) -> ca.SX:
+        """x (nv, 1) for the right-hand sides rhs (rows, 1).
+
+        far: whether rhs may be large. Rows that depend on each other at the solution contradict each other far from it, so x is
+            damped.
+        """
+        if self.minimum is None:
+            return ca.SX.zeros(self.Lam.shape[1], 1)
+        if far and self.dependent:
+            return solve_WT(self.factor, damped(ca.diag(1 / self.lengths) @ self.Lam, rhs / self.lengths, RANK_TOLERANCE))
+        return solve_WT(self.factor, self.minimum.solve(rhs))
+
+
+def shortest(T: Terms, A: ca.SX, M: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX) -> Shortest:
+    """The Shortest of A (rows, nv), which are the constraint rows with these indices.   free, stiffness: see `_newton`."""
     s = free * stiffness
-    if far and T.counted is not None:
-        M = M + ca.diag(_least_inertia(T.mechanism, ca.diag(M)))
     factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.parents)
+    if not rows:
+        return Shortest(factor, ca.SX(0, T.mechanism.nv), ca.SX(0, 1), None, False)
     A = ca.sparsify(A @ ca.diag(free))
     Lam, lengths = solve_W(factor, A.T).T, row_lengths(T)[rows, 0]
     minimum = minimum_norm(Lam, RANK_TOLERANCE, relative_size(T, A, rows), T.counted, T.row_blocks(rows))
-    x = damped(ca.diag(1 / lengths) @ Lam, rhs / lengths, RANK_TOLERANCE) if far and T.groups else minimum.solve(rhs)
-    return solve_WT(factor, x), minimum.rank
+    return Shortest(factor, Lam, lengths, minimum, bool(T.groups))
 
 
 def _least_inertia(m: Mechanism, inertia: ca.SX) -> ca.SX:
-    """(nv, 1) LEAST_INERTIA times the largest inertia (nv, 1) of the same kind, along or about an axis."""
+    """(nv, 1) LEAST_INERTIA times the largest inertia (nv, 1) of the same kind, along or about an axis.
+
+    It is added because light directions alone would move otherwise.
+    """
     linear = [unit == "m/s" for unit in m.v_units]
     most = {kind: ca.mmax(ca.vertcat(0, *[inertia[i] for i, x in enumerate(linear) if x == kind])) for kind in (True, False)}
     return LEAST_INERTIA * ca.vertcat(*[most[kind] for kind in linear])
 
 
-def _rates(T: Terms) -> ca.SX:
+def coordinate_rates(T: Terms) -> ca.SX:
     """(nv, nv) velocities that change one coordinate at a time.
 
     For translations they are along the axes of the joint, for rotations by a quaternion body-fixed.

@@ -8,7 +8,8 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
-from pfaffian.starts.assemble import Given, close, tell_jumps
+from pfaffian.starts.assemble import close, tell_jumps
+from pfaffian.starts.given_start import Given
 from pfaffian.starts.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 

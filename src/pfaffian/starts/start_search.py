@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.control.reason import foremost
@@ -17,6 +18,7 @@ from pfaffian.starts.newton import (
     MANY,
     Problem,
     State,
+    all_of,
     descend,
     evaluated,
     fixed_entries,
@@ -24,11 +26,16 @@ from pfaffian.starts.newton import (
     newton,
 )
 from pfaffian.terms.lengths import default_length, scales
-from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import symbols, turning
+from pfaffian.terms.pfaffian import POSITION, row_names
+from pfaffian.terms.terms import shared, symbols, turning
+from pfaffian.terms.traced_now import remembered
 
 STARTS = 8
 """Number of random starts that are tried for a state that does not reach the constraints from its own."""
+
+FREE_STARTS, SOON = 2, 12
+"""Number of these starts that are tried where no coordinate is fixed, and of their iterations: descents from the given state
+were tried before."""
 
 NUDGE = 0.1
 """Displacement of a start from which the residual falls in no direction [rad, machine lengths]."""
@@ -69,7 +76,6 @@ def find_state(
     q: np.ndarray,
     v: np.ndarray,
     origin: np.ndarray | None = None,
-    anywhere: bool = False,
     search: bool = True,
 ) -> Reached:
     """Put the states q, v (runs, n) onto the constraints, on the branch of the state from which they come.
@@ -78,9 +84,9 @@ def find_state(
     from there to their values. Otherwise Newton's iterations end where they contract from q on; elsewhere q is put onto the
     constraints in short steps with nothing fixed, and the fixed coordinates move to their values from there.
     Where this way ends at a singular configuration, other states are searched: where no coordinate is fixed by descents from q
-    and from a point near q, else from random starts; with `anywhere` also where none is fixed. Only phi decides whether to
-    search: another start does not help where fixed rates contradict eta = 0. Without `search` only runs that Newton's
-    iterations put onto the constraints from q are continued.
+    and from a point near q, then, as where some are fixed, from random configurations of a fixed seed. Only phi decides
+    whether to search: another start does not help where fixed rates contradict eta = 0. Without `search` only runs that
+    Newton's iterations put onto the constraints from q are continued.
     """
     states = evaluated(problem, q, v)
     fixed, origin = problem.fixed.q.any(axis=1), q if origin is None else origin
@@ -104,15 +110,16 @@ def find_state(
         if len(loose):
             lower = descend(problem.take(loose), begin[loose], v[loose])
             states.put(loose[lower.closed], lower.take(lower.closed))
-    lost = _open(states) & (fixed | anywhere) & search
+    lost = _open(states) & search
     if lost.any():
         _search(problem, states, lost, q, v)
-    return Reached(nearest_turns(problem, states, q), continued | ~fixed)
+    return Reached(nearest_turns(problem, states, q), np.where(fixed, continued, ~lost))
 
 
 def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """Put the runs `at` onto the constraints without leaving their branch; returns (k,) whether that is possible."""
-    some, q, v, origin = problem.take(at), q[at], v[at], origin[at]
+    mine = all_of(at, len(q))
+    some, q, v, origin = problem.take(mine), q[mine], v[mine], origin[mine]
     begin = states.take(at) if (origin == q).all() else evaluated(some, origin, v)
     off = np.flatnonzero(~begin.closed)
     if len(off):
@@ -120,14 +127,15 @@ def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v:
     reached = begin.closed
     going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
     if len(going):
-        way, end = follow(some.take(going), begin.take(going), q[going])
-        begin.put(going, newton(some.take(going), end, v[going]))
+        now = all_of(going, len(q))
+        way, end = follow(some.take(now), begin.q[now], q[now])
+        begin.put(now, newton(some.take(now), end, v[now]))
         reached[going] = begin.closed[going] & (way == 1)
     still = np.flatnonzero(reached & ~begin.satisfied)
     if len(still):
         begin.put(still, newton(some.take(still), begin.q[still], v[still]))
     closed = np.flatnonzero(begin.closed)
-    states.put(at[closed], begin.take(closed))
+    states.put(all_of(at[closed], len(states.q)), begin.take(all_of(closed, len(q))))
     return reached
 
 
@@ -151,26 +159,35 @@ def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def _search(problem: Problem, states: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Search for states of the `lost` runs: walk from the nearest state on the constraints, then try random starts."""
-    at = np.flatnonzero(lost)
+    """Search for states of the `lost` runs: walk from the nearest state on the constraints, then try random starts.
+
+    Coordinates that are fixed or that no position row depends on keep their values. Where nothing is fixed, the starts go from
+    near the given state to farther away.
+    """
+    fixed, still = fixed_entries(problem.m, problem.fixed.q), ~_in_loops(problem.m)
+    bound = np.asarray(fixed.any(axis=1))
+    at = np.flatnonzero(lost & bound)
     free = newton(problem.take(at).released(), q[at], v[at])
     near = free.satisfied
     if near.any():
         way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], COARSEST_STRIDE)
         _retry(problem, states, at[near][way == 1], reached.q[way == 1], v)
-    for start in _starts(problem.m):
-        at = np.flatnonzero(_open(states) & lost)
+    for i, start in enumerate(_starts(problem.m), 1):
+        at = np.flatnonzero(_open(states) & lost & (bound | (i <= FREE_STARTS)))
         if not len(at):
             break
-        elsewhere = np.where(fixed_entries(problem.m, problem.fixed.q[at]), q[at], start)
-        _retry(problem, states, at, check_configuration(problem.m, elsewhere), v)
+        far = np.where(bound[at], 1, i / FREE_STARTS)[:, None]
+        elsewhere = np.where(fixed[at] | still, q[at], (1 - far) * q[at] + far * start)
+        elsewhere = check_configuration(problem.m, elsewhere)
+        for some, iterations in ((bound[at], ITERATIONS), (~bound[at], SOON)):
+            _retry(problem, states, at[some], elsewhere[some], v, iterations)
 
 
-def _retry(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+def _retry(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> None:
     """Try the runs `at` from q, and put those that satisfy phi = 0 into `states`."""
     if not len(at):
         return
-    tried, again = _settled(problem.take(at), q, v[at])
+    tried, again = _settled(problem.take(at), q, v[at], iterations)
     states.put(at[tried[again.closed]], again.take(again.closed))
 
 
@@ -183,6 +200,13 @@ def _settled(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = I
 def _open(s: State) -> np.ndarray:
     """(runs,) whether phi = 0 is violated."""
     return ~s.closed
+
+
+@remembered(64)
+def _in_loops(m: Mechanism) -> np.ndarray:
+    """(nq,) whether a position row depends on an entry of q."""
+    T = shared(m)
+    return np.array([ca.depends_on(T.rows.phi[T.rows.at(POSITION)], T.q[i]) for i in range(m.nq)], dtype=bool)
 
 
 def _starts(m: Mechanism) -> Iterator[np.ndarray]:
@@ -223,7 +247,7 @@ def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search
     It names the fixed coordinates or rates that prevent it, which takes a search, or the row with the largest residual.
     """
     where = " in run 0" if len(q) > 1 else ""
-    one, q, v = problem.take([0]), q[[0]], v[[0]]
+    one, q, v = problem.take([0])._replace(general=True), q[[0]], v[[0]]
     if not search:
         return f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{UNSEARCHED}"
     closed = not _open(state)[0]
@@ -259,7 +283,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(fixed=one.fixed.release(q=mark))
-        begin = find_state(loose, q, v, anywhere=True).states
+        begin = find_state(loose, q, v).states
         if _open(begin)[0]:
             continue
         _, reached = walk(one, begin, q)
@@ -292,7 +316,7 @@ def _jointly_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     m = one.m
     if not one.fixed.q.any():
         return ""
-    begin = find_state(one.released(), q, v, anywhere=True).states
+    begin = find_state(one.released(), q, v).states
     if _open(begin)[0]:
         return ""
     _, reached = walk(one, begin, q)

@@ -22,7 +22,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 from pfaffian.viewer.run_study import Claim
 

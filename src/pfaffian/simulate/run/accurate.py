@@ -40,7 +40,7 @@ from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
-from pfaffian.starts.assemble import Given, start_arguments, start_of
+from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.start import Start, start_state
 from pfaffian.states.abstract_system import AbstractSystem
 

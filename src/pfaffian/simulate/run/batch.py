@@ -23,7 +23,7 @@ from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled
-from pfaffian.starts.assemble import Given
+from pfaffian.starts.given_start import Given
 from pfaffian.starts.start import Start, start_state
 
 SHARE = 64

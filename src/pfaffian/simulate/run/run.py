@@ -27,7 +27,7 @@ from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
-from pfaffian.starts.assemble import Given, start_arguments, start_of
+from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 

@@ -25,7 +25,7 @@ from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 
 
