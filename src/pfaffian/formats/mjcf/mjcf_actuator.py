@@ -35,7 +35,7 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         gain = _gain(c, i)
         if gain is None:
-            leave(lost, NOT_REPRESENTED, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, f"{c.actuators[i]} ({_sort(c, i)})")
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
             leave(lost, "activation dynamics of actuators are left out, so the input is the activation", c.actuators[i])
@@ -46,6 +46,20 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
         motors += [made[0]] if made[0] else []
         forces += made[1]
     return motors, forces
+
+
+def _sort(c: CompiledModel, i: int) -> str:
+    """What makes an actuator other than a motor or a servo, in MuJoCo's words."""
+    m, enums = c.model, c.mujoco
+    if m.actuator_plugin[i] >= 0:
+        return "plugin"
+    words = [
+        enums.mjtDyn(int(m.actuator_dyntype[i])).name, enums.mjtGain(int(m.actuator_gaintype[i])).name,
+        enums.mjtBias(int(m.actuator_biastype[i])).name,
+    ]  # fmt: skip
+    plain = {"NONE", "FIXED", "AFFINE", "INTEGRATOR", "FILTER", "FILTEREXACT"}
+    sorts = dict.fromkeys(kind for word in words if (kind := word.split("_", 1)[1]) not in plain)
+    return ", ".join(sorts).lower() or "a force that is not affine in its input"
 
 
 def _transmits(c: CompiledModel, i: int, *kinds: str) -> bool:

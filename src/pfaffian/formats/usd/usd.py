@@ -342,9 +342,8 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
     if flipped:
         R, p = R.T, -R.T @ p
     g = SUBGROUPS[j.kind]
-    turned: Any = {0: lambda: (), 1: lambda: (np.arctan2(R[1, 0], R[0, 0]),), 3: lambda: so3.quaternions(R)}[
-        len(g.rotation.axes)
-    ]()
+    turns = len(g.rotation.axes)
+    turned: Any = so3.quaternions(R) if turns == 3 else [np.arctan2(R[1, 0], R[0, 0])] * turns
     names = m.q_names[m.q_slices[j.name]]
     return dict(zip(names, (float(x) for x in (*p[list(g.along)], *turned)), strict=True))
 
