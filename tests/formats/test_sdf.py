@@ -520,7 +520,7 @@ WRONG = {
         ),
         "line 4: <joint> 'j': mimic joints follow each other in a circle",
     ),
-    "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
+    "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "auto needs a <collision> of the link, which has none"),
     "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are not allowed"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
