@@ -8,7 +8,6 @@ import warnings
 from dataclasses import fields
 
 import casadi as ca
-import mujoco
 import numpy as np
 import pytest
 

@@ -14,19 +14,19 @@ OFF = ("", "false", "0", "0.0", "0 0 0")
 """Contents of an unknown element with which it says nothing."""
 
 
-def unread(element: Element, known: Known) -> Iterator[str]:
-    """The elements and attributes below an element that are not known, each in words."""
+def unread(element: Element, known: Known, within: str = "") -> Iterator[str]:
+    """The elements and attributes below an element that are not known, each in words.   within: name of what contains it."""
     words = known.get(element.tag, "").split()
     if "*" in words:
         return
-    label = element.attributes.get("name") or element.attributes.get("reference")
+    label = element.attributes.get("name") or within
     of = f"<{element.tag}>" + (f" {label}" if label else "")
     for name in element.attributes:
-        if f"@{name}" not in words:
+        if f"@{name}" not in words and not name.startswith("xmlns"):
             yield f"{name} of {of}"
     for child in element.children:
         if child.tag in words:
-            yield from unread(child, known)
+            yield from unread(child, known, label)
         elif child.children or child.attributes or child.content not in OFF:
             yield f"<{child.tag}> in {of}"
 
