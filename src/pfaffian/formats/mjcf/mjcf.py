@@ -149,9 +149,7 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
     q, v = from_mujoco(c, qpos, qvel)
-    ctrl = (
-        {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
-    )
+    ctrl = {} if key is None else {n: _input(model, key, c.actuators.index(n)) for n in m.u_names}
     return RunSettings(
         duration=max(1.0, step),
         step=step,
@@ -159,6 +157,13 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
         v={n: float(x) for n, x in zip(m.v_names, v, strict=True) if x},
         u={n: x for n, x in ctrl.items() if x},
     )
+
+
+def _input(model: Any, key: int, i: int) -> float:
+    """The input of an actuator in a keyframe: its control or, if it has an activation, the last one, which is its input here."""
+    if model.actuator_actnum[i]:
+        return float(model.key_act[key][model.actuator_actadr[i] + model.actuator_actnum[i] - 1])
+    return float(model.key_ctrl[key][model.actuator_ctrladr[i]])
 
 
 def from_mujoco(c: CompiledModel, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

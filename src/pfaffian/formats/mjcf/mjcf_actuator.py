@@ -90,10 +90,17 @@ def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float 
     """(low, high) of the input, from ctrlrange and the force ranges.   scalar: gear of an actuator on a single joint."""
     m, biased = c.model, bool(np.any(_bias(c, i)))
     u = int(m.actuator_ctrladr[i])
-    low, high = map(float, m.actuator_ctrlrange[u]) if m.actuator_ctrllimited[u] else (-np.inf, np.inf)
+    low, high = -np.inf, np.inf
+    if m.actuator_ctrllimited[u] and not disabled(c, "CLAMPCTRL") and m.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_INTEGRATOR:
+        low, high = map(float, m.actuator_ctrlrange[u])
+    if m.actuator_actlimited[i]:  # the input is the activation
+        low, high = max(low, float(m.actuator_actrange[i, 0])), min(high, float(m.actuator_actrange[i, 1]))
     bounds = [(m.actuator_forcerange[i], gain)] if m.actuator_forcelimited[i] else []
     if scalar and m.jnt_actfrclimited[m.actuator_trnid[i, 0]]:
         bounds.append((m.jnt_actfrcrange[m.actuator_trnid[i, 0]], gain * scalar))
+    n, of_tendon = m.actuator_trnid[i, 0], _transmits(c, i, "TENDON")
+    if of_tendon and m.tendon_actfrclimited[n]:
+        bounds.append((m.tendon_actfrcrange[n], gain * float(m.actuator_gear[m.actuator_outadr[i], 0])))
     for pair, factor in bounds:
         if biased or not factor:
             leave(lost, "force limits of servos are left out", c.actuators[i])
@@ -148,7 +155,7 @@ def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[F
     found, name = list[Force](), c.actuators[i]
     if b0 or b1:
         found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
-    if b2 and not disabled(c, "DAMPER"):
+    if b2:
         found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
     return found
 

@@ -99,6 +99,8 @@ def read_passive(c: CompiledModel, lengths: dict[int, Length], friction: bool, l
         found += _of_joint(c, n, friction, lost)
     for i, along in lengths.items():
         found += _of_tendon(c, i, along, lost)
+    if c.model.opt.enableflags & int(c.mujoco.mjtEnableBit.mjENBL_SLEEP):
+        leave(lost, "bodies that come to rest do not fall asleep (flag sleep)")
     if c.model.opt.density or c.model.opt.viscosity:
         leave(lost, "fluid forces (density, viscosity) are left out")
     if not disabled(c, "CONTACT") and not disabled(c, "CONSTRAINT") and c.touch:

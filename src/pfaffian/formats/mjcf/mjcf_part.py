@@ -80,12 +80,12 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
         back = _turn(axis, -ref) if kind == "revolute" else Pose(IDENTITY.R, ca.SX(ca.DM(-ref * axis)))
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
         given["armature"] = float(m.dof_armature[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature))
-        given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] else UNLIMITED
+        given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] and not disabled(c, "LIMIT") else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
         anchor = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n])))
         given |= {"placement": at @ anchor, "child_placement": anchor, "armature": float(m.dof_armature[v])}
-        if m.jnt_limited[n]:
+        if m.jnt_limited[n] and not disabled(c, "LIMIT"):
             leave(lost, "limits of ball joints are left out", c.joints[n])
     return joint(c.joints[n], kind, parent, child, **given)
 
