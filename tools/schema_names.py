@@ -5,8 +5,8 @@
     sdf FOLDER    from SDFormat's descriptions, a folder such as sdf/1.12 of its repository
     urdf FILE     from urdf.xsd of urdfdom
 
-Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what each
-of them does to the motion; names without an answer there fail a test.
+Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what
+each of them does to the motion; names without an answer there fail a test.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -41,10 +42,8 @@ def usd() -> tuple[str, list[Row]]:
     """Versions of usd-core and newton-usd-schemas, and the properties of each schema."""
     from importlib import metadata
 
-    try:
+    with suppress(ImportError):
         import newton_usd_schemas  # noqa: F401  registers its schemas
-    except ImportError:
-        pass
     from pxr import Plug, Tf, Usd
 
     registry, rows, sources = Usd.SchemaRegistry(), list[Row](), ["usd-core"]

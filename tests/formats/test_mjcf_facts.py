@@ -121,7 +121,7 @@ def answer(text: str) -> tuple[str, pf.Mechanism | None]:
         m, settings, told = read(text)
     except ModelError:
         return "refused", None
-    if set(told.split("; ")) - set(BASE[2].split("; ")):
+    if set(filter(None, told.split("; "))) - set(BASE[2].split("; ")):
         return "named", m
     return "harmless" if (m, settings) == BASE[:2] else "read", m
 

@@ -160,7 +160,7 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
 
 
 def _input(model: Any, key: int, i: int) -> float:
-    """The input of an actuator in a keyframe: its control or, if it has an activation, the last one, which is its input here."""
+    """The input of an actuator in a keyframe: its control or, where it has activations, the last one, the input here."""
     if model.actuator_actnum[i]:
         return float(model.key_act[key][model.actuator_actadr[i] + model.actuator_actnum[i] - 1])
     return float(model.key_ctrl[key][model.actuator_ctrladr[i]])

@@ -247,7 +247,8 @@ def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
     if not (j.single and other.single):
         j.lost.append(f"a mimic of {other.name}, which needs two revolute or prismatic joints")
         return None
-    if j.limits != (UNLIMITED,) or j.drive or any((*j.armature, *j.damping)):
+    driven = j.drive and (j.drive.stiffness or j.drive.damping)
+    if j.limits != (UNLIMITED,) or driven or any((*j.armature, *j.damping)):
         j.lost.append("limits, drives, armature and damping of a joint that follows another")
     return mimic({other.name: ratio * j.unit / other.unit}, offset)  # degrees and lengths of the stage
 
