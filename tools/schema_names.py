@@ -91,17 +91,18 @@ def urdf(file: Path) -> tuple[str, list[Row]]:
     types = {t.attrib["name"]: t for t in root.findall(f"{x}complexType")}
     rows = list[Row]()
 
-    def walk(name: str, kind: str, path: str) -> None:
-        here = f"{path}/{name}" if path else name
+    def walk(element: ElementTree.Element, path: str) -> None:
+        here = f"{path}/{element.attrib['name']}".strip("/")
         rows.append((here, ""))
-        for e in types[kind].iter() if kind in types else ():
+        kind = types.get(element.attrib.get("type", ""), element.find(f"{x}complexType"))
+        for e in kind.iter() if kind is not None else ():
             if e.tag == f"{x}attribute":
                 rows.append((here, e.attrib["name"]))
-            elif e.tag == f"{x}element" and here.count("/") < 6:
-                walk(e.attrib["name"], e.attrib.get("type", ""), here)
+            elif e.tag == f"{x}element":
+                walk(e, here)
 
     for e in root.findall(f"{x}element"):
-        walk(e.attrib["name"], e.attrib.get("type", ""), "")
+        walk(e, "")
     return file.name, list(dict.fromkeys(rows))
 
 
