@@ -13,7 +13,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from tests.tolerance import PEER, SATISFIED, close
-from tools.compare_mjcf import examine
+from tools.compare_files.mjcf import examine
 
 SMALL = '<inertial pos="0.1 0.02 -0.05" mass="1.3" fullinertia="0.05 0.06 0.04 0.002 -0.003 0.001"/>'
 
@@ -754,7 +754,7 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     for name, text in {"loop": mjcf(chain, pin + servo), "late": mjcf(chain, late), "still": mjcf(body("a", ""))}.items():
         (tmp_path / f"{name}.xml").write_text(text)
     loop, late, still = (examine(tmp_path / f"{name}.xml") for name in ("loop", "late", "still"))
-    assert loop.outcome == "equal" and (loop.nv, loop.rows, loop.rank) == (3, 3, 2) and loop.tied < PEER and not loop.text
+    assert loop.outcome == "equal" and (loop.nv, loop.note) == (3, "rows 3, rank 2") and loop.differences["tied"] < PEER
     assert late.outcome == "differs" and "delays of actuators are left out" in late.why
     assert still.outcome == "does not open" and "no joint moves" in still.why
 

@@ -121,10 +121,10 @@ HIGHER = "move the file there, or read the main file with folder=..., a folder a
 
 @dataclass(frozen=True)
 class Folders:
-    """Where the files that a text names may lie.   own: the folder of the main file, None for a text without one.   root: the
+    """Where the files that a text names may lie.   main: the folder of the main file, None for a text without one.   root: the
     folder that contains all of them, usually the same."""
 
-    own: Path | None
+    main: Path | None
     root: Path | None
 
     def find(self, name: str, element: Element, beside: Path | None = None) -> Path:
@@ -132,14 +132,14 @@ class Folders:
 
         beside: the folder of that file.   Raises ModelError: it is not below the root.
         """
-        if self.own is None or self.root is None:
+        if self.main is None or self.root is None:
             raise element.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
-        allow, way = None if self.root == self.own else [self.root], HIGHER
-        if beside is not None and beside != self.own:
+        allow, way = None if self.root == self.main else [self.root], HIGHER
+        if beside is not None and beside != self.main:
             near = allowed_path(beside, name, [self.root], element.where, way)
-            first = allowed_path(self.own, name, allow, element.where, way) if _is_inside(self.own, name, self.root) else near
+            first = allowed_path(self.main, name, allow, element.where, way) if _is_inside(self.main, name, self.root) else near
             return first if first.is_file() else near
-        return allowed_path(self.own, name, allow, element.where, way)
+        return allowed_path(self.main, name, allow, element.where, way)
 
 
 def _is_inside(folder: Path, name: str, root: Path) -> bool:
@@ -163,7 +163,7 @@ def _whole(root: Element, where: Folders) -> Element:
     """The <mujoco> element with all its includes resolved."""
     if root.tag != "mujoco":
         raise root.error("this is not MJCF; the root element of an MJCF file is <mujoco>")
-    return _Includes(where).resolve(root, where.own)
+    return _Includes(where).resolve(root, where.main)
 
 
 def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Path, ...]) -> tuple[str, int]:
@@ -174,8 +174,8 @@ def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Pat
     sizes, total = _attached(whole, found, where, within), [0]
     _check_copies(whole, 1, total, sizes)
     meshes = _mesh_folder(whole)
-    if within and where.own is not None and meshes != "/":
-        meshes = PurePosixPath(os.path.relpath(within[-1].parent / meshes, where.own.resolve())).as_posix()
+    if within and where.main is not None and meshes != "/":
+        meshes = PurePosixPath(os.path.relpath(within[-1].parent / meshes, where.main.resolve())).as_posix()
     pruned = _readable(whole, found, "" if meshes == "." else meshes)
     if pruned is None:
         return "", 0
@@ -189,11 +189,11 @@ def _attached(whole: Element, found: MjcfText, where: Folders, within: tuple[Pat
     sizes = dict[str, int]()
     for model in [m for asset in whole.all("asset") for m in asset.all("model")]:
         name = model.text("file")
-        path = (replace(where, own=within[-1].parent) if within else where).find(name, model)
+        path = (replace(where, main=within[-1].parent) if within else where).find(name, model)
         if len(within) >= MAX_ATTACHED or len(found.models) >= MAX_INCLUDES:
             bounds = f"more than {MAX_ATTACHED} deep or {MAX_INCLUDES} in all"
             raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write their bodies out")
-        inner = _whole(parse_xml(read_text(path), name), replace(where, own=path.parent))
+        inner = _whole(parse_xml(read_text(path), name), replace(where, main=path.parent))
         text, size = _prepared(inner, found, where, (*within, path))
         alias = f"model{len(found.models)}.xml"
         found.models[alias], model.attributes["file"] = text.encode(), alias

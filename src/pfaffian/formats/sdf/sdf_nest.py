@@ -80,8 +80,8 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
     if truth(model, "static"):
         raise model.error("the model is static, so nothing in it moves; remove <static>, or read another model")
     flat.version = min(flat.version, scope.version)
-    own = replace(model, children=[e for e in model.children if e.tag not in BELOW])
-    leave_unread(flat.lost, own, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
+    alone = replace(model, children=[e for e in model.children if e.tag not in BELOW])
+    leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
     for element in model.children:
         if element.tag in _LEFT:
             leave(flat.lost, _LEFT[element.tag], element.attributes.get("name", "?"))

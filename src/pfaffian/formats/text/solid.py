@@ -24,7 +24,7 @@ class Solid:
     inertia: np.ndarray
 
     def weighing(self, mass: float) -> Solid:
-        """The same solid with another mass, its density still uniform."""
+        """This solid with another mass, its density uniform as before."""
         return replace(self, mass=mass, inertia=self.inertia * (mass / self.mass))
 
     def placed(self, R: np.ndarray, p: np.ndarray) -> Solid:

@@ -386,8 +386,8 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
 
 def _warn_unread(robot: Element, gazebo: Gazebo) -> None:
     """Warn of the elements and attributes that are not read; those of Drake below <robot> are told with the loops."""
-    own = replace(robot, children=[e for e in robot.children if not e.tag.startswith("drake:")])
-    found = [*unread(own, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
+    plain = replace(robot, children=[e for e in robot.children if not e.tag.startswith("drake:")])
+    found = [*unread(plain, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
     if gazebo.geared:
         words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
         _notice(f"{robot.source}: {words}: {_listed(dict.fromkeys(gazebo.geared))}")

@@ -37,19 +37,19 @@ def start_rates(
     for j, flipped in tree:
         parent, child = j.bodies[::-1] if flipped else j.bodies
         assert child is not None
-        (v0, w0), wanted = moving[parent], given.get(child)
+        (v0, w0), goal = moving[parent], given.get(child)
         moving[child] = moving[parent]
-        if wanted is None:
+        if goal is None:
             continue
         R, p, _ = s.frame(prims[child])
         Rj, pj = j.frames[0 if flipped else 1]
         n, x = R @ Rj, p + R @ pj
-        relative = np.r_[n.T @ (wanted[0] - v0 + np.cross(wanted[1] - w0, x)), n.T @ (wanted[1] - w0)]
+        relative = np.r_[n.T @ (goal[0] - v0 + np.cross(goal[1] - w0, x)), n.T @ (goal[1] - w0)]
         names = m.v_names[m.v_slices[j.name]]
         S = _subspace(j, flipped) if names else np.zeros((6, 0))
         speeds = S.T @ relative
         reached = S @ speeds
-        if np.abs(reached - relative).max() > SAME * max(np.abs(np.r_[wanted]).max(), np.abs(relative).max()):
+        if np.abs(reached - relative).max() > SAME * max(np.abs(np.r_[goal]).max(), np.abs(relative).max()):
             leave(lost, "velocities of bodies that their joints do not allow are left out", child)
         w = n @ reached[3:]
         moving[child] = v0 + n @ reached[:3] - np.cross(w, x), w0 + w

@@ -43,10 +43,7 @@ computes them with rounding from a tensor, would take it for an impossible one."
 
 def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
     """The text of the MJCF file: {path: text}. Raises ModelError: an element that MJCF cannot represent, by name."""
-    parts = (
-        f"{j.name}.{label}" for j in m.joints if j.pose is None for _, _, label in COORDINATES.get(j.kind.name, ()) if label
-    )
-    check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints), *parts], "MJCF")
+    _check_names(m)
     if m.coordinates or m.velocities:
         raise ModelError(
             "chosen coordinates and velocities are functions in Python, which a file cannot contain; leave them out"
@@ -86,6 +83,12 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         lost.append("the run settings")
     warn_lost(lost, "MJCF")
     return {path: document(root)}
+
+
+def _check_names(m: Mechanism) -> None:
+    """Raise ModelError if a name cannot be written, also one that the writer makes of a joint and a part of its motion."""
+    parts = [f"{j.name}.{label}" for j in m.joints for _, _, label in COORDINATES.get(j.kind.name, ()) if label]
+    check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints), *parts], "MJCF")
 
 
 def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, lost: list[str]) -> Tag:
