@@ -34,6 +34,10 @@ SPHERICAL, FREE, REVOLUTE = 1, 0, 3
 """MuJoCo's type numbers of ball, free and hinge joints."""
 
 
+MAX_CARRIED = 20_000
+"""Largest number of bodies in the equations of gravity compensation by motors, over all joints."""
+
+
 # -- lengths ----------------------------------------------------------------------------------------------------------
 
 
@@ -186,13 +190,18 @@ def read_motor_gravcomp(c: CompiledModel, lost: LeftOut) -> list[GeneralisedForc
     m, found = c.model, list[GeneralisedForce]()
     if disabled(c, "GRAVITY") or not np.any(m.body_gravcomp):
         return found
-    motors = m.nactuator > 0 and not disabled(c, "ACTUATION")
+    motors, sizes, terms = m.nactuator > 0 and not disabled(c, "ACTUATION"), _branch_sizes(c), 0
     for n in np.flatnonzero(m.jnt_actgravcomp).tolist():
         low, high = m.jnt_actfrcrange[n] if m.jnt_actfrclimited[n] else (-np.inf, np.inf)
         if not motors:
             low = high = 0.0
-        carried = [i for i in _carried(c, int(m.jnt_bodyid[n])) if m.body_gravcomp[i] and m.body_mass[i]]
+        first = int(m.jnt_bodyid[n])
+        carried = [i for i in range(first, first + sizes[first]) if m.body_gravcomp[i] and m.body_mass[i]]
         if not carried or (low, high) == (-np.inf, np.inf):
+            continue
+        terms += len(carried)
+        if terms > MAX_CARRIED:
+            leave(lost, "actuatorgravcomp of joints that carry too many bodies acts without motors and limits", c.joints[n])
             continue
         if joint_type(c, n) in (FREE, SPHERICAL):
             leave(lost, "actuatorgravcomp of ball and free joints acts without motors and limits", c.joints[n])
@@ -208,13 +217,12 @@ def read_motor_gravcomp(c: CompiledModel, lost: LeftOut) -> list[GeneralisedForc
     return found
 
 
-def _carried(c: CompiledModel, body: int) -> list[int]:
-    """Numbers of a body and of all that it carries."""
-    found = {body}
-    for i in range(body + 1, c.model.nbody):  # parents come first
-        if int(c.model.body_parentid[i]) in found:
-            found.add(i)
-    return sorted(found)
+def _branch_sizes(c: CompiledModel) -> list[int]:
+    """Number of bodies in the branch of each body, itself included; these have the numbers after its own."""
+    sizes = [1] * c.model.nbody
+    for i in range(c.model.nbody - 1, 0, -1):
+        sizes[int(c.model.body_parentid[i])] += sizes[i]
+    return sizes
 
 
 def _column(x: Any) -> ca.SX:
