@@ -111,6 +111,41 @@ def test_motion_in_a_plane_about_each_normal(tmp_path, k):
     )
 
 
+@pytest.mark.parametrize(("first", "second"), ["XY", "YZ", "XZ"])
+def test_two_turns_are_a_universal_joint(tmp_path, first, second):
+    """About the first axis, then about the second, which turns with the body; it starts turned, and in motion about both."""
+    free = {f"rot{first}": (-30, 60), f"rot{second}": (-45, 45)}
+    inside = drive(f"rot{second}", stiffness=2, damping=0.1, targetPosition=30)
+    a, b = np.radians(20), np.radians(-40)
+    axes = {x: np.eye(3)["XYZ".index(x)] for x in "XYZ"}
+    quaternions = [np.r_[np.cos(x / 2), np.sin(x / 2) * axes[n]] for x, n in ((a, first), (b, second))]
+    w = quaternions[0][0] * quaternions[1][0]
+    xyz = (
+        quaternions[0][0] * quaternions[1][1:]
+        + quaternions[1][0] * quaternions[0][1:]
+        + np.cross(quaternions[0][1:], quaternions[1][1:])
+    )
+    turn = f'quatd xformOp:orient = {(float(w), *map(float, xyz))}\nuniform token[] xformOpOrder = ["xformOp:orient"]\n'
+    back = axes[first] * np.cos(b) - np.cross(axes[second], axes[first]) * np.sin(b)  # the first axis in the frame of the body
+    rates = np.degrees(0.5 * back + 0.25 * axes[second])
+    speed = np.cross(np.radians(rates), (0.5, 0, 0.25))
+    moving = (
+        f"vector3f physics:angularVelocity = {tuple(map(float, rates))}\nvector3f physics:velocity = {tuple(map(float, speed))}"
+    )
+    m, settings = read(tmp_path, body("b", turn + moving), d6("j", free, ("", "b"), inside), match="drives act")
+    assert m.joint("j").kind.name == "universal" and m.u_names == (f"j rot{second}",)
+    close([settings.guess[n] for n in m.q_names], [a, b], SINGLE, "start")
+    close([settings.v[n] for n in m.v_names], [0.5, 0.25], SINGLE, "velocities")
+    close(m.q_limits, np.radians([[-30, 60], [-45, 45]]), SINGLE, "limits")
+    hinges = [pf.joint("A", "revolute", "world", "between", axis=axes[first]),
+              pf.joint("B", "revolute", "between", "b", axis=axes[second], stiffness=2 * 180 / np.pi, damping=18 / np.pi,
+                       rest=np.pi / 6)]  # fmt: skip
+    ours = pf.mechanism("m", [pf.body("between"), pf.body("b", **STANDARD)], hinges)
+    accelerations_agree(m, ours, [a, b], [0.5, 0.25], "universal")
+    with pytest.raises(ModelError, match="turns about two axes and is reached from its second body; swap body0 and body1"):
+        read(tmp_path, body("b"), d6("j", free, ("b", "")))
+
+
 def test_limits_that_a_kind_lacks_are_named(tmp_path):
     turns = {f"rot{x}": (-30, 30) for x in "XYZ"}
     words = r"j: limits of rotX.*j: drive rotZ"

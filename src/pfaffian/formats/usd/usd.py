@@ -20,7 +20,7 @@ from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
 from pfaffian.formats.usd.usd_names import unread
-from pfaffian.formats.usd.usd_rates import start_rates
+from pfaffian.formats.usd.usd_rates import start_rates, universal_angles
 from pfaffian.formats.usd.usd_stage import Stage, open_stage, readable
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
@@ -206,6 +206,8 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> J
     axis = j.axis if j.single else (0.0, 0.0, 1.0)
     if flipped and j.single:
         axis = tuple(-x for x in axis)  # type: ignore[assignment]
+    if flipped and j.kind == "universal":
+        raise ModelError(f"joint {j.name!r} turns about two axes and is reached from its second body; swap body0 and body1")
     after = _follows(j, joints)
     passive: dict[str, Any] = {"armature": j.armature, "damping": j.damping} if j.armature and not after else {}
     if passive and j.limits:
@@ -218,9 +220,11 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> J
 
 def _sprung(j: UsdJoint, flipped: bool) -> dict[str, Any]:
     """Limits, stiffness, rest and damping of a joint with coordinates along axes, its drives included."""
-    back, commutes = flipped and not j.single, SUBGROUPS[j.kind].commutes
+    back, commutes = flipped and not j.single, j.commutes
     drives = [d or Drive() for d in j.drives]
-    if not commutes and any(j.drives):  # its velocities are along the axes of the second body, its drives along the first's
+    if (
+        not commutes and j.kind != "universal" and any(j.drives)
+    ):  # its velocities are along the axes of the second body, its drives along the first's
         j.lost.append(f"drives of a {j.kind} joint")
         drives = [Drive() for _ in drives]
     if back and not commutes:  # the coordinates of the inverse motion are others
@@ -258,7 +262,11 @@ def _closure(j: UsdJoint) -> Closure:
     a, b = (_pose(frame) for frame in j.frames)
     length = j.length if j.kind == "distance" else None
     return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
-                   axis=j.axis if j.kind in ("revolute", "prismatic") else (0, 0, 1), length=length)  # fmt: skip
+                   axis=_closing_axis(j), axis_b=(0, 1, 0) if j.kind == "universal" else None, length=length)  # fmt: skip
+
+
+def _closing_axis(j: UsdJoint) -> tuple[float, float, float]:
+    return j.axis if j.single else (1.0, 0.0, 0.0) if j.kind == "universal" else (0.0, 0.0, 1.0)
 
 
 def _motors(j: UsdJoint) -> list[Actuator]:
@@ -266,7 +274,7 @@ def _motors(j: UsdJoint) -> list[Actuator]:
     if j.single:
         most = j.drive.most if j.drive else np.inf
         return [] if j.mimic else [actuator(j.name, j.name, limits=(-most, most))]
-    if not j.drives or not SUBGROUPS[j.kind].commutes:
+    if not j.drives or not (j.commutes or j.kind == "universal"):
         return []
     driven = [(i, n, d) for i, (n, d) in enumerate(zip(j.names, j.drives, strict=True)) if d]
     return [actuator(f"{j.name} {n}"[:128], j.name, component=i, limits=(-d.most, d.most)) for i, n, d in driven]
@@ -342,6 +350,9 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
         return {}
     if flipped:
         R, p = R.T, -R.T @ p
+    if j.kind == "universal":  # R = R_x(a) R_y(b)
+        names = m.q_names[m.q_slices[j.name]]
+        return dict(zip(names, map(float, universal_angles(R)), strict=True))
     g = SUBGROUPS[j.kind]
     turns = len(g.rotation.axes)
     turned: Any = so3.quaternions(R) if turns == 3 else [np.arctan2(R[1, 0], R[0, 0])] * turns

@@ -73,6 +73,11 @@ class UsdJoint:
     lost: list[str] = field(default_factory=list)
 
     @property
+    def commutes(self) -> bool:
+        """Whether its coordinates are those of motions in any order."""
+        return self.kind in SUBGROUPS and SUBGROUPS[self.kind].commutes
+
+    @property
     def single(self) -> bool:
         """Whether it is a revolute or a prismatic joint."""
         return self.kind in ("revolute", "prismatic")
@@ -141,6 +146,9 @@ def _by_locks(s: Stage, prim: Any) -> Axes:
     if len(turns) in (0, 3) and len(slides) in (0, 3):
         kind = {(0, 0): "fixed", (0, 3): "spherical", (3, 0): "translation", (3, 3): "free"}[len(slides), len(turns)]
         return Axes(kind, _AXES["X"], slides if kind == "translation" else ())
+    if len(turns) == 2 and not slides:  # about the first axis, then about the second, which turns with the body
+        x, y = (np.eye(3)[:, "XYZ".index(n[-1])] for n in turns)
+        return Axes("universal", names=turns, turn=np.column_stack([x, y, np.cross(x, y)]))
     for k in range(3):  # the axis of the turn, or the normal of the plane
         across, along = (_SLIDES[(k + 1) % 3], _SLIDES[(k + 2) % 3]), _SLIDES[k]
         for kind, names in {
@@ -295,7 +303,7 @@ def _mimic(prim: Any, unit: float) -> tuple[str, float, float] | None:
 
 def _newton(s: Stage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """Armature, damping and friction of each velocity, from Newton; armature also from PhysX. Zero by default."""
-    turns = [axis >= 3 for axis in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
+    turns = [True, True] if kind == "universal" else [x >= 3 for x in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
 
     def value(*names: str) -> float:
         found = next((a.Get() for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None), 0.0)

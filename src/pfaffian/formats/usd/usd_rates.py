@@ -46,7 +46,9 @@ def start_rates(
         n, x = R @ Rj, p + R @ pj
         relative = np.r_[n.T @ (goal[0] - v0 + np.cross(goal[1] - w0, x)), n.T @ (goal[1] - w0)]
         names = m.v_names[m.v_slices[j.name]]
-        S = _subspace(j, flipped) if names else np.zeros((6, 0))
+        parent_turn = s.frame(prims[parent])[0] if parent else np.eye(3)
+        turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
+        S = _subspace(j, flipped, turned) if names else np.zeros((6, 0))
         speeds = S.T @ relative
         reached = S @ speeds
         if np.abs(reached - relative).max() > SAME * max(np.abs(np.r_[goal]).max(), np.abs(relative).max()):
@@ -71,8 +73,17 @@ def _given(s: Stage, prim: Any, com: np.ndarray) -> Field | None:
     return v - np.cross(w, p + R @ com), w
 
 
-def _subspace(j: UsdJoint, flipped: bool) -> np.ndarray:
-    """(6, nv) twists that a joint allows its child, along the axes of its frame."""
+def universal_angles(R: np.ndarray) -> tuple[float, float]:
+    """Angles a and b [rad] of a rotation R = R_x(a) R_y(b)."""
+    return float(np.arctan2(R[2, 1], R[1, 1])), float(np.arctan2(R[0, 2], R[0, 0]))
+
+
+def _subspace(j: UsdJoint, flipped: bool, turned: np.ndarray) -> np.ndarray:
+    """(6, nv) twists that a joint allows its child, along the axes of its frame there.   turned: (3, 3) rotation of that frame
+    in the joint's frame in the parent."""
+    if j.kind == "universal":
+        _, b = universal_angles(turned)
+        return np.array([[0, 0, 0, np.cos(b), 0, np.sin(b)], [0, 0, 0, 0, 1, 0]]).T
     if j.single:
         column = np.zeros((6, 1))
         column[slice(3, 6) if j.kind == "revolute" else slice(3), 0] = j.axis
