@@ -87,7 +87,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
 
 def _check_names(m: Mechanism) -> None:
     """Raise ModelError if a name cannot be written, also one that the writer makes of a joint and a part of its motion."""
-    parts = [f"{j.name}.{label}" for j in m.joints for _, _, label in COORDINATES.get(j.kind.name, ()) if label]
+    parts = [f"{j.name}.{x.label}" for j in m.joints for x in mujoco_joints(j.kind) or () if x.label]
     check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints), *parts], "MJCF")
 
 
