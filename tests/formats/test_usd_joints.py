@@ -205,7 +205,8 @@ def test_armature_on_every_velocity_of_a_spherical_joint(tmp_path):
 
 def test_velocities_of_bodies_are_the_start(tmp_path):
     """A floating body, turned, in centimetres, and an arm that turns relative to it; a third link moves with the arm."""
-    place = 'quatf xformOp:orient = (0.5, 0.5, 0.5, 0.5)\nuniform token[] xformOpOrder = ["xformOp:orient"]'
+    place = "double3 xformOp:translate = (100, -200, 50)\nquatf xformOp:orient = (0.5, 0.5, 0.5, 0.5)\n"
+    place += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
     moving = "vector3f physics:velocity = (10, 20, 30)\nvector3f physics:angularVelocity = (90, 0, 45)\n"
     hinge = joint("Revolute", "hinge", ("a", "base"), 'uniform token physics:axis = "X"')
     last = joint("Prismatic", "slide", ("a", "c"))

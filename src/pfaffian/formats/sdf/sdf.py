@@ -97,7 +97,7 @@ def parse_sdf(
     become exact closures. A gearbox becomes a constraint on two angles. Nested and included models become part of the
     mechanism: the link "palm" of the model "hand" is called "hand::palm", and keeps its name if "hand" is merged. A joint
     with two axes becomes two joints, "name" and "name axis2". Joints are at zero where the file places its links. Limits,
-    springs, dampers and <mimic> are read; dry friction is smoothed. Parts that a mechanism cannot represent are left out and
+    springs, dampers and <mimic> are read; dry friction is smoothed; auto in <inertial> computes it from the shapes. Parts that a mechanism cannot represent are left out and
     named in a warning: contact, plugins, dampers of joints that close loops.
 
     Args:

@@ -104,6 +104,8 @@ def parse_urdf(
     <drake:ball_constraint> or a separate file of loops, and joints whose child link already has a parent. A <coupling> (URDF+)
     makes one joint follow others.
 
+    Springs of joints and gravity of links in <gazebo reference> are read. Elements and attributes that are not read are named.
+
     Joints keep the order of the file, except that parents come first. Links without <inertial> are massless. Joint damping is
     read; joint friction is ignored. Limits of joints and motors are not enforced, except that `Scheme(saturate=True)` limits
     the motors. A run warns of a start outside the limits, and its result says when and by how much they were exceeded.

@@ -40,13 +40,15 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
 
     The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
     joint that is excluded from its articulation, or whose bodies are already connected by others, becomes a closure. A body
-    without a joint gets a free joint. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its
-    limit. The run starts from the poses of the bodies in the stage.
+    without a joint gets a free joint. Masses follow the precedence of UsdPhysics: the body, then its enabled colliders, then
+    bound materials. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its limit. The run starts
+    from the poses of the bodies in the stage, with the velocities that it gives. Properties that are not read are named.
 
     Args:
         path: of the file. The layers that it refers to must lie below its folder.
         strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
-    Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
+    Raises ModelError: usd-core is not installed, or SciPy where the hull of a mesh is needed; a prim is wrong, with its path
+    and the reason.
     Warns ModelWarning: joints that close loops, and everything that was changed or left out.
 
     Example:
