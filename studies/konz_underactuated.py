@@ -11,7 +11,7 @@ four poles at -6, and its limits of 0 to 25 N on each propeller are ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import casadi as ca
@@ -216,13 +216,20 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_the_loop(result)
 
 
+def _of_the_placement(what: str, found: Any, known: Mapping[str, float], source: str) -> Iterator[Claim]:
+    for name, value in known.items():
+        yield Claim(f"{what}: {name}", getattr(found, name), value, 1e-12, source)
+
+
+def _of_the_matching(what: str, x: Any, source: str) -> Iterator[Claim]:
+    for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
+        yield Claim(f"{what}: {name}", float(np.abs(part).max()), 0, 1e-10, source)
+
+
 def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
     found = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
-    for name, known in TWO.items():
-        yield Claim(f"two masses: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.128)]")
-    x = pf.analysis.matching(two_masses(), coupled())
-    for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
-        yield Claim(f"two masses: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.118)]")
+    yield from _of_the_placement("two masses", found, TWO, "[konz25 (4.128)]")
+    yield from _of_the_matching("two masses", pf.analysis.matching(two_masses(), coupled()), "[konz25 (4.118)]")
     law = control.prototype_tracking(coupled(), control.set_point([0.0, 0.0]))
     polynomial = np.poly(pf.linearise(two_masses(), [0, 0], control=law).eigenvalues).real
     off = np.abs(polynomial - [1, 8, 24, 32, 16]).max()
@@ -245,11 +252,8 @@ def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
 
 def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     found = control.hover_placement([-3.0] * 4, coupling_length=EPS)
-    for name, known in HOVER.items():
-        yield Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
-    x = pf.analysis.matching(mechanism(), hovering())
-    for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
-        yield Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
+    yield from _of_the_placement("PVTOL", found, HOVER, "[konz25 (4.141)], corrected")
+    yield from _of_the_matching("PVTOL", pf.analysis.matching(mechanism(), hovering()), "[konz25 (4.135)]")
     expected = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
     for a in control.APPROACHES:
         law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)

@@ -69,7 +69,7 @@ def run_adaptive(
         raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _Equations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _RunEquations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
@@ -91,7 +91,7 @@ def run_adaptive(
     return with_findings(result, runs).labelled(squeeze=True)
 
 
-class _Equations(NamedTuple):
+class _RunEquations(NamedTuple):
     """The equations of one run, as functions of the state and the time alone.
 
     rhs, project: the compiled functions, see `Traced`.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
@@ -135,7 +135,7 @@ class _Integrated(NamedTuple):
     stopped: float
 
 
-def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
+def _integrate(of: _RunEquations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
     begun = of.at(x, times[0])
     sides = begun.sides
@@ -157,7 +157,7 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
             status = max(_fault(answer, sides) for answer in evaluations) or DIVERGED
             break
         dense = solver.dense_output()
-        ended = _arrived(of, dense, _Instant(t, y), _Instant(solver.t, solver.y))
+        ended = _arrived(of, dense, _StateAt(t, y), _StateAt(solver.t, solver.y))
         reached = ended.last.t if ended else solver.t
         while k < len(times) and times[k] <= reached:
             records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k]).records
@@ -173,7 +173,7 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
     return _Integrated(solver.y, records, status, solver.t if status else np.nan)
 
 
-class _Instant(NamedTuple):
+class _StateAt(NamedTuple):
     """The state x (nx,) at the time t [s]."""
 
     t: float
@@ -183,7 +183,7 @@ class _Instant(NamedTuple):
 class _Arrival(NamedTuple):
     """A fault of a constraint within a step.   last: the instant before it becomes active or jumps.   status: of the fault."""
 
-    last: _Instant
+    last: _StateAt
     status: int
 
 
@@ -191,7 +191,7 @@ HALVINGS = 60
 """Bisections of a step that locate the time of a jump: the last interval is as short as the rounding of the time."""
 
 
-def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Instant, end: _Instant) -> _Arrival | None:
+def _arrived(of: _RunEquations, dense: Callable[[float], np.ndarray], begin: _StateAt, end: _StateAt) -> _Arrival | None:
     """Find, by bisection, the instant within a step at which a constraint becomes active or jumps away from phi = 0.
 
     dense: t -> the state within the step.
@@ -202,7 +202,7 @@ def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Insta
         t = begin.t + (end.t - begin.t) / 2
         if not begin.t < t < end.t:
             break
-        middle = _Instant(t, dense(t))
+        middle = _StateAt(t, dense(t))
         if found := of.arrival(*begin, *middle):
             status, end = found, middle
         elif found := of.arrival(*middle, *end):

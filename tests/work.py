@@ -25,12 +25,7 @@ def calls(f: Callable[[], Any]) -> int:
         nonlocal count
         count += event in ("call", "c_call")
 
-    before = sys.getprofile()
-    sys.setprofile(counted)
-    try:
-        f()
-    finally:
-        sys.setprofile(before)
+    _observed(f, counted, sys.getprofile, sys.setprofile)
     return count
 
 
@@ -61,10 +56,15 @@ def lines(f: Callable[[], Any], package: str = "pfaffian") -> int:
     def entered(frame: FrameType, event: str, arg: Any) -> Any:
         return counted if part in frame.f_code.co_filename else None
 
-    before = sys.gettrace()
-    sys.settrace(entered)
+    _observed(f, entered, sys.gettrace, sys.settrace)
+    return count
+
+
+def _observed(f: Callable[[], Any], observe: Callable[..., Any], get: Callable[[], Any], put: Callable[[Any], None]) -> None:
+    """Call f() with an observer of the interpreter, in place of the one that get() returns and put(...) sets."""
+    before = get()
+    put(observe)
     try:
         f()
     finally:
-        sys.settrace(before)
-    return count
+        put(before)

@@ -169,6 +169,7 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
 def stage(target: Path, *, run: bool) -> None:
     """Copy everything that Sphinx needs to a folder: pages, with outputs if `run`, pictures, settings, interface."""
     from tools.api import api_pages
+    from tools.equations import with_indexes
     from tools.notebook import notebook
 
     shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
@@ -180,7 +181,7 @@ def stage(target: Path, *, run: bool) -> None:
             _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
             text = f"{text.rstrip()}\n\n{{download}}`This page as a notebook <{page.stem}.ipynb>`\n"
         text = text.replace(ZOO, zoo_text(target / "pictures", run=run)) if ZOO in text else text
-        _write(target / page_name(page), _relinked(text, page))
+        _write(target / page_name(page), _relinked(with_indexes(text), page))
     for source, name in MORE.items():
         _write(target / name, _relinked((ROOT / source).read_text(encoding="utf-8"), ROOT / source))
     for name, text in api_pages().items():

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.prebuilt import LEVELS, file_name
-from pfaffian.kernel.build.toolchain import NO_COMPILER, Compiler, Mode, compile_source, find_compiler
+from pfaffian.kernel.build.toolchain import NO_COMPILER, BuildMode, Compiler, compile_source, find_compiler
 from pfaffian.kernel.text.interpreter_source import interpreter_text
 from pfaffian.kernel.text.passes_source import passes_text
 
@@ -65,7 +65,7 @@ def build(folder: Path, levels: Sequence[str]) -> Path:
 def compile_all(compiler: Compiler, folder: Path, levels: Sequence[str]) -> None:
     """Write the objects of the interpreter, for one lane and for eight, and of the passes, for these levels."""
     folder.mkdir(parents=True)
-    texts: list[tuple[str, Mode]] = [(interpreter_text(1), "interpreter"), (interpreter_text(8), "interpreter")]
+    texts: list[tuple[str, BuildMode]] = [(interpreter_text(1), "interpreter"), (interpreter_text(8), "interpreter")]
     for text, mode in [*texts, (passes_text(), "passes")]:
         with tempfile.TemporaryDirectory() as name:
             source = Path(name) / "kernel.c"

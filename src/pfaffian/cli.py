@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)  # argparse would hide that it cannot be written
 
 
-class _Output:
+class _StandardOutput:
     """Standard output, which raises RunError where it cannot be written, as on a full disk."""
 
     def __init__(self, stream: Any) -> None:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:  # it is closed
             return _called(argv)
-        with contextlib.redirect_stdout(_Output(sys.stdout)) as output:
+        with contextlib.redirect_stdout(_StandardOutput(sys.stdout)) as output:
             status = _called(argv)
             output.flush()
         return status
@@ -122,6 +122,7 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The parser of the command line, with one subparser a command."""
     parser = _Parser(
         prog="pfaffian",
         description="Model, simulate and control rigid-body mechanisms with constraints.",
@@ -155,7 +156,8 @@ def _parser() -> argparse.ArgumentParser:
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
-    command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor = command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    doctor.add_argument("--prune", metavar="DAYS", help="first delete compiled code that was not used for so many days")
     return parser
 
 
@@ -183,6 +185,7 @@ def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian export`."""
     add = parser.add_argument
     words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
     add("law", metavar="LAW", help=words)
@@ -223,6 +226,7 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian run`."""
     _file_arguments(parser)
     add = parser.add_argument
     add("--duration", metavar="S", help="simulated time [s]")
@@ -651,8 +655,12 @@ def _costs(exported: Any, measured_stack: int | None) -> list[tuple[str, str]]:
 
 def _doctor(chosen: argparse.Namespace) -> int:
     """The command `pfaffian doctor`: check this computer and print a report."""
+    from pfaffian.kernel.build.object_store import prune
     from pfaffian.viewer.doctor import examine
 
+    if chosen.prune is not None:
+        count = prune(_time(chosen.prune, "--prune", 0.0))
+        print(f"deleted {count} compiled object{'s' * (count != 1)}")
     report, good = examine()
     print(report)
     return DONE if good else STOPPED

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.kernel.build import object_store
 from tests.work import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -353,6 +354,18 @@ def test_doctor_passes_here(cli) -> None:
     done = cli("doctor")
     assert done.status == 0
     assert done.out.count("PASS") + done.out.count("NONE") >= 3 and "FAIL" not in done.out
+
+
+def test_doctor_deletes_what_was_not_used_for_long(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
+    monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
+    old, young = object_store.directory() / "old.alias", object_store.directory() / "young.alias"
+    for note in (old, young):
+        note.write_text("")
+    os.utime(old, (1.0, 1.0))
+    assert cli("doctor", "--prune", "30").out.startswith("deleted 0 compiled objects")
+    assert young.exists() and not old.exists()
+    assert cli("doctor", "--prune", "soon").status == 2
 
 
 def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Course
 from studies.konz_course import LENGTH, PERIOD, START, STEP, agent, mechanism
+from tests.refused import refusals
 from tests.tolerance import close
 
 RANDOM = np.random.default_rng(31)
@@ -71,11 +72,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_courses_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_courses_are_named = refusals(WRONG)
 
 
 # -- in flight -------------------------------------------------------------------------------------------------------------

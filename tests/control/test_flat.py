@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from tests.control.test_placement import POLES, quadcopter
+from tests.refused import refusals
 from tests.tolerance import close
 
 G = 9.81
@@ -136,8 +137,4 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_references_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_references_are_named = refusals(WRONG)

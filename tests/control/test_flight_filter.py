@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, estimation
+from tests.refused import refusals
 from tests.tolerance import close
 
 T, G = 0.005, 9.81
@@ -248,8 +249,4 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_starts_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_starts_are_named = refusals(WRONG)

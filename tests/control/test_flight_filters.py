@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.control import actuation, estimation
+from tests.refused import refusals
 from tests.tolerance import close
 
 T = 0.005
@@ -467,8 +468,4 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_arguments_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_arguments_are_named = refusals(WRONG)

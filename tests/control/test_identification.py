@@ -11,6 +11,7 @@ from scipy.signal import savgol_filter
 import pfaffian as pf
 from pfaffian.control import identification as found_by
 from pfaffian.control.identification import LinearEquations, least_squares
+from tests.refused import refusals
 from tests.tolerance import close
 
 P = np.array([2.45e-7 / 3.6e-5, 0.0105 / 3.6e-5, 0.005 / 3.6e-5])
@@ -334,11 +335,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_measurements_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_measurements_are_named = refusals(WRONG)
 
 
 def test_parameters_are_named():

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from tests.control.test_prototype import LEAN, pvtol
+from tests.refused import refusals
 from tests.tolerance import close
 
 L, MASS, TURN = (0.5, 0.4), (3.0, 2.0), (0.08, 0.05)
@@ -143,8 +144,4 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_limits_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_limits_are_named = refusals(WRONG)

@@ -13,6 +13,7 @@ from pfaffian.control.prototype import APPROACHES, prototype_terms, reference_mo
 from tests.control.test_placement import POLES, quadcopter
 from tests.control.test_prototype import LEAN, PLANAR, G, definite, hovering, pvtol, random_pairs
 from tests.random_mechanisms import random_body, random_pose
+from tests.refused import refusals
 from tests.tolerance import close
 
 pm = pf.forces.pseudo_matrix
@@ -248,11 +249,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_arguments_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_arguments_are_named = refusals(WRONG)
 
 
 # -- the law itself, at random states ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import hover_placement, matched_placement, quadcopter_pair, two_mass_placement
+from tests.refused import refusals
 from tests.tolerance import close
 
 G = 9.81
@@ -151,8 +152,4 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_poles_that_cannot_be_placed_are_refused(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_poles_that_cannot_be_placed_are_refused = refusals(WRONG)

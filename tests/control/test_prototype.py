@@ -16,6 +16,7 @@ from pfaffian.terms.kinematics import Kinematics
 from studies.konz_simple_bodies import translation_energy
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import random_tree
+from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, INTEGRATED, close
 
 pm = pf.forces.pseudo_matrix
@@ -464,11 +465,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_prototypes_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_prototypes_are_named = refusals(WRONG)
 
 
 def test_two_prototypes_do_not_share_a_kernel():

@@ -13,6 +13,7 @@ from pfaffian import control
 from pfaffian.control import Command
 from pfaffian.errors import RunWarning
 from tests.control.test_discrete import X0, M, run
+from tests.refused import refusals
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 
 STARTS = np.array([[1.0], [0.5], [2.0]]) * X0
@@ -157,11 +158,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_python_laws_are_named(name):
-    call, words = WRONG[name]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_python_laws_are_named = refusals(WRONG)
 
 
 def test_a_law_in_python_and_one_of_zeros_are_two_laws():

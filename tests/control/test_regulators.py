@@ -10,6 +10,7 @@ from scipy.linalg import expm
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import regulators as reg
+from tests.refused import refusals
 from tests.tolerance import close
 
 
@@ -117,8 +118,4 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_are_named(what):
-    wrong, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        wrong()
+test_wrong_arguments_are_named = refusals(WRONG)

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.attitude_path import spline
+from tests.refused import refusals
 from tests.tolerance import close
 
 G, DRAG, T, H = 3.71, 0.3, 2.0, 0.01
@@ -147,8 +148,4 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_series_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_series_are_named = refusals(WRONG)

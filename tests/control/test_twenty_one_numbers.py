@@ -11,6 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import se3
+from tests.matrices import hat
 from tests.tolerance import DERIVATIVE, close
 
 pm = pf.forces.pseudo_matrix
@@ -30,10 +31,6 @@ def arm() -> pf.Mechanism:
 def form(random: np.random.Generator, n: int = 6) -> np.ndarray:
     A = random.normal(size=(n, 8))
     return A @ A.T
-
-
-def wed(w: np.ndarray) -> np.ndarray:
-    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def potential(K: np.ndarray, G: np.ndarray, G_R: np.ndarray) -> float:
@@ -117,7 +114,7 @@ def test_one_body_moves_by_kirchhoff_s_equations():
     V = lambda q: potential(K, poses(FREE, q)["b"], poses(FREE, q_R)["b"])  # noqa: E731
     h = 1e-5
     pull = np.array([(V(moved(FREE, q, h * e)) - V(moved(FREE, q, -h * e))) / (2 * h) for e in np.eye(6)])
-    ad = np.block([[wed(v[3:]), wed(v[:3])], [np.zeros((3, 3)), wed(v[3:])]])
+    ad = np.block([[hat(v[3:]), hat(v[:3])], [np.zeros((3, 3)), hat(v[3:])]])
     expected = -ad.T @ M @ v + D @ v + pull
     for approach in ("body", "energy"):
         found = terms(FREE, pairs, approach, [q, v, q_R, 0 * v_R, 0 * a_R])
@@ -150,7 +147,7 @@ def test_energy_of_a_body_falls_by_its_dissipation(approach):
         v_R = np.linalg.lstsq(K_of(q_R)["K"], rate_R, rcond=None)[0]
         E = np.linalg.solve(poses(FREE, q_R)["b"], poses(FREE, q)["b"])
         back = np.linalg.inv(E)
-        Ad = np.block([[back[:3, :3], wed(back[:3, 3]) @ back[:3, :3]], [np.zeros((3, 3)), back[:3, :3]]])
+        Ad = np.block([[back[:3, :3], hat(back[:3, 3]) @ back[:3, :3]], [np.zeros((3, 3)), back[:3, :3]]])
         xi = v - Ad @ v_R
         lost.append(-xi @ D @ xi)
     close(r.prototype_power.values, lost, 1e-9, "W_dot", scale=lost)

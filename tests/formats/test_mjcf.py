@@ -12,6 +12,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
+from tests.refused import refused_texts
 from tests.tolerance import PEER, SATISFIED, close
 from tools.compare_files.mjcf import examine
 
@@ -675,13 +676,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_files_are_refused_with_the_reason(name):
-    text, message = WRONG[name]
-    with warnings.catch_warnings(), pytest.raises(ModelError) as error:
-        warnings.simplefilter("ignore", ModelWarning)
-        pf.formats.parse_mjcf(text)
-    assert message in str(error.value)
+test_wrong_files_are_refused_with_the_reason = refused_texts(WRONG, pf.formats.parse_mjcf)
 
 
 @pytest.mark.parametrize(

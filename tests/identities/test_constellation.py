@@ -13,14 +13,12 @@ from pfaffian import forces
 from pfaffian.maths import se3, so3
 from pfaffian.terms.equations_digest import digest
 from tests.identities.test_ready_forces import chain, with_
+from tests.matrices import number
 from tests.random_mechanisms import Case, matrices, random_pose, random_rotation
+from tests.refused import refusals
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 SEEDS = range(6)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def random_springs(seed: int, n: int = 7):
@@ -266,8 +264,4 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_wrong_arguments_are_refused(what):
-    ask, message = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=message):
-        ask()
+test_wrong_arguments_are_refused = refusals(REFUSED)

@@ -15,6 +15,8 @@ from scipy.special import gamma
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.simulate.error.accuracy import BOUND
+from tests.matrices import number
+from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, close
 
 STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)
@@ -22,10 +24,6 @@ QUIET = {"error_bound": np.inf, "backend": "interpreter"}
 MASS, RADIUS = 2.0, 0.1
 BALL = pf.shape("sphere", radius=RADIUS)
 C = pf.Parameter("c", 0.0)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def ball(exponent: float, stiffness: float, **more) -> pf.Mechanism:
@@ -408,11 +406,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_are_named(what):
-    wrong, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        wrong()
+test_wrong_arguments_are_named = refusals(WRONG)
 
 
 def test_friction_acts_in_the_middle_of_the_overlap_of_two_balls():

@@ -13,6 +13,7 @@ from pfaffian.formats.text.place import installed
 from pfaffian.maths.inertia import moments, pseudo
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import closing, placements, random_forces, random_tree
+from tests.refused import refusals
 from tests.tolerance import DERIVATIVE, INTEGRATED, close
 
 TREES = {
@@ -309,11 +310,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_graphs_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_graphs_are_named = refusals(WRONG)
 
 
 def test_different_maps_have_different_kernels():

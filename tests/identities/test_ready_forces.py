@@ -19,15 +19,12 @@ from tests.graph_twin import graph_twin
 from tests.identities.test_force_functions import LOAD, functions
 from tests.identities.test_graphs import bare, chosen
 from tests.identities.test_inertia import rate
+from tests.matrices import number
 from tests.random_mechanisms import Case, matrices, random_pose, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, POWER, close
 
 X = np.array([0.2, -0.1, 0.3])
 WIND, LOW, NONE = pf.Parameter("wind", 1.5, "m/s"), pf.Parameter("low", -1.0), pf.Parameter("none", 0.0)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def random_pseudo(random: np.random.Generator) -> np.ndarray:

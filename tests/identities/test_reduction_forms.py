@@ -22,6 +22,7 @@ from pfaffian.terms.connection import commutation_coefficients, directional_deri
 from pfaffian.terms.orbit_chart import Orbit, body_momentum, orbit_of, two_form
 from pfaffian.terms.reduced_terms import blocks, curvature, group_of, horizontal_lift, on_algebra, transport_along
 from pfaffian.terms.terms import symbols
+from studies import chhabra_constants as constants
 from studies import chhabra_matrices as printed
 from studies import chhabra_reduction as study
 from studies import chhabra_steps as steps
@@ -217,7 +218,7 @@ def almost_symplectic(m, group):
 
 WHEELED = {
     "rover": (study.rover, ["base"]), "car": (study.car, ["base", "psi3"]), "gyroscope": (steps.mechanism, ["ground"]),
-    "load across": (steps.rover, ["base"]), "load along": (steps.cart, ["ground"]),
+    "load across": (constants.mechanism, ["base"]), "load along": (steps.cart, ["ground"]),
 }  # fmt: skip
 
 
@@ -249,7 +250,7 @@ def test_momenta_by_bodies_and_by_curvature(name):
 def test_the_form_vanishes_although_wheels_roll():
     """For a rover with its mass centre on the axle Xi^ = 0, and both momenta are conserved, although its wheels let it turn
     and roll and B^ is not zero. [chhabra14 remark 4.2.9]"""
-    m = steps.rover()
+    m = constants.mechanism()
     m = m.with_(bodies=m.bodies[:3], joints=m.joints[:3])
     random = np.random.default_rng(2)
     A, B = pf.reduction.constraint_connection(m), pf.reduction.constraint_curvature(m)
@@ -264,10 +265,10 @@ def constants_of(name):
     """(q, p) -> the momenta along the fields of the study, written by hand."""
     if name == "load along":
         return lambda q, p: [p[2], (p[1] - p[2] * steps.CARRIAGE["b"] * ca.cos(q[2])) / ca.sqrt(effective_inertia(q[2]))]
-    b, c = steps.ROVER["b"], steps.ROVER["c"]
+    b, c = constants.ROVER["b"], constants.ROVER["c"]
 
     def both(q, p):
-        f = steps.shares(q[5])
+        f = constants.shares(q[5])
         return [((f[i, 0] - c * f[i, 1]) * p[0] + (f[i, 0] + c * f[i, 1]) * p[1]) / b for i in range(2)]
 
     return both

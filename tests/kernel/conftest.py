@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 
+from pfaffian import kernel
 from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.interpreter import interpreter
 from pfaffian.kernel.program.ops import OPS
@@ -78,3 +79,14 @@ def awkward() -> Callable[[int, int], np.ndarray]:
         return np.choose(kind, [plain, wide, random.choice(SPECIAL, (batch, n))])
 
     return make
+
+
+def on_every_backend(functions: Callable[[], tuple]) -> list[kernel.Rollout]:
+    """Rollouts of these functions: compiled for eight lanes and for one, and on NumPy."""
+    settings = ({"backend": "c"}, {"backend": "c", "lanes": 1}, {"backend": "numpy"})
+    return [kernel.compile_rollout(*functions(), **s) for s in settings]
+
+
+def same(a: Sequence, b: Sequence) -> bool:
+    """Whether the arrays of a and b are equal; NaN equals NaN, and zeros of both signs are equal."""
+    return all(np.array_equal(x, y, equal_nan=x.dtype == float) for x, y in zip(a, b, strict=True))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pfaffian.kernel.build import toolchain
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.functions.elementary import FUNCTIONS
 from pfaffian.kernel.program.program import Program, Step
+from tests.programs import from_program
 
 COMPILERS = [
     pytest.param("gcc", marks=pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")),

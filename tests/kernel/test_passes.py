@@ -7,17 +7,14 @@ import pytest
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.compiled_passes import passes as compiled
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program import passes, stages
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.program.trial_programs import tried
 from pfaffian.kernel.text import source
-
-
-def same(a, b):
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+from tests.kernel.conftest import same
+from tests.programs import from_program
 
 
 def test_every_step_of_the_trial_programs_leads_to_an_output():

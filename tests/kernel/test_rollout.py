@@ -7,6 +7,7 @@ import pytest
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.call.rollout import Buffers, InPlace
+from tests.kernel.conftest import on_every_backend
 
 
 def pendulum(n_fault=2):
@@ -25,8 +26,7 @@ def pendulum(n_fault=2):
 
 @pytest.fixture(scope="module")
 def rollouts():
-    settings = ({"backend": "c"}, {"backend": "c", "lanes": 1}, {"backend": "numpy"})
-    return [kernel.compile_rollout(*pendulum(), **s) for s in settings]
+    return on_every_backend(pendulum)
 
 
 def inputs(batch):

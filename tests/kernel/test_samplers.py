@@ -7,6 +7,7 @@ import pytest
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.call import tiers
+from tests.kernel.conftest import on_every_backend
 
 N, PHASE, SLOW = 4, 1, 6
 WHEN = [(N, PHASE), (SLOW, 0)]
@@ -30,8 +31,7 @@ def sampled():
 
 @pytest.fixture(scope="module")
 def rollouts():
-    settings = ({"backend": "c"}, {"backend": "c", "lanes": 1}, {"backend": "numpy"})
-    return [kernel.compile_rollout(*sampled(), **s) for s in settings]
+    return on_every_backend(sampled)
 
 
 def inputs(batch):

@@ -10,10 +10,7 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.program.share import cut, share
 from pfaffian.kernel.program.trace import trace
-
-
-def same(a, b):
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+from tests.kernel.conftest import same
 
 
 def caller(function: Program, chosen: list[int], calls: int = 2) -> Program:

@@ -8,10 +8,7 @@ import pytest
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program, Step, callees_first
 from pfaffian.kernel.program.skeleton import in_order_of_use, numbers, skeleton
-
-
-def same(a, b):
-    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+from tests.kernel.conftest import same
 
 
 def inputs_of(program):

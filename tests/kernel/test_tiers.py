@@ -17,11 +17,11 @@ from pfaffian.kernel.build.decisions import SIDE, _comparisons
 from pfaffian.kernel.build.interpreter import Interpreted
 from pfaffian.kernel.call import cache_keys as keyed
 from pfaffian.kernel.call import obtain, tiers
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program.encode import DECIDING, encode, groups_of
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.program.program_bytes import pack, unpack
+from tests.programs import from_program
 
 X = np.random.default_rng(3).normal(size=(20, 3))
 

@@ -10,12 +10,12 @@ from hypothesis.extra.numpy import arrays
 import pfaffian as pf
 from pfaffian.evaluate.solve_qp import NearestInput
 from pfaffian.kernel import compile
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
 from pfaffian.maths import qp
 from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact, metric
+from tests.programs import from_program
 from tests.tolerance import EPS
 
 EACH = 160  # of 13 families in 5 sizes: 10,400 problems

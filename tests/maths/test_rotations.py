@@ -6,18 +6,15 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import pfaffian as pf
 from pfaffian import rotations
 from pfaffian.maths import so3
 from pfaffian.parts.rotation_potential import _quadratic_form
+from tests.matrices import number
 from tests.random_mechanisms import random_rotation
+from tests.refused import refusals
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 SEEDS = range(5)
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 _W, _P, _R = ca.SX.sym("w", 3), ca.SX.sym("P", 3, 3), ca.SX.sym("R", 3, 3)
@@ -206,8 +203,4 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_refusals(what):
-    call, message = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=message):
-        call()
+test_refusals = refusals(REFUSED)

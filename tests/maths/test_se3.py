@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
+from tests.matrices import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 16 * EPS  # products of a few 6 x 6 matrices, times their size
@@ -47,13 +48,6 @@ D_EXP = traced(lambda x: ca.jacobian(ca.vec(se3.homogeneous(*se3.exp(x))), x))
 D_LOG = traced(  # d log(exp(x) exp(e)) / de, called at e = 0
     lambda x: ca.jacobian(se3.log(*se3.compose(*se3.exp(x[:6]), *se3.exp(x[6:]))), x)[:, 6:], 12
 )
-
-
-def near(a, b, tolerance, scale=1.0):
-    a, b = (np.array(m.full() if isinstance(m, ca.DM) else m, dtype=float) for m in (a, b))
-    if a.shape != b.shape:
-        a, b = a.ravel(), b.ravel()
-    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
 
 def both(f, xi):

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
+from tests.matrices import near
 
 EPS = np.finfo(float).eps
 ALGEBRA = 8 * EPS  # products of a few factors of size 1
@@ -57,13 +58,6 @@ def both(f, x):
     trace = {**TRACED, **TRACED_LOG}[f](x).full()
     np.testing.assert_allclose(trace, value, rtol=0, atol=ALGEBRA * max(1.0, np.abs(value).max()))
     return value
-
-
-def near(a, b, tolerance, scale=1.0):
-    a, b = (np.array(m.full() if isinstance(m, ca.DM) else m, dtype=float) for m in (a, b))
-    if a.shape != b.shape:
-        a, b = a.ravel(), b.ravel()
-    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
 
 def phi(X):

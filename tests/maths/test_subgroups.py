@@ -7,6 +7,7 @@ import pytest
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
 from pfaffian.maths.subgroups import ABOUT_Z, ANY_TURN, SUBGROUPS, Subgroup, is_subgroup, isotropy, name_of
+from tests.matrices import number
 from tests.tolerance import ALGEBRA, CENTRAL, close
 
 PITCH = 0.37
@@ -44,10 +45,6 @@ def pose(pair) -> np.ndarray:
     return np.array(ca.DM(se3.homogeneous(*pair)))
 
 
-def full(x) -> np.ndarray:
-    return np.array(ca.DM(x))
-
-
 def test_the_table_has_every_row():
     assert {g.name: g.nv for g in GROUPS} == DIMENSIONS
     assert {5} & set(DIMENSIONS.values()) == set()  # no subgroup of SE(3) has five dimensions
@@ -57,8 +54,8 @@ def test_the_table_has_every_row():
 def test_names_and_units_match_the_dimensions(g):
     assert len(set(g.q_names)) == len(g.q_units) == g.nq
     assert len(set(g.v_names)) == len(g.v_units) == g.nv
-    assert full(g.S).shape == (6, g.nv)
-    assert g.nv == 0 or np.linalg.matrix_rank(full(g.S)) == g.nv  # NumPy 2.0 has no rank of an empty matrix
+    assert number(g.S).shape == (6, g.nv)
+    assert g.nv == 0 or np.linalg.matrix_rank(number(g.S)) == g.nv  # NumPy 2.0 has no rank of an empty matrix
 
 
 @every
@@ -83,7 +80,7 @@ def test_no_five_directions_form_a_group():
 @every
 def test_products_and_inverses_are_in_the_group(g):
     """Products and inverses are in the group: their coordinates reproduce their poses."""
-    a, b = g.motion(configuration(g)), g.motion(full(g.screw_to_chart(screws(g)[2])))
+    a, b = g.motion(configuration(g)), g.motion(number(g.screw_to_chart(screws(g)[2])))
     for found in (se3.compose(*a, *b), se3.inverse(*a)):
         close(pose(g.motion(g.chart(*found))), pose(found), 4 * ALGEBRA, "pose")
 
@@ -102,14 +99,14 @@ def test_poses_move_along_the_algebra(g):
 @every
 def test_exp_agrees_with_that_of_se3(g):
     for s in screws(g):
-        close(pose(g.exp(s)), pose(se3.exp(full(g.S @ ca.DM(s)))), ALGEBRA, "pose")
+        close(pose(g.exp(s)), pose(se3.exp(number(g.S @ ca.DM(s)))), ALGEBRA, "pose")
         close(pose(g.motion(g.screw_to_chart(s))), pose(g.exp(s)), ALGEBRA, "chart of the pose", 1 + np.linalg.norm(s))
 
 
 @every
 def test_log_inverts_exp(g):
     for s in screws(g):
-        close(full(g.log(*g.exp(s))).ravel(), s, 4 * ALGEBRA, "screw parameters", 1)
+        close(number(g.log(*g.exp(s))).ravel(), s, 4 * ALGEBRA, "screw parameters", 1)
 
 
 @every
@@ -120,16 +117,16 @@ def test_differentials_of_exp(g):
         for i, e in enumerate(np.eye(g.nv)):
             G, plus, minus = pose(g.exp(s)), pose(g.exp(s + h * e)), pose(g.exp(s - h * e))
             rate = (plus - minus) / (2 * h)
-            body = full(se3.vee(np.linalg.solve(G, rate))).ravel()
-            fixed = full(se3.vee(rate @ np.linalg.inv(G))).ravel()
-            close(full(g.S @ g.dexp_right(s))[:, i], body, CENTRAL, "body twist", 1)
-            close(full(g.S @ g.dexp_left(s))[:, i], fixed, CENTRAL, "twist in the fixed frame", 1)
+            body = number(se3.vee(np.linalg.solve(G, rate))).ravel()
+            fixed = number(se3.vee(rate @ np.linalg.inv(G))).ravel()
+            close(number(g.S @ g.dexp_right(s))[:, i], body, CENTRAL, "body twist", 1)
+            close(number(g.S @ g.dexp_left(s))[:, i], fixed, CENTRAL, "twist in the fixed frame", 1)
 
 
 @every
 def test_inverse_differential(g):
     for s in screws(g, 6.0):
-        close(full(g.dexp_right_inv(s) @ g.dexp_right(s)), np.eye(g.nv), 1e3 * ALGEBRA, "identity", 1)
+        close(number(g.dexp_right_inv(s) @ g.dexp_right(s)), np.eye(g.nv), 1e3 * ALGEBRA, "identity", 1)
 
 
 @every
@@ -143,14 +140,14 @@ def test_screw_rate_is_the_derivative_of_the_chart(g):
 def test_screw_rate_is_one_where_motions_commute():
     for name in ("revolute", "prismatic", "helical", "cylindrical", "planar-translation", "translation"):
         g = SUBGROUPS[name]
-        close(full(g.screw_rate(np.full(g.nv, 0.7))), np.eye(g.nv), ALGEBRA, name)
+        close(number(g.screw_rate(np.full(g.nv, 0.7))), np.eye(g.nv), ALGEBRA, name)
 
 
 def test_closed_form_of_the_planar_log():
     g, q = SUBGROUPS["planar"], np.array([0.4, -0.7, 1.9])
     (x, y, a), cot = q, 1 / np.tan(0.95)
     expected = [a * y / 2 + a * x / 2 * cot, a * y / 2 * cot - a * x / 2, a]
-    close(full(g.log(*g.motion(q))).ravel(), expected, ALGEBRA, "[chhabra14 (2.4.19)]")
+    close(number(g.log(*g.motion(q))).ravel(), expected, ALGEBRA, "[chhabra14 (2.4.19)]")
 
 
 def test_speeds_of_a_base_without_side_slip():
@@ -158,15 +155,15 @@ def test_speeds_of_a_base_without_side_slip():
     s = np.array([0.4, -0.7, 1.9])
     (s1, s2, a), alpha = s, 0.95 / np.tan(0.95)
     expected = [[alpha, (1 - alpha) * s1 / a + s2 / 2], [a / 2, -s1 / 2 + (1 - alpha) * s2 / a], [0, 1]]
-    close(full(SUBGROUPS["planar"].dexp_right_inv(s))[:, [0, 2]], expected, ALGEBRA, "Sigma")
+    close(number(SUBGROUPS["planar"].dexp_right_inv(s))[:, [0, 2]], expected, ALGEBRA, "Sigma")
 
 
 @pytest.mark.parametrize("name", ["helical", "planar-helical"])
 def test_a_screw_counts_full_turns(name):
     g = SUBGROUPS[name].with_pitch(-0.2)
     s = np.full(g.nv, 9.0)
-    close(full(g.log(*g.exp(s))).ravel(), s, ALGEBRA, "beyond a turn")
-    close(full(g.chart(*g.exp(s)))[-1], [9.0], ALGEBRA, "beyond a turn")
+    close(number(g.log(*g.exp(s))).ravel(), s, ALGEBRA, "beyond a turn")
+    close(number(g.chart(*g.exp(s)))[-1], [9.0], ALGEBRA, "beyond a turn")
 
 
 @pytest.mark.parametrize("turns", [-2, -1, 1, 3])
@@ -180,7 +177,7 @@ def test_no_log_of_full_turns_away_from_the_axis(turns):
     on = PLANAR_HELICAL.motion([0.0, 0.0, 2 * np.pi * turns])
     close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*on))), pose(on), ALGEBRA, "on the axis")
     straight = PLANAR_HELICAL.motion([1.0, 2.0, 0.0])
-    close(full(PLANAR_HELICAL.log(*straight)).ravel(), [1, 2, 0], ALGEBRA, "no turn at all")
+    close(number(PLANAR_HELICAL.log(*straight)).ravel(), [1, 2, 0], ALGEBRA, "no turn at all")
 
 
 def test_log_refuses_poses_outside_the_group():
@@ -197,7 +194,7 @@ def test_displacement_from_rest(g):
     q, v, rest = ca.SX.sym("q", g.nq), ca.SX.sym("v", g.nv), configuration(g)
     e, E = g.displacement(q, rest)
     f = ca.Function("f", [q, v], [e, ca.jtimes(e, q, g.kinematic(q) @ v), E @ v])
-    here = full(g.screw_to_chart(screws(g)[3])).ravel()
+    here = number(g.screw_to_chart(screws(g)[3])).ravel()
     found, e_dot, E_v = map(np.array, f(here, np.random.default_rng(1).normal(size=g.nv)))
     close(e_dot, E_v, ALGEBRA, "rate")
     close(np.array(f(rest, np.zeros(g.nv))[0]), np.zeros((g.nv, 1)), ALGEBRA, "at rest")
@@ -225,7 +222,7 @@ def test_rounding_far_from_the_origin_is_accepted(name):
     g = SUBGROUPS[name]
     s = np.linspace(0.3, 1.1, g.nv) * np.where(np.array(g.axes) < 3, 1e9, 1.0)
     R, p = g.exp(s)
-    close(full(g.log(R, p)).ravel() / 1e9, s / 1e9, ALGEBRA, "log")
+    close(number(g.log(R, p)).ravel() / 1e9, s / 1e9, ALGEBRA, "log")
     if name in ("prismatic", "planar"):
         with pytest.raises(ModelError, match="is no"):
             g.log(R, p + ca.DM([0, 0, 1e4] if name == "planar" else [1e4, 0, 0]))
@@ -234,7 +231,7 @@ def test_rounding_far_from_the_origin_is_accepted(name):
 @pytest.mark.parametrize("turn", [1.23e5, -4.56e5, 7.89e5])
 def test_rounding_after_many_turns_is_accepted(turn):
     g = SUBGROUPS["helical"].with_pitch(PITCH)
-    close(full(g.log(*g.exp([turn]))).ravel() / turn, [1.0], ALGEBRA, "log")
+    close(number(g.log(*g.exp([turn]))).ravel() / turn, [1.0], ALGEBRA, "log")
 
 
 def test_only_a_screw_has_a_pitch():
@@ -243,8 +240,8 @@ def test_only_a_screw_has_a_pitch():
 
 
 def test_rotations_agree_with_so3():
-    close(full(ABOUT_Z.matrix(ca.DM(0.8))), full(so3.exp([0, 0, 0.8])), ALGEBRA, "about z")
-    close(full(ANY_TURN.matrix(ANY_TURN.of_vector(ca.DM([0.1, 0.2, 0.8])))), full(so3.exp([0.1, 0.2, 0.8])), ALGEBRA, "any")
+    close(number(ABOUT_Z.matrix(ca.DM(0.8))), number(so3.exp([0, 0, 0.8])), ALGEBRA, "about z")
+    close(number(ANY_TURN.matrix(ANY_TURN.of_vector(ca.DM([0.1, 0.2, 0.8])))), number(so3.exp([0.1, 0.2, 0.8])), ALGEBRA, "any")
 
 
 # [chhabra14 table 3.1]: isotropy groups of momenta with both parts, with an angular part alone, with a linear part alone, and
@@ -266,18 +263,18 @@ ISOTROPY = {
 @every
 def test_isotropy_groups_of_momenta(g):
     """Names of the isotropy groups. For commutative groups they are the whole group."""
-    B, random = full(g.S), np.random.default_rng(8)
+    B, random = number(g.S), np.random.default_rng(8)
     assert name_of(B) == CALLED[g.name]
     for parts, name in zip(((1, 1), (0, 1), (1, 0), (0, 0)), ISOTROPY.get(g.name, (CALLED[g.name],) * 4), strict=True):
         mu = B.T @ np.r_[parts[0] * random.normal(size=3), parts[1] * random.normal(size=3)]
         left = isotropy(B, mu)
         assert name_of(B @ left) == name
         for x in left.T:
-            close(full(se3.ad(B @ x)).T @ np.linalg.pinv(B).T @ mu @ B, np.zeros(g.nv), 10 * ALGEBRA, "ad^T mu")
+            close(number(se3.ad(B @ x)).T @ np.linalg.pinv(B).T @ mu @ B, np.zeros(g.nv), 10 * ALGEBRA, "ad^T mu")
 
 
 def test_a_linear_momentum_along_the_axis_leaves_the_whole_group():
-    B = full(SUBGROUPS["schoenflies"].S)
+    B = number(SUBGROUPS["schoenflies"].S)
     assert name_of(B @ isotropy(B, [0, 0, 2.0, 1.0])) == "SE(2) x R"
 
 
@@ -290,4 +287,4 @@ def test_twists_that_form_no_group_have_no_name():
 def test_a_group_keeps_its_name_in_any_frame(g):
     """The group in a general frame, and with its axis along x and along y."""
     for to in ([0.3, -0.2, 0.5, 0.4, 0.7, -0.1], [0, 0, 2, 0, np.pi / 2, 0], [1, 0, 0, np.pi / 2, 0, 0]):
-        assert name_of(full(se3.Ad(*se3.exp(to))) @ full(g.S)) == CALLED[g.name]
+        assert name_of(number(se3.Ad(*se3.exp(to))) @ number(g.S)) == CALLED[g.name]

@@ -8,6 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.constraints import acceleration_constraint
+from tests.refused import refusals
 
 BODIES = [pf.body("arm", 1.0, (0.5, 0, 0), 0.1), pf.body("hand", 0.5, inertia=0.05)]
 JOINTS = [
@@ -106,11 +107,7 @@ WRONG = {
 ZERO = pf.Parameter("zero", 0.0)
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_model_is_named(case):
-    call, message = WRONG[case]
-    with pytest.raises(pf.ModelError, match=message):
-        call()
+test_a_wrong_model_is_named = refusals(WRONG)
 
 
 def test_valid_parts_are_accepted():

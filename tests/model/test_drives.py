@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
 from pfaffian import forces
+from tests.matrices import number
+from tests.refused import refusals
 from tests.tolerance import close
 
 C = pf.Parameter("c", 0.0)
 STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)
 QUIET = {"error_bound": np.inf, "backend": "interpreter"}
-
-
-def number(x) -> np.ndarray:
-    return np.array(ca.DM(x))
 
 
 def drive(*parts, **more) -> pf.Mechanism:
@@ -153,8 +150,4 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_drives_are_named(what):
-    wrong, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        wrong()
+test_wrong_drives_are_named = refusals(WRONG)

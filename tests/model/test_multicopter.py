@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from tests.matrices import hat
 from tests.tolerance import close
 
 EXACT = 1e-12
 """Rounding error of a few hundred operations with some cancellation."""
 
 NONE = {"drag": (0, 0), "turning_drag": (0, 0), "bias": np.zeros(6), "friction": 0.0}
-
-
-def hat(w):
-    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def directions(phi, theta):

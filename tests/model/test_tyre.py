@@ -7,6 +7,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import forces
+from tests.refused import refusals
 from tests.tolerance import close
 
 R, N, MU, B, C, E = 0.3, 400.0, 0.9, 8.0, 1.4, -0.5
@@ -105,8 +106,4 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_tyres_are_named(what):
-    part, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        part()
+test_wrong_tyres_are_named = refusals(WRONG)

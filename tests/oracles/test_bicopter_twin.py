@@ -15,16 +15,13 @@ from scipy.optimize import nnls
 
 import pfaffian as pf
 from pfaffian import control
+from tests.matrices import hat
 
 G, MASS, THETA = 9.81, 1.0, np.array([0.015, 0.008, 0.018])
 OUT, UP, LEAN = 0.25, 0.05, np.radians(15)
 RADIUS, RATE = 1.6, np.pi
 POLES, HEADING = [-8 * np.exp(0.4j), -8 * np.exp(-0.4j), -8, -8], (5.0, 0.8)
 LEAST, MOST, TILT, CHORDS = 2.0, 14.0, np.radians(30), 4
-
-
-def hat(w: np.ndarray) -> np.ndarray:
-    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def wed(x: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from pfaffian import kernel
 from pfaffian.evaluate.quantities import BodyPose
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
+from tests.matrices import number
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, CENTRAL, close
 
@@ -46,10 +47,6 @@ def screws(m: pf.Mechanism, random: np.random.Generator, runs: int = 3) -> np.nd
     return random.uniform(-1.5, 1.5, (runs, pf.screws.exponentials(m).s.numel()))
 
 
-def full(x) -> np.ndarray:
-    return np.array(ca.DM(x))
-
-
 def homogeneous(X: BodyPose, run: int = 0) -> np.ndarray:
     R, p = (X.rotation, X.position) if X.position.ndim == 1 else (X.rotation[run], X.position[run])
     return np.vstack([np.column_stack([R, p]), [0, 0, 0, 1]])
@@ -66,7 +63,7 @@ def check_against_recursions(m: pf.Mechanism, s: np.ndarray, bodies: list[str]) 
         for frame, named in (("world", "WORLD"), (b, "LOCAL")):
             J = pf.screws.screw_jacobian(m, b, s, frame=frame) @ rates.of_v
             close(J, pf.jacobian(m, b, q, frame=named), 32 * ALGEBRA, f"Jacobian of {b}, {named}", 1)
-    K = np.array([full(K_at(m)(at)) for at in q])
+    K = np.array([number(K_at(m)(at)) for at in q])
     close(rates.Z @ rates.of_v, K, 8 * ALGEBRA, "Z and the kinematic matrix", 1)
 
 
@@ -109,9 +106,9 @@ def test_the_literal_product(shape):
         for t in factors:
             part = s[0, begin : begin + t.shape[1]]
             xi = t @ part
-            Omega = sum(wi / 2 * expm((xi_ + 1) / 2 * full(se3.ad(xi))) for xi_, wi in zip(x, w, strict=True))
-            J[:, begin : begin + t.shape[1]] = full(se3.Ad(G[:3, :3], G[:3, 3])) @ Omega @ t
-            G = G @ expm(full(se3.hat(xi)))
+            Omega = sum(wi / 2 * expm((xi_ + 1) / 2 * number(se3.ad(xi))) for xi_, wi in zip(x, w, strict=True))
+            J[:, begin : begin + t.shape[1]] = number(se3.Ad(G[:3, :3], G[:3, 3])) @ Omega @ t
+            G = G @ expm(number(se3.hat(xi)))
             begin += t.shape[1]
         poses[j.child], jacobians[j.child] = G, J
     for b in m.bodies:
@@ -132,10 +129,10 @@ def test_relative_jacobians_by_differences():
         for step in (-h, 0, h):
             X = pf.screws.product_of_exponentials(m, s[0] + step * d, bodies=[body, seen, "world"])
             G[step] = np.linalg.inv(homogeneous(X[seen])) @ homogeneous(X[body])
-        of_seen = full(se3.vee((G[h] - G[-h]) / (2 * h) @ np.linalg.inv(G[0])))  # in the frame of the observing body
+        of_seen = number(se3.vee((G[h] - G[-h]) / (2 * h) @ np.linalg.inv(G[0])))  # in the frame of the observing body
         at = pf.screws.product_of_exponentials(m, s[0], bodies=[seen, frame])
         here = np.linalg.inv(homogeneous(at[frame])) @ homogeneous(at[seen])
-        close((J @ d)[:, None], full(se3.Ad(here[:3, :3], here[:3, 3]) @ of_seen), CENTRAL, f"{body} seen from {seen}", 1)
+        close((J @ d)[:, None], number(se3.Ad(here[:3, :3], here[:3, 3]) @ of_seen), CENTRAL, f"{body} seen from {seen}", 1)
 
 
 def test_columns_of_joints_before_both_bodies_vanish():
@@ -159,8 +156,8 @@ def test_brocketts_formula():
         z, p = X.rotation[:, 2], X.position
         tau = np.r_[z, 0, 0, 0] if j.kind.name == "prismatic" else np.r_[np.cross(p, z), z]
         close(home.twists[j.name][:, 0], tau, 4 * ALGEBRA, f"twist of {j.name}", 1)
-        J.append(full(se3.Ad(G[:3, :3], G[:3, 3])) @ tau)
-        G = G @ expm(full(se3.hat(tau * s[i])))
+        J.append(number(se3.Ad(G[:3, :3], G[:3, 3])) @ tau)
+        G = G @ expm(number(se3.hat(tau * s[i])))
     close(pf.screws.screw_jacobian(m, "b3", s), np.array(J).T, 16 * ALGEBRA, "Jacobian", 1)
     for x in rates:
         assert (x == np.eye(4)).all()  # exactly, since nothing is computed

@@ -13,6 +13,8 @@ from tools.rooms import PICTURE, contracts, picture, rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "pfaffian"
+INNER = sorted(p.parent for p in SOURCE.rglob("__init__.py") if p.parent != SOURCE)
+"""Folders of the package."""
 PLACES = (ROOT, SOURCE, ROOT / "tests", ROOT / "studies", ROOT / "docs")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -89,6 +91,34 @@ def test_the_contract_and_the_table_name_every_room():
     table = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", prose(ROOT / "docs" / "architecture.md"), re.M)
     named = [name for row in table for name in re.findall(r"\w+", row)]
     assert sorted(named) == sorted(rooms(PROJECT)) == sorted(folders | modules)
+
+
+def listed(text: str) -> list[str]:
+    """Files and folders that the text of a room lists."""
+    return re.findall(r"(?<![\w/])([a-z_0-9]+(?:/|\.(?:py|h|html)))(?=[\s,;]|$)", text)
+
+
+def contents(room: Path) -> list[str]:
+    files = [p.name for p in room.iterdir() if p.suffix in (".py", ".h", ".html") and p.name != "__init__.py"]
+    return [*files, *[f"{p.parent.name}/" for p in room.glob("*/__init__.py")]]
+
+
+@pytest.mark.parametrize("room", INNER, ids=[p.relative_to(SOURCE).as_posix() for p in INNER])
+def test_the_text_of_a_room_lists_each_of_its_files_once(room):
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    assert sorted(listed(text)) == sorted(contents(room))
+
+
+def test_a_missing_a_strange_and_a_second_entry_of_a_room_differ_from_its_files(tmp_path):
+    for name in ("__init__.py", "step.py", "loop.h"):
+        (tmp_path / name).touch()
+    for text in (
+        "step.py  a step",
+        "step.py  a step\nloop.h  a loop\nrun.py  a run",
+        "step.py  a step\nstep.py  it\nloop.h  it",
+    ):
+        assert sorted(listed(text)) != sorted(contents(tmp_path))
+    assert sorted(listed("A room.\n\nstep.py    a step\nloop.h     a loop")) == sorted(contents(tmp_path))
 
 
 def test_the_architecture_is_one_page():

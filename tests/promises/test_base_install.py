@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = {"pyyaml": "yaml"}
 """Module of a package, where their names differ."""
+BEHIND = {"h5py": "h5netcdf"}
+"""Packages that the library does not import itself -> the one that reads files through them."""
 
 
 @pytest.fixture
@@ -59,6 +61,23 @@ def test_files_of_the_library_import_only_the_base_install():
     assert {name: found for name, found in more.items() if found} == {"environment.py": {"gymnasium"}}
     assert not [f.name for f, text in files.items() if re.search(r"^ *(from|import) scipy", text, re.M)]
     assert not {"matplotlib", "scipy", "pillow"} & base
+
+
+def unused(requirements: list[str], texts: str) -> set[str]:
+    """Required packages that no text imports or names."""
+    return {x for x in _packages(requirements) if not re.search(rf"^ *(?:import|from) {x}\b|[\"']{x}[\"']", texts, re.M)}
+
+
+def test_every_required_package_is_used():
+    texts = "\n".join(f.read_text(encoding="utf-8") for f in (ROOT / "src").rglob("*.py"))
+    assert unused(PROJECT["dependencies"], texts) == BEHIND.keys() and not unused([*BEHIND.values()], texts)
+    assert unused(["pyyaml>=6", "tqdm>=4", "h5py"], "import yaml\nfrom tqdm import tqdm  # not h5py") == {"h5py"}
+
+
+def test_every_program_for_contributors_is_mentioned():
+    tools = [f.stem for f in (ROOT / "tools").glob("*.py") if "__main__" in f.read_text(encoding="utf-8")]
+    pages = "\n".join(f.read_text(encoding="utf-8") for f in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")))
+    assert len(tools) > 8 and not [name for name in tools if f"tools.{name}" not in pages]
 
 
 def test_studies_are_checked_without_figures():

@@ -1,34 +1,60 @@
-"""The indexes of equations in docs/: every file, test and study that they name exists."""
+"""The indexes of equations in docs/: they have every tag of the source, in order, and the files that the pages name exist."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from tools.equations import WIDTH, chapter, order, places, references, with_indexes
+
 ROOT = Path(__file__).resolve().parents[2]
-INDEXES = [ROOT / "docs" / "konz.md", ROOT / "docs" / "chhabra.md"]
-NAMES = [
-    (page, name)
-    for page in INDEXES
-    for name in sorted(set(re.findall(r"`([\w/]+(?:\.py|\.md)?(?:::\w+)?)`", page.read_text())))
-    if page is INDEXES[0] or "/" in name  # the second page names functions too
-]
+PAGES = {"konz25": ROOT / "docs" / "konz.md", "chhabra14": ROOT / "docs" / "chhabra.md"}
 
 
-@pytest.mark.parametrize(("page", "name"), NAMES, ids=[name for _, name in NAMES])
-def test_files_that_an_index_names_exist(page, name):
-    file, _, test = name.partition("::")
-    if "/" not in file:
-        file = f"studies/{file}.py"
-    places = [ROOT / "src" / "pfaffian" / file, ROOT / "tests" / file, ROOT / file]
-    found = [p for p in places if p.exists()]
-    assert len(found) == 1, f"{page.name}: {name}"
-    if test:
-        assert f"def {test}(" in found[0].read_text(), f"{page.name}: {name}"
+@pytest.mark.parametrize("key", PAGES)
+def test_an_index_has_every_tag_of_its_thesis_in_order(key):
+    text = with_indexes(PAGES[key].read_text(encoding="utf-8"))
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "studies").glob("*.py")]
+    assert {x.reference for x in places(key, files)} <= set(re.findall(r"^\* \*\*(.*)\*\*$", text, re.M))
+    assert not [x for x in text.split("\n") if len(x) > WIDTH and x.count(" ") > 4], "a line is broken where it can be"
+    orders = [order(x) for x in re.findall(r"^\* \*\*(.*)\*\*$", text, re.M)]
+    assert orders == sorted(orders) and len(orders) > 90
 
 
-def test_an_index_names_every_study_of_its_thesis():
-    for page, key in zip(INDEXES, ("konz", "chhabra"), strict=True):
-        text = page.read_text()
-        missing = [p.stem for p in (ROOT / "studies").glob(f"{key}_*.py") if p.stem not in text]
-        assert not missing, f"{page.name} does not name {', '.join(missing)}"
+@pytest.mark.parametrize("key", PAGES)
+def test_a_page_names_every_study_of_its_thesis_and_existing_files(key):
+    text = with_indexes(PAGES[key].read_text(encoding="utf-8"))
+    studies = [p.stem for p in (ROOT / "studies").glob(f"{key.rstrip('0123456789')}_*.py")]
+    assert len(studies) > 5 and not [x for x in studies if x not in text]
+    for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", text):
+        assert [p for p in (ROOT / "src" / "pfaffian", ROOT / "tests", ROOT) if (p / name).exists()], name
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("(4.23), (4.32)", ["(4.23)", "(4.32)"]),
+        ("(2.44b); the sign corrected", ["(2.44b)"]),
+        ("sections 2.1 and 3.2", ["2.1", "3.2"]),
+        ("thm. 3.2.7, corrected", ["theorem 3.2.7"]),
+        ("(2.16), konz25 (3.1)", ["(2.16)"]),
+        ("ch. 5", ["ch. 5"]),
+    ],
+)
+def test_a_tag_is_divided_into_its_references(words, expected):
+    assert references(words) == expected
+
+
+def test_references_are_ordered_by_numbers_and_appendices_come_last():
+    mixed = ["(A.2)", "(4.12)", "fig. 4.20", "(4.9)", "4.10", "ch. 5", "4.8.1"]
+    assert sorted(mixed, key=order) == ["4.8.1", "4.10", "fig. 4.20", "(4.9)", "(4.12)", "ch. 5", "(A.2)"]
+    assert chapter("corrected") is None
+
+
+def test_a_tag_belongs_to_the_innermost_function_around_it(tmp_path):
+    text = '"""A file."""\nclass A:\n    """It is 1.5 m. More."""\n    def f(self): ...  # [konz25 (1.2)]\n# [konz25 (1.3)]\n'
+    (tmp_path / "a.py").write_text(text)
+    assert [(x.reference, x.name, x.what) for x in places("konz25", [tmp_path / "a.py"])] == [
+        ("(1.2)", "f", ""),
+        ("(1.3)", "", "A file"),
+    ]

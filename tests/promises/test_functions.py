@@ -1,4 +1,4 @@
-"""Functions of the package are short, and private ones have few arguments."""
+"""Functions of the package are short, the longer ones say what they do, and private ones have few arguments."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LINES, ARGUMENTS = 40, 8
 """Most lines of code of a function, without docstring, comments and blank lines; most arguments of a private function."""
 
+UNEXPLAINED = 8
+"""Most statements of a function without a docstring. Classes explain their methods `__x__`."""
+
 LONGER = {"simulate/run/run.py: run"}
 """Functions that may be longer, because they describe a whole run step by step."""
 
@@ -25,9 +28,21 @@ def functions(path: Path) -> list[ast.FunctionDef]:
 
 
 def lines_of_code(f: ast.FunctionDef, text: list[str]) -> int:
-    body = f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
-    lines = text[body[0].lineno - 1 : body[-1].end_lineno] if body else []
-    return sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    """Lines without comments, blank lines and docstrings, also those of functions inside."""
+    explained = [
+        x.body[0] for x in ast.walk(f) if isinstance(x, ast.FunctionDef) and ast.get_docstring(x, clean=False) is not None
+    ]
+    prose = {n for x in explained for n in range(x.lineno, (x.end_lineno or x.lineno) + 1)}
+    lines = range(f.body[0].lineno, (f.body[-1].end_lineno or 0) + 1)
+    return sum(1 for n in lines if n not in prose and text[n - 1].strip() and not text[n - 1].lstrip().startswith("#"))
+
+
+def statements(f: ast.FunctionDef) -> int:
+    return sum(isinstance(x, ast.stmt) for node in f.body for x in ast.walk(node))
+
+
+def unexplained(f: ast.FunctionDef) -> bool:
+    return not ast.get_docstring(f) and not f.name.startswith("__") and statements(f) > UNEXPLAINED
 
 
 def arguments(f: ast.FunctionDef) -> list[str]:
@@ -55,6 +70,19 @@ def test_functions_are_short():
 def test_only_public_functions_have_many_arguments():
     many = [(str(path), f.name) for path in FILES for f in functions(path) if len(arguments(f)) > ARGUMENTS]
     assert len(many) > 10 and not set(many) - public()
+
+
+def test_long_functions_say_what_they_do():
+    assert not [f"{path.relative_to(SOURCE)}: {f.name}" for path in FILES for f in functions(path) if unexplained(f)]
+
+
+@pytest.mark.parametrize("count", [UNEXPLAINED, UNEXPLAINED + 1])
+def test_statements_are_counted_at_any_depth(count):
+    text = "def f(x):\n    if x:\n" + "        x += 1\n" * (count - 1)
+    (f,) = ast.parse(text).body
+    assert isinstance(f, ast.FunctionDef) and unexplained(f) == (count > UNEXPLAINED)
+    (f,) = ast.parse(text.replace(":\n", ':\n    """What it does."""\n', 1)).body
+    assert isinstance(f, ast.FunctionDef) and not unexplained(f)
 
 
 @pytest.mark.parametrize("count", [LINES, LINES + 1])

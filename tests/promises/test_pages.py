@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import unescape
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.viewer import zoo
+from tests.public_names import PUBLIC
 from tools.notebook import notebook
 from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, with_outputs, zoo_text
 
@@ -58,12 +59,26 @@ def test_recipes_are_short_and_ask_a_question() -> None:
             assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
 
 
+def shown(names: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """Those of the public names that some text has, whatever the room before them."""
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    return {name for name in names if name.split(".")[-1] in words}
+
+
+def test_every_public_name_is_in_a_page_a_study_or_a_benchmark() -> None:
+    """The glossary alone does not show how to use a name."""
+    code = [f for folder in ("studies", "benchmarks", "examples") for f in (ROOT / folder).glob("*.py")]
+    files = [*code, ROOT / "README.md", *(page for page in pages() if page.name != "glossary.md")]
+    assert not PUBLIC.keys() - shown(PUBLIC, (f.read_text(encoding="utf-8") for f in files))
+    assert shown(["forces.gust", "run", "control.pose"], ["pf.forces.gust(3)", "pf.rerun(poses)"]) == {"forces.gust"}
+
+
 def test_calls_in_the_text_of_pages_fit_their_functions() -> None:
     """In calls such as `pf.overview(r)`, the name exists and accepts the arguments. Blocks of code are run elsewhere."""
     seen = 0
     for page in (*pages(), ROOT / "README.md"):
         text = re.sub("^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-        for code in re.findall(r"`(pf\.[^`]*)`", text) if page.name != "names.md" else []:
+        for code in re.findall(r"`(pf\.[^`]*)`", text):
             try:
                 call = ast.parse(code, mode="eval").body
             except SyntaxError:  # code mixed with other words

@@ -16,6 +16,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.reduction import StatePart
 from tests.by_scipy import run_adaptive
 from tests.public_names import PUBLIC
+from tests.refused import refusals
 from tests.tolerance import SATISFIED
 
 QUICK = {"duration": 0.002, "backend": "numpy"}
@@ -427,11 +428,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_give_an_error_with_the_way_out(what):
-    call, words = WRONG[what]
-    with pytest.raises(pf.ModelError, match=words):
-        call()
+test_wrong_arguments_give_an_error_with_the_way_out = refusals(WRONG)
 
 
 NO_WORDS = (np.array(["zero", "linear"]), np.zeros(2), np.zeros(0), ["zero"], {"zero"}, {"zero": 1}, 1, None, True, object())

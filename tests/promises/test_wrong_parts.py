@@ -7,10 +7,10 @@ from math import inf, nan
 from typing import Any
 
 import numpy as np
-import pytest
 
 import pfaffian as pf
 from pfaffian.control import regulators
+from tests.refused import refusals
 
 F, MC = pf.forces, pf.multicopters
 BODIES = [pf.body("arm", 1.0, (0.5, 0, 0), 0.1), pf.body("hand", 1.0, (0.2, 0, 0), 0.05)]
@@ -295,11 +295,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_part_is_named(case: str) -> None:
-    make, message = WRONG[case]
-    with pytest.raises(pf.PfaffianError, match=message):
-        make()
+test_a_wrong_part_is_named = refusals(WRONG, pf.PfaffianError)
 
 
 def test_valid_parts_are_accepted() -> None:

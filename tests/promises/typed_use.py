@@ -27,5 +27,5 @@ def use(m: pf.Mechanism) -> None:
     assert_type(pf.forces.potential("well", lambda k: k.q[0] ** 2), Potential)
     assert_type(control.joints("hinge"), Task)
     assert_type(pf.analysis.position_gain_bound(m, [0.0], [0.0]), GainBound)
-    assert_type(control.Matched, type[Matched])
+    assert_type(control.matched_placement(1.0, 1.0, 1.0, [-1.0]), Matched)
     assert_type(pf.__version__, str)

@@ -107,7 +107,7 @@ def test_an_adaptive_run_stops_at_the_instant_of_activation(at):
 def test_motion_that_both_half_steps_follow_is_no_jump():
     """Compared over the whole step it looked like one."""
     looks = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t_next - t > 0.3 else 0)
-    begin, end = (adaptive._Instant(t, np.zeros(2)) for t in (0.0, 0.5))
+    begin, end = (adaptive._StateAt(t, np.zeros(2)) for t in (0.0, 0.5))
     assert adaptive._arrived(looks, lambda t: np.zeros(2), begin, end) is None
     jumps = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t < 0.2 <= t_next else 0)
     found = adaptive._arrived(jumps, lambda t: np.full(2, t), begin, end)

@@ -11,6 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths.linear import solve_definite
+from tests.matrices import hat
 from tests.random_mechanisms import random_body, random_rotation
 from tests.simulate.test_reduction import satellite
 from tests.tolerance import ALGEBRA, PEER, close
@@ -45,10 +46,6 @@ def random_arm(seed: int, hinges: int = 7) -> Arm:
 def start(m, seed=0):
     random = np.random.default_rng(seed)
     return pf.random_configuration(m, random), random.normal(size=m.nv)
-
-
-def hat(w):
-    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def about(n, angle):

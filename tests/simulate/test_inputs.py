@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 import pfaffian as pf
 from tests.by_scipy import run_adaptive
+from tests.refused import refusals
 from tests.simulate.machines import FOUR_BAR_START, flying_pair, four_bar, pendulum
 from tests.tolerance import INTEGRATED, close
 
@@ -85,11 +86,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_named(case):
-    call, message = WRONG[case]
-    with pytest.raises(pf.ModelError, match=message):
-        call()
+test_wrong_input_is_named = refusals(WRONG)
 
 
 def stretched() -> pf.Mechanism:

@@ -13,8 +13,8 @@ import pfaffian as pf
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
+from studies import chhabra_constants as carrier
 from studies import chhabra_reduction as study
-from studies import chhabra_steps as steps
 from studies.chhabra_reduction import ROVER_START, rover
 from tests.tolerance import ALGEBRA, close
 
@@ -176,47 +176,49 @@ def test_momentum_along_motions_that_wheels_and_symmetry_allow(make):
 
 
 def test_a_given_constant_of_motion_is_conserved_and_the_motion_is_that_of_the_full_machine():
-    m = steps.rover()
-    q, v = steps.rover_start()
+    m = carrier.mechanism()
+    q, v = carrier.rover_start()
     plain = pf.run(m, q, v, **KEEP)
-    for given in ({"psi1": steps.FIELDS["psi1"]}, {"psi2": steps.FIELDS["psi2"]}, steps.FIELDS):
+    for given in ({"psi1": carrier.FIELDS["psi1"]}, {"psi2": carrier.FIELDS["psi2"]}, carrier.FIELDS):
         r = pf.run(pf.reduce(m, along=given), q, v, **KEEP)
         for name in ("q", "v", "energy"):
             close(r[name], plain[name], SAME, name)
         for i, name in enumerate(("psi1", "psi2")):
             assert (np.ptp(r.momentum.sel(momentum_entry=name).values) == 0) == (name in given), i
     # Where a constant is almost zero, rounding in its rate would show.
-    M, b, tread = pf.mass_matrix(m, q), steps.ROVER["b"], steps.ROVER["c"] / steps.ROVER["b"]
+    M, b, tread = pf.mass_matrix(m, q), carrier.ROVER["b"], carrier.ROVER["c"] / carrier.ROVER["b"]
     ways = np.array([[1, 0, 0, 1 / b, 1 / b, 0], [0, 0, 1, -tread, tread, 0]])
     for i, name in enumerate(("psi1", "psi2")):
-        h = np.array(ca.DM(steps.shares(ca.DM(q[5]))))[i] @ (ways @ M @ ways.T)
+        h = np.array(ca.DM(carrier.shares(ca.DM(q[5]))))[i] @ (ways @ M @ ways.T)
         still = np.array([-h[1], h[0]]) / np.linalg.norm(h) @ ways + [0, 0, 0, 0, 0, -0.3]
-        r = pf.run(pf.reduce(m, along={name: steps.FIELDS[name]}), q, still, **KEEP)
+        r = pf.run(pf.reduce(m, along={name: carrier.FIELDS[name]}), q, still, **KEEP)
         conserved_part = r.momentum.sel(momentum_entry=name).values
         assert np.abs(conserved_part).max() < 1e-14 and np.ptp(conserved_part) == 0, name
-    r = pf.run(pf.reduce(m, along=steps.FIELDS), q, v, **KEEP)
+    r = pf.run(pf.reduce(m, along=carrier.FIELDS), q, v, **KEEP)
     # Another field gives another kernel: the momentum in the state is along that field.
-    both = pf.run(pf.reduce(m, along={"psi1": steps.FIELDS["psi2"]}), q, v, **KEEP)
+    both = pf.run(pf.reduce(m, along={"psi1": carrier.FIELDS["psi2"]}), q, v, **KEEP)
     close(both.momentum[0, 0], r.momentum[0, 1], ALGEBRA, "along the other field")
 
 
 def ahead(k):
-    b = steps.ROVER["b"]
+    b = carrier.ROVER["b"]
     return [1, 0, 0, 1 / b, 1 / b, 0]
 
 
 NO_CONSTANTS = {
-    "not conserved": (steps.rover, {"psi1": ahead}, "no constant of 'rover with a load': the inertia of what moves changes it"),
-    "mass centre ahead": (lambda: steps.rover(0.05), steps.FIELDS, "the inertia of what moves changes it"),
-    "a spring": (steps.rover, {"slide": lambda k: [0, 0, 0, 0, 0, 1]}, "spring or damper of joint 'slide'"),
-    "slips": (steps.rover, {"psi1": lambda k: [1, 0, 0, 0, 0, 0]}, "constraints of 'rover with a load' do not allow"),
-    "moves another": (steps.rover, {"slide": steps.FIELDS["psi1"]}, "does not move 'slide'"),
-    "too short": (steps.rover, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
-    "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
-    "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
-    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; choose one of psi1, psi2"),
+    "not conserved": (
+        carrier.mechanism, {"psi1": ahead}, "no constant of 'rover with a load': the inertia of what moves changes it"
+    ),
+    "mass centre ahead": (lambda: carrier.mechanism(0.05), carrier.FIELDS, "the inertia of what moves changes it"),
+    "a spring": (carrier.mechanism, {"slide": lambda k: [0, 0, 0, 0, 0, 1]}, "spring or damper of joint 'slide'"),
+    "slips": (carrier.mechanism, {"psi1": lambda k: [1, 0, 0, 0, 0, 0]}, "constraints of 'rover with a load' do not allow"),
+    "moves another": (carrier.mechanism, {"slide": carrier.FIELDS["psi1"]}, "does not move 'slide'"),
+    "too short": (carrier.mechanism, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
+    "no such": (carrier.mechanism, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
+    "of velocities": (carrier.mechanism, {"psi1": lambda k: k.v}, "depends on velocities"),
+    "the group's own": (carrier.mechanism, {"base.vx": ahead}, "not among the free ones of .*; choose one of psi1, psi2"),
     "a symmetry already": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "choose one of l, r$"),
-    "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
+    "no function": (carrier.mechanism, {"psi1": [1, 0]}, "function of Kinematics"),
     "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum= is for a machine"),
 }  # fmt: skip
 

@@ -59,23 +59,6 @@ def test_a_linear_machine_and_law_give_the_matrix_of_the_rule():
     close(d.A, whole, SAME, "A")
 
 
-def test_turning_bodies_move_along_their_velocities():
-    """A free body, whose linear velocity is integrated along other axes than those of v."""
-    top = pf.body("top", 1.0, com=(0, 0, 0.1), inertia=(0.1, 0.2, 0.3))
-    m, random = pf.mechanism("top", [top], [pf.joint("free", "free", "world", "top")]), np.random.default_rng(1)
-    q, v = pf.random_configuration(m, random), random.normal(size=6)
-    K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy")
-    d = pf.calculus.step_derivatives(m, q, v, step=0.01, scheme=STIFF, **CALLS)
-    s = pf.stepper(m, step=0.01, scheme=STIFF, **CALLS)
-
-    def end(x: np.ndarray) -> np.ndarray:
-        s.reset(q + K(q)["K"] @ x[:6], v + x[6:])
-        s.step()
-        return np.concatenate([np.linalg.pinv(K(d.q)["K"]) @ s.q, s.v])
-
-    close(d.A, by_differences(end, np.zeros(12)), 1e-9, "A")
-
-
 def test_a_gradient_through_a_loop():
     """jvp and vjp agree. They differ from differences by what fixed factors neglect, step^3 in each step and step^2 of a
     motion."""

@@ -8,9 +8,10 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import ModelError, RunWarning
+from pfaffian.errors import RunWarning
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.system import as_system
+from tests.refused import refusals
 from tests.simulations import simulation
 from tests.tolerance import EPS
 
@@ -178,11 +179,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_switches_are_named(case):
-    call, words = WRONG[case]
-    with pytest.raises(ModelError, match=words):
-        call()
+test_wrong_switches_are_named = refusals(WRONG)
 
 
 def test_a_file_contains_switched_and_sampled_signals(tmp_path):

@@ -17,7 +17,6 @@ from pfaffian.evaluate import solve_qp as qp
 from pfaffian.evaluate.compiled import function_of
 from pfaffian.kernel.build import exercise, loop_trial, toolchain, trial
 from pfaffian.kernel.call import rollout, tiers
-from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.call.obtain import Code
 from pfaffian.kernel.call.recipe import Recipe, recipe, shape
 from pfaffian.kernel.program.numpy_loop import Span
@@ -32,6 +31,7 @@ from pfaffian.terms.terms import symbols
 from tests.control.test_allocation_motors import arm, boat, pairs
 from tests.control.test_projection import slider_crank
 from tests.maths.qp_problems import FAMILIES
+from tests.programs import from_program
 from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
 from tests.simulations import simulation
 

@@ -18,7 +18,7 @@ import pfaffian as pf
 from pfaffian.viewer import render
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import VIEW, Camera
-from pfaffian.viewer.render import BACKGROUND, Batch, batched, frame
+from pfaffian.viewer.render import BACKGROUND, SolidBatch, batched, frame
 from pfaffian.viewer.scene import Floor, Scene, state_of
 from pfaffian.viewer.still import png
 
@@ -189,10 +189,10 @@ def test_a_batch_is_drawn_together(rod) -> None:
 # -- pixels
 
 
-def lone(corners: list, colours: list) -> Batch:
+def lone(corners: list, colours: list) -> SolidBatch:
     """Triangles (n, 3, 3) fixed to the world, with one colour each."""
     v = np.array(corners, dtype=float).reshape(-1, 3)
-    return Batch(v, np.zeros(len(v), dtype=int), np.arange(len(v)).reshape(-1, 3), np.array(colours, dtype=float))
+    return SolidBatch(v, np.zeros(len(v), dtype=int), np.arange(len(v)).reshape(-1, 3), np.array(colours, dtype=float))
 
 
 EMPTY = Scene("", np.zeros(1), (), np.zeros((1, 0, 3)), np.zeros((1, 0, 3, 3)), np.zeros((0, 3)), (), (), 1.0,
@@ -200,7 +200,7 @@ EMPTY = Scene("", np.zeros(1), (), np.zeros((1, 0, 3)), np.zeros((1, 0, 3, 3)), 
 FRONT = Camera(np.array([0.0, -1.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
 
 
-def shot(batch: Batch, size: tuple[int, int] = (60, 60), camera: Camera = FRONT) -> np.ndarray:
+def shot(batch: SolidBatch, size: tuple[int, int] = (60, 60), camera: Camera = FRONT) -> np.ndarray:
     return frame(EMPTY, batch, frozenset(), camera, render.backdrop(EMPTY, frozenset(), camera, size), 0).astype(int)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -15,12 +12,10 @@ from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.model.constraint import Closure
 from pfaffian.viewer.animate import drawn_runs
-from pfaffian.viewer.browser import View
 from pfaffian.viewer.fittings import ARROW
-from pfaffian.viewer.scene import Moving, Scene, floor_square
+from pfaffian.viewer.scene import MovingPart, Scene, floor_square
 from pfaffian.viewer.still import still
 from tests.viewer.test_animate import data_of, doubles, floats
-from tests.viewer.test_browser import Server
 
 AGREE = {"rtol": 1e-9, "atol": 1e-9}
 """A force computed again from the recorded state differs from the recorded one by rounding alone, in N at about 10 N."""
@@ -100,16 +95,16 @@ def machine(request) -> tuple[pf.Mechanism, xr.Dataset]:
     return m, pf.run(m, outputs=recorded_forces(m), **given | how)
 
 
-def arrows(drawn: Scene, layer: str) -> dict[str, list[Moving]]:
+def arrows(drawn: Scene, layer: str) -> dict[str, list[MovingPart]]:
     """Name -> the arrows of a layer, one for each run."""
-    found: dict[str, list[Moving]] = {}
+    found: dict[str, list[MovingPart]] = {}
     for x in drawn.moving:
         if x.kind == "arrow" and x.layer == layer:
             found.setdefault(x.name, []).append(x)
     return found
 
 
-def force(x: Moving) -> np.ndarray:
+def force(x: MovingPart) -> np.ndarray:
     return (x.ends[:, 1] - x.ends[:, 0]) / x.scale
 
 
@@ -188,25 +183,9 @@ def test_a_page_has_the_forces_of_its_frames(machine) -> None:
     assert set(seen) == {name.removeprefix("through ") for name in recorded_forces(m)} and found["layers"]["reactions"]
 
 
-@pytest.fixture
-def look(monkeypatch):
-    """A function that opens a view without a browser."""
-    monkeypatch.setitem(sys.modules, "viser", SimpleNamespace(ViserServer=Server))
-    monkeypatch.setattr(View, "_play", lambda self: None)
-    opened = []
-
-    def show(*given, **options) -> View:
-        opened.append(pf.view(*given, block=False, **options))
-        return opened[-1]
-
-    yield show
-    for view in opened:
-        view.stop()
-
-
-def test_a_view_has_the_force_of_the_time_that_it_shows(machine, look) -> None:
+def test_a_view_has_the_force_of_the_time_that_it_shows(machine, open_view) -> None:
     m, result = machine
-    view = look(m, result, reactions=True)
+    view = open_view(m, result, reactions=True)
     for t in (0.1, 0.37, 0.55):
         view.seek(t)
         i = int(np.searchsorted(view.drawn.time, t - 1e-9))
@@ -220,10 +199,10 @@ def test_a_view_has_the_force_of_the_time_that_it_shows(machine, look) -> None:
             np.testing.assert_allclose((ends[1] - ends[0]) / x.scale, F, rtol=0, atol=SINGLE / x.scale)
 
 
-def test_arrows_of_a_run_are_not_left_at_a_machine_that_is_moved_by_hand(look) -> None:
+def test_arrows_of_a_run_are_not_left_at_a_machine_that_is_moved_by_hand(open_view) -> None:
     m, how = drone()
     result = pf.run(m, duration=0.1, step=STEP, backend="interpreter", error_bound=np.inf, **how).isel(run=2)
-    view = look(m, result, reactions=True)
+    view = open_view(m, result, reactions=True)
     handles = {n: view.server.scene.made[n] for n in ("/forces-arrows", "/reactions-arrows")}
     assert view.p.tolist() == [3.5, 0.3], "the parameters of the run that is shown"
     view.pose("shoulder", 0.4)
@@ -285,7 +264,7 @@ def test_reactions_are_those_of_the_formulation_of_the_run(monkeypatch) -> None:
         np.testing.assert_allclose(force(x), at_times(result, drawn.time)[f"through {name}"].values[0, :, :3], **AGREE)
 
 
-def test_a_new_run_is_drawn_with_its_own_parameters(look) -> None:
+def test_a_new_run_is_drawn_with_its_own_parameters(open_view) -> None:
     """A function that limits what a slider asks for."""
     m, how = drone()
     how |= {"duration": 0.05, "step": STEP, "backend": "interpreter", "error_bound": np.inf}
@@ -293,7 +272,7 @@ def test_a_new_run_is_drawn_with_its_own_parameters(look) -> None:
     def rerun(p):
         return pf.run(m, **how | {"parameters": {"mass": 2.0, "reach": min(p["reach"], 0.6)}})
 
-    view = look(m, rerun({"reach": 0.5}), rerun=rerun)
+    view = open_view(m, rerun({"reach": 0.5}), rerun=rerun)
     view.pose("reach", 1.0)
     arm = view.run.bodies.index("arm")
     assert view.run.centres[arm].tolist() == [0, 0, -0.6]

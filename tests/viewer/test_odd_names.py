@@ -26,8 +26,8 @@ from pfaffian.viewer.drawing import style
 from pfaffian.viewer.latex import escaped
 from pfaffian.viewer.summary import summary
 from tests.odd_names import MEANINGS, odd_names
+from tests.viewer.stand_in import Server
 from tests.viewer.test_animate import data_of
-from tests.viewer.test_browser import Server
 
 NAMES = odd_names()
 BODIES, JOINTS, PARAMETERS, INPUTS = (NAMES[i::4] for i in range(4))

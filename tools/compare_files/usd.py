@@ -17,7 +17,7 @@ import pfaffian as pf
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
-from pfaffian.formats.usd.usd_stage import Stage, open_stage
+from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
 from tools.compare_files.report import Row
 
 SUFFIXES = (".usd", ".usda", ".usdc")
@@ -27,7 +27,7 @@ SINGLE = 1e-4
 """Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
 
 
-def by_usd(s: Stage, prim: Any) -> tuple[float, np.ndarray, np.ndarray]:
+def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass [kg], mass centre [m] and inertia [kg m^2] in the frame of the prim, by usd-core."""
     from pxr import Gf, UsdPhysics
 

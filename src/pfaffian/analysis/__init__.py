@@ -4,6 +4,10 @@ matching, feasibility                            what a prototype can be, and wh
 zero_dynamics, zero_dynamics_along               the motion that a law leaves inside
 position_gain_bound                              the largest gain for which a law is stable
 solve_qp                                         the quadratic program of a law, for given numbers
+
+linearise.py        linearised motion near a state
+matching.py         where a machine with fewer inputs than motions can move like its prototype
+zero_dynamics.py    zero dynamics: the motion that outputs under a law leave free, and its stability
 """
 
 from pfaffian import lazy

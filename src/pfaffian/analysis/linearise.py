@@ -349,7 +349,7 @@ def _followed(s: AbstractSystem, x: Linearised, q: np.ndarray, v: np.ndarray, p:
                    along=x.along @ Z)  # fmt: skip
 
 
-class _Parts(NamedTuple):
+class _TermsAt(NamedTuple):
     """Terms at a state; derivatives are by q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto the motions that phi = 0 and eta = 0 allow.   back: W^-T.
@@ -375,7 +375,7 @@ class _Parts(NamedTuple):
 
 
 def _assembled(
-    m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...], lengths: np.ndarray
+    m: Mechanism, law: Control, x: _TermsAt, v0: np.ndarray, names: tuple[str, ...], lengths: np.ndarray
 ) -> Linearised:
     """The Linearised in bases of the constraint manifold, from the terms at the state.
 
@@ -416,8 +416,8 @@ class _Near(NamedTuple):
     terms: ca.Function
     moved: ca.Function
 
-    def at(self, *state: Any) -> tuple[np.ndarray, _Parts]:
-        """Residuals of the constraints at a state, and the _Parts."""
+    def at(self, *state: Any) -> tuple[np.ndarray, _TermsAt]:
+        """Residuals of the constraints at a state, and the _TermsAt."""
         off, z_rate, *here = map(np.array, self.terms(*state))
         derivatives = lambda *motion: [np.array(ca.densify(x)) for x in self.moved(*state, *motion)]  # noqa: E731
         return off, _parts(_Here(*here), z_rate, derivatives)
@@ -442,7 +442,7 @@ def _function(m: Mechanism, control: Control, digest: str) -> _Near:
 class _Here(NamedTuple):
     """Terms at a state, first as SX and then as arrays.
 
-    forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   apart: as in _Parts.
+    forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   apart: as in _TermsAt.
     b, b_s: accelerations of rows and servo rows.   Q_q, Q_v: the rows of phi, and of phi and eta, orthonormal in mass-weighted
     coordinates.   D: (s, m) such that the rows A y = d are Q_v y = D d.   bends: (m, nq) d eta / d q.
     multipliers: of the ideal rows.   others: as in Factors.
@@ -497,8 +497,8 @@ def _root(M: np.ndarray) -> np.ndarray:
         return np.full(M.shape, np.nan)
 
 
-def _parts(x: _Here, z_rate: np.ndarray, derivatives: Callable[..., list[np.ndarray]]) -> _Parts:
-    """The _Parts from the terms at a state.
+def _parts(x: _Here, z_rate: np.ndarray, derivatives: Callable[..., list[np.ndarray]]) -> _TermsAt:
+    """The _TermsAt from the terms at a state.
 
     derivatives: (v_dot, multipliers, mu) -> derivatives of forces, rows and servo rows at this motion, of q_dot and of z_dot.
     """
@@ -514,7 +514,7 @@ def _parts(x: _Here, z_rate: np.ndarray, derivatives: Callable[..., list[np.ndar
     force, rows, servo, q_dot, z_dot = derivatives(v_dot, x.multipliers, mu)
     back, inverse_K = np.linalg.inv(W).T, np.linalg.solve(x.K.T @ x.K, x.K.T)
     scale = np.append(np.linalg.norm(np.linalg.solve(W, x.forces), axis=0), x.weight)
-    return _Parts(
+    return _TermsAt(
         x.M, x.K, inverse_K, I - x.Q_q.T @ x.Q_q, I - x.Q_v.T @ x.Q_v, back, -back @ x.Q_v.T @ x.D @ x.bends, v_dot,
         answer(-force, -rows, -servo)[0], q_dot, z_dot, scale, z_rate, x.apart,
     )  # fmt: skip

@@ -112,17 +112,14 @@ def zero_dynamics(
     there, a joint with a distribution.
 
     Example:
-        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+        A crane whose trolley is held at its place: the load swings at sqrt(g / l) = 1.808 rad/s.
 
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
-        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
-        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
-        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
-        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
-        >>> abs(pf.analysis.zero_dynamics(m, law).eigenvalues).round(4)
-        array([3., 3.])
+        >>> m, _ = pf.read("zoo:crane")
+        >>> law = control.concurrent([control.output("trolley", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+        >>> abs(pf.analysis.zero_dynamics(m, law).eigenvalues).round(3)
+        array([1.808, 1.808])
     """
     as_mechanism(m)
     if not isinstance(control, Control):
@@ -275,18 +272,16 @@ def zero_dynamics_along(
     Warns RunWarning: a disturbance grows more than tenfold, with the time and the coordinates that it moves; as `run`.
 
     Example:
-        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+        A crane whose trolley is held at its place: the load swings at sqrt(g / l) = 1.808 rad/s.
 
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
-        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
-        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
-        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
-        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
-        >>> found = pf.analysis.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, backend="numpy")
+        >>> m, _ = pf.read("zoo:crane")
+        >>> place = control.output("trolley", "position", 0.0, axes=(0,), stiffness=1, damping=2)
+        >>> law, how = control.concurrent([place]), {"duration": 0.2, "step": 0.01, "every": 20, "backend": "numpy"}
+        >>> found = pf.analysis.zero_dynamics_along(m, law, **how)
         >>> found.unstable, abs(found.exponents).round(3)
-        (False, array([3., 3.]))
+        (False, array([1.808, 1.808]))
     """
     as_mechanism(m)
     first = zero_dynamics(m, control, q, v, u, t=start, parameters=parameters)

@@ -1,7 +1,7 @@
 """Control laws, and the tasks and references that they follow; `pf.analysis` examines them.
 
 `pf.run(m, control=law)` runs a law. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
-Sensor; Pair, Hover, Matched, TwoMasses; Course, PathEnd.
+Sensor; Pair; Course.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
     servo_control, prototype_tracking, concurrent; length_weights
@@ -17,15 +17,17 @@ pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,  
     prototype_terms, error_coordinates, transport_error, APPROACHES
 check_reference, check_thrust                                                            checks of references
 
-Example:
-    >>> import pfaffian as pf
-    >>> from pfaffian import control
-    >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-    >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-    >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-    >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-    >>> run["u"].values[0]  # mass times stiffness times error
-    array([8.])
+law.py, law_digest.py, layout.py, reason.py          the interface of a law, its digest and values, causes of faults
+discrete.py, regulators.py                           laws in discrete time, and their building blocks
+projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
+    operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py
+prototype.py, prototype_tracking.py, placement.py    the prototype of a machine, its law, and its poles
+concurrent.py, undriven.py, output_rank.py           several outputs at once
+task.py, output.py, acceleration.py                  tasks and outputs, and accelerations for them
+allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
+reference.py, feasible.py                            references, and whether a machine can follow one
+flat.py, attitude_path.py, path_demands.py, replanned_path.py    references from flat outputs
+estimation.py, identification.py                     states and parameters from measurements
 """
 
 from pfaffian import lazy
@@ -34,7 +36,6 @@ from pfaffian.control import estimation as estimation
 from pfaffian.control import identification as identification
 from pfaffian.control import regulators as regulators
 from pfaffian.control.allocation import length_weights as length_weights
-from pfaffian.control.attitude_path import PathEnd as PathEnd
 from pfaffian.control.attitude_path import path_end as path_end
 from pfaffian.control.attitude_path import turning_series as turning_series
 from pfaffian.control.command import Command as Command
@@ -62,9 +63,6 @@ from pfaffian.control.output import output as output
 from pfaffian.control.path_demands import check_thrust as check_thrust
 from pfaffian.control.path_demands import extremes as extremes
 from pfaffian.control.path_demands import least_time as least_time
-from pfaffian.control.placement import Hover as Hover
-from pfaffian.control.placement import Matched as Matched
-from pfaffian.control.placement import TwoMasses as TwoMasses
 from pfaffian.control.placement import hover_placement as hover_placement
 from pfaffian.control.placement import matched_placement as matched_placement
 from pfaffian.control.placement import quadcopter_pair as quadcopter_pair

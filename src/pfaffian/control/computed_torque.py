@@ -44,17 +44,17 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
     Example:
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.computed_torque(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-        >>> run["u"].values[0]  # mass times stiffness times error
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> law = control.computed_torque(control.joints("hinge"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> pf.run(pf.actuate_all(m), duration=0.05, step=0.01, control=law, backend="numpy")["u"].values[0]  # m l^2 K e
         array([8.])
     """
 
     check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the accelerations that J v_dot = feedforward + feedback - drift determines."""
         m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         if k != m.nv:

@@ -162,6 +162,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     d = _as_rest_damping(rest_damping, rest_weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the accelerations nu of all outputs; the rest of the motion is damped where d is given."""
         _check_count(terms.mechanism, names)
         R = weights(terms.mechanism, weight)
         servos, left = _servos(terms, outputs, w)
@@ -403,6 +404,7 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
         return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.motor_mobility), NOTHING)).T)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        """The coordinates that hardly move, by which motors and at which joints."""
         jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
         least = weakest(jacobian.T)
         still, idle = mainly(participation(least.inputs), names, 3), mainly(participation(least.outputs), m.motor_names, 3)

@@ -162,9 +162,9 @@ def discrete(
         >>> from pfaffian import control
         >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-        >>> run = pf.run(m, duration=0.2, step=0.05, control=control.discrete(law, period=0.1), backend="numpy")
-        >>> run["u"].values.ravel().round(2)
+        >>> goal = control.joints("rail"), control.set_point([1.0])
+        >>> law = control.discrete(control.projected(*goal, stiffness=4.0, damping=4.0), period=0.1)
+        >>> pf.run(m, duration=0.2, step=0.05, control=law, backend="numpy")["u"].values.ravel().round(2)
         array([8.  , 8.  , 4.64, 4.64, 2.37])
     """
     period, phase = _timing(period, phase, "discrete")

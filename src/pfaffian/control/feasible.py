@@ -63,7 +63,7 @@ def check_reference(
     return along_reference(m, reference, np.linspace(t0, t0 + T, INSTANTS), limits, what).u
 
 
-class Along(NamedTuple):
+class FeasibleMotion(NamedTuple):
     """A motion along a reference.   v, v_dot: (instants, nv).   u: (instants, motors), the smallest inputs for it."""
 
     v: np.ndarray
@@ -71,7 +71,7 @@ class Along(NamedTuple):
     u: np.ndarray
 
 
-def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limits: Any, what: str) -> Along:
+def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limits: Any, what: str) -> FeasibleMotion:
     """The motion along a reference at given times.
 
     Raises ModelError: as `check_reference` does, with messages that begin with `what`.
@@ -83,17 +83,17 @@ def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limit
     motion = []
     for t in times:
         at = f"{what}: at t = {t:.4g} s the reference"
-        x = _Reference(*[np.array(part).ravel() for part in path(t, m.p_defaults)])
+        x = _ReferenceAt(*[np.array(part).ravel() for part in path(t, m.p_defaults)])
         _check_numbers(m, x, at)
         y = _Machine(*[np.array(part) for part in machine(x.q, x.v, t, m.p_defaults)])
         _check_place(terms, x, y, at)
         u = _smallest_inputs(m, x, y, at)
         _check_limits(m, u, y, at)
         motion.append((x.v, x.v_dot, u))
-    return Along(*map(np.array, zip(*motion, strict=True)))
+    return FeasibleMotion(*map(np.array, zip(*motion, strict=True)))
 
 
-class _Reference(NamedTuple):
+class _ReferenceAt(NamedTuple):
     """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) its rate minus K v.
     lengths: lengths of its quaternions before normalisation.   left: for each of the `places`, whether it is no configuration.
     given: its value, rate and acceleration before normalisation.
@@ -109,7 +109,7 @@ class _Reference(NamedTuple):
 
 
 def _path(terms: Terms, reference: Reference) -> ca.Function:
-    """Function (t, parameters) -> the fields of a _Reference."""
+    """Function (t, parameters) -> the fields of a _ReferenceAt."""
     m, none = terms.mechanism, ca.SX(0, 1)
     goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
     slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
@@ -140,7 +140,7 @@ def _machine(terms: Terms, limits: Any) -> ca.Function:
     return ca.Function("system", [terms.q, terms.v, terms.t, m.p_symbols], parts)
 
 
-def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
+def _check_numbers(m: Mechanism, x: _ReferenceAt, at: str) -> None:
     """Raise ModelError for numbers that are not finite or not a configuration.   at: beginning of the message."""
     if not np.isfinite(np.concatenate([x.given, x.q, x.v, x.v_dot, x.slip])).all():
         raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
@@ -155,7 +155,7 @@ def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
         raise ModelError(f"{at} leaves the configurations, by {by}: its numbers or their rates leave phi(q) = 0")
 
 
-def _check_place(terms: Terms, x: _Reference, y: _Machine, at: str) -> None:
+def _check_place(terms: Terms, x: _ReferenceAt, y: _Machine, at: str) -> None:
     """Raise ModelError if the reference leaves the configurations or the constraints."""
     size = 1 + np.abs(x.v).max()
     if np.abs(x.slip).max() > TOLERANCE * size:
@@ -166,7 +166,7 @@ def _check_place(terms: Terms, x: _Reference, y: _Machine, at: str) -> None:
         raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, row_names(terms.kinematics))}")
 
 
-def _smallest_inputs(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
+def _smallest_inputs(m: Mechanism, x: _ReferenceAt, y: _Machine, at: str) -> np.ndarray:
     """(motors,) the smallest inputs with a + S u = v_R_dot. Raises ModelError: no inputs satisfy this."""
     L = np.linalg.cholesky(y.M)
     required = (x.v_dot - y.a.ravel()) @ L

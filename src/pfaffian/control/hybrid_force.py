@@ -108,6 +108,7 @@ def hybrid_force(
         raise ModelError(f"integral_start has {len(start)} numbers for {len(rows)} rows")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, lam: ca.SX) -> Command:
+        """Inputs for the motion along the task and for the multipliers lam_u along the chosen rows."""
         chosen = chosen_rows(terms, rows)
         split = len(reference.w_names)
         a = task_acceleration(terms, task, reference, w[:split, 0], stiffness, damping, rest_damping)

@@ -125,7 +125,7 @@ class Control:
             object.__setattr__(self, name, copied(dict(getattr(self, name))))
 
 
-_Arguments = ParamSpec("_Arguments")
+_LawArguments = ParamSpec("_LawArguments")
 
 
 def copied(x: Any) -> Any:
@@ -139,11 +139,11 @@ def copied(x: Any) -> Any:
     return np.array(x) if hasattr(x, "__array__") and not isinstance(x, np.generic) else x
 
 
-def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
+def maker(make: Callable[_LawArguments, Control]) -> Callable[_LawArguments, Control]:
     """Decorator of functions that make laws: each law records its origin, so that compiled code is found without tracing."""
 
     @wraps(make)
-    def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
+    def made(*args: _LawArguments.args, **kwargs: _LawArguments.kwargs) -> Control:
         try:
             bound = signature(make).bind(*args, **kwargs)
         except TypeError:

@@ -191,7 +191,7 @@ class Layout(NamedTuple):
         return len(self.start)
 
     def of(self, part: LawPart) -> PlacedPart:
-        """The PlacedPart of a part."""
+        """Where the values of a part of the law are within d and w."""
         (match,) = [placed for placed in self.parts if placed.part is part]
         return match
 
@@ -222,7 +222,7 @@ class Layout(NamedTuple):
         return d
 
 
-Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
+GroupSizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
 """For each part in order, the number of its inputs, and names and sizes of its signals; stored for the next run."""
 
 
@@ -231,7 +231,7 @@ def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str,
     return [(f.inputs, f.signals) for f in functions]
 
 
-def layout(parts: Sequence[LawPart], output_sizes: Sizes, switched: Sequence[str] = ()) -> Layout:
+def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = ()) -> Layout:
     """The Layout of d.
 
     parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.

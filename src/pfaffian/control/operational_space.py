@@ -58,6 +58,7 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs for the task's acceleration, by its inertia (J M^-1 J^T)^-1, with damping of the joints."""
         goal = pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         J, Y = x.J, solve_W(terms.factor, x.J.T)

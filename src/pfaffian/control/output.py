@@ -48,7 +48,7 @@ GAINS = ("stiffness", "damping", "inertia")
 """The gains of an output, each symmetric and positive definite."""
 
 
-class Kind(NamedTuple):
+class OutputKind(NamedTuple):
     """A kind of output: the part of the motion of a body that it describes, and its group.
 
     group: name of the group in the table of subgroups.   shape: of the matrix that represents an element of the group.
@@ -71,19 +71,19 @@ def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
 
 
 KINDS = Table("kind of output", {
-    "pose": Kind("free", (4, 4), lambda X, c: X, lambda R, p, J: (R, p, J), "m, rad"),
-    "attitude": Kind(
+    "pose": OutputKind("free", (4, 4), lambda X, c: X, lambda R, p, J: (R, p, J), "m, rad"),
+    "attitude": OutputKind(
         "spherical", (3, 3), lambda X, c: _homogeneous(X, ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J), "rad"
     ),
-    "position": Kind(
+    "position": OutputKind(
         "translation", (3, 1), lambda X, c: _homogeneous(c * ca.SX.eye(3), X, c),
         lambda R, p, J: (ca.SX.eye(3), p, ca.vertcat(R @ J[:3, :], ca.SX(3, J.shape[1]))), "m",
     ),
-    "heading": Kind(
+    "heading": OutputKind(
         "revolute", (2, 2), lambda X, c: _homogeneous(ca.diagcat(X, c), ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J),
         "rad", (3, 4),
     ),
-    "planar pose": Kind(
+    "planar pose": OutputKind(
         "planar", (3, 3), lambda X, c: _homogeneous(ca.diagcat(X[:2, :2], c), ca.vertcat(X[:2, 2], 0), c),
         lambda R, p, J: (R, ca.vertcat(p[:2], 0), J), "m, rad", (2, 3, 4),
     ),
@@ -274,7 +274,7 @@ def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
     return ca.mmax(ca.fabs(ca.vertcat(off, symmetric))) > LEFT_GROUP
 
 
-class Moving(NamedTuple):
+class MovingOutput(NamedTuple):
     """An output at a state.   R, p: rotation and position of its element of the group.   J, J_dot: (k, nv), V = J v."""
 
     R: ca.SX
@@ -283,13 +283,13 @@ class Moving(NamedTuple):
     J_dot: ca.SX
 
 
-def moving(k: Kinematics, o: Output) -> Moving:
+def moving(k: Kinematics, o: Output) -> MovingOutput:
     """The output r, and the Jacobian E J in V = r^-1 r_dot = E J v with its rate. [chhabra14 (5.3.20)]"""
     s = at_new_symbols(k)
     G, J = s.relative(o.body, o.seen_from)
     R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
     J = ca.densify(J[list(o.group.axes), :])
-    return Moving(*placed([R, p, J, connection.rate(s, J)], s, k))
+    return MovingOutput(*placed([R, p, J, connection.rate(s, J)], s, k))
 
 
 def check_in_group(o: Output, m: Mechanism) -> None:

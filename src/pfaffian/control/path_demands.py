@@ -168,6 +168,7 @@ def _by_machine(path: Callable[[float], Any], limits: Mapping[str, Any], m: Mech
     bounds = {name: _bounds(m, name, x) for name, x in limits.items()}
 
     def violated(T: float) -> dict[str, float]:
+        """Each limit exceeded by the path of duration T -> the largest demand over the limit."""
         goal, times = as_reference(path(T), "least_time: path"), np.linspace(0, T, REFERENCE_INSTANTS)
         try:
             along = along_reference(m, goal, times, None, "least_time")

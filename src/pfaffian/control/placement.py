@@ -27,12 +27,6 @@ class Hover(NamedTuple):
     s: height of the prototype's mass centre above the machine's [m].   h: height of the centres of damping and stiffness [m].
     inertia: about the prototype's mass centre [kg m^2].   moment: rotational stiffness about h [N m]; there is no rotational
     damping about h.
-
-    Example:
-        >>> from pfaffian import control
-        >>> x = control.hover_placement([-1, -1, -1, -1], gravity=10.0)
-        >>> round(x.s, 6), round(x.h, 6)
-        (2.0, 10.0)
     """
 
     mass: float
@@ -48,12 +42,6 @@ class Matched(NamedTuple):
     """Matrices (n, n) of a prototype about a set point, in the machine's coordinates; made by `matched_placement`.
 
     inertia: Mbar.   damping: Dbar.   stiffness: Kbar.
-
-    Example:
-        >>> from pfaffian import control
-        >>> x = control.matched_placement([[1.0]], [[0.0]], [1.0], poles=[-1, -2])
-        >>> x.damping.round(6)
-        array([[3.]])
     """
 
     inertia: np.ndarray
@@ -66,12 +54,6 @@ class TwoMasses(NamedTuple):
 
     m01, m12, m02 [kg], d01, d12, d02 [N s/m] and k01, k12, k02 [N/m]: inertia, damping and stiffness between each two of the
     ground 0, the first mass 1 and the second mass 2.
-
-    Example:
-        >>> from pfaffian import control
-        >>> x = control.two_mass_placement([-1, -1, -1, -1], ratio=2.0)
-        >>> round(x.m01, 6), round(x.m02, 6)
-        (1.0, 1.5)
     """
 
     m01: float

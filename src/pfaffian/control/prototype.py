@@ -99,12 +99,11 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     Example:
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
         >>> weight = {"inertia": 1.0, "damping": 2.0, "stiffness": 1.0}
         >>> soft = control.pair("cart", **{n: pf.forces.pseudo_matrix(x) for n, x in weight.items()})
         >>> law = control.prototype_tracking([soft], control.set_point([1.0]))  # as a cart of 1 kg on a spring of 1 N/m
-        >>> pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")["u"].values[0].round(6)
+        >>> pf.run(pf.actuate_all(m), duration=0.05, step=0.01, control=law, backend="numpy")["u"].values[0].round(6)
         array([2.])
     """
     what = f"pair {body!r} seen from {seen_from!r}"
@@ -167,8 +166,7 @@ class ReferenceMotion(NamedTuple):
         >>> import casadi as ca
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
         >>> there = pf.Kinematics(m, ca.SX([1.0]), ca.SX([0.5]), ca.SX(0.0))
         >>> goal = control.ReferenceMotion(there, ca.SX([0.0]))
         >>> print(goal.k.joint("rail"), goal.k.v)
@@ -296,8 +294,7 @@ def prototype_terms(
         >>> import casadi as ca
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
         >>> here, there = (pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0)) for x in (0.0, 1.0))
         >>> spring = control.pair("cart", inertia=pf.forces.pseudo_matrix(1.0), stiffness=pf.forces.pseudo_matrix(3.0))
         >>> x = control.prototype_terms(here, control.ReferenceMotion(there, ca.SX([0.0])), [spring], "body", None)
@@ -402,11 +399,10 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         >>> import casadi as ca
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> here, there = (pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0)) for x in (0.0, 1.0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
+        >>> def at(x): return pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0))
         >>> spring = control.pair("cart", stiffness=pf.forces.pseudo_matrix(3.0))
-        >>> [float(control.transport_error(here, there, [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
+        >>> [float(control.transport_error(at(0.0), at(1.0), [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
         [0.0, 1.5]
     """
     residual = ca.SX(k.mechanism.nv, 1)
@@ -433,8 +429,7 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
         >>> import casadi as ca
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))])
         >>> transport = control.error_coordinates(lambda k, k_R: k.q - 2 * k_R.q)
         >>> here, there = (pf.Kinematics(m, ca.SX.sym(x), ca.SX([0.0]), ca.SX(0.0)) for x in ("q", "q_R"))
         >>> print(transport(here, there))

@@ -133,6 +133,7 @@ def prototype_tracking(
         raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs u of least |S u - a*| in the metric of the prototype, a* its motion towards the reference."""
         m, k = terms.mechanism, terms.kinematics
         if not m.actuators:
             raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")

@@ -72,6 +72,7 @@ def tracking(
     request = _request(reference, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        """Inputs that drive the deviation eps of the reduced quasi-velocities to zero; reactions as requested."""
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
         r = reduced_quasi_velocity(terms, x)
         split = len(reference.w_names)
@@ -107,25 +108,17 @@ def regulation(
         q_d: reference of the whole configuration (nq,), constant, which satisfies the constraints.
         velocity_gain: K_d [1/s], not negative; one number, or one for each quasi-velocity.
         position_gain: K_p [N/rad, N/m], not negative; one number, or one for each coordinate.
-        force: reference of the multipliers of `rows`, which the part u_o of the inputs maintains; none if None.
-            [aghili08 (47)]
-        rows: names of these constraint rows, as in the result's `row`.
-        weight: (motors,) positive weights R; u has the least u^T R u of all inputs with this motion; ones if None.
-        factor: "cholesky", "symmetric" or "innovations", the choice of W in M = W W^T; default "cholesky".
+        force, rows, weight, factor: as in `tracking`.
     Returns:
-        Control that records error e.
-    Stops a run: uncontrollable with these actuators; a force that the actuators cannot produce.
-    Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
-    with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
-    that are not positive, or no actuators.
+        Control that records error e. It stops a run, and raises errors, where `tracking` does.
 
     Example:
         >>> import pfaffian as pf
         >>> from pfaffian import control
         >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.regulation(control.set_point([1.0]), velocity_gain=2.0, position_gain=3.0)
-        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> gains = {"velocity_gain": 2.0, "position_gain": 3.0}
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=control.regulation(control.set_point([1.0]), **gains))
         >>> run["u"].values[0].round(6)  # 3 N/m times 1 m
         array([3.])
     """

@@ -24,11 +24,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from pfaffian.control.actuation import Number
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.model.number import interval, named_float
-
-Number = Any  # float, ca.SX or ca.DM
 
 
 class Pid(NamedTuple):

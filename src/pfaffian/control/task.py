@@ -155,12 +155,10 @@ def joints(*names: str) -> Task:
     Example:
         >>> import pfaffian as pf
         >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
-        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-        >>> run["u"].values[0]  # mass times stiffness times error
-        array([8.])
+        >>> m, _ = pf.read("zoo:four_bar")
+        >>> theta = control.joints("rocker", "crank")
+        >>> pf.compile_terms(m, {"theta": lambda T: theta(T.kinematics)}, backend="numpy")([0.1, 0.2, 0.3])["theta"]
+        array([0.3, 0.1])
     """
     if not names or not all(isinstance(n, str) for n in names):
         raise ModelError(f"joints takes names, one after another, such as joints('hip', 'knee'), got {brief(names)}")

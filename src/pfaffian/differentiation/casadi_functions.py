@@ -266,7 +266,7 @@ def _with_blocks(
     return ca.Function(f.name(), given, [*values, *more], f.name_in(), names, _defaults(f.name_in()))
 
 
-class _Dynamics:
+class _DifferentiatedDynamics:
     """Forward dynamics at Terms, with its derivatives with respect to (q, v, u, p, t)."""
 
     def __init__(self, T: Terms) -> None:
@@ -289,13 +289,13 @@ class _Dynamics:
 
 def motion_with_matrices(T: Terms) -> tuple[list[ca.SX], list[ca.SX], ca.SX]:
     """(q, v, u, p, t), (v_dot, reaction, multipliers), and the Jacobian of all of these with respect to all of those."""
-    d = _Dynamics(T)
+    d = _DifferentiatedDynamics(T)
     return d.inputs, d.values, ca.vertcat(*d.forward(lambda x: ca.jacobian(x, d.variables)))
 
 
 def _forward(T: Terms) -> ca.Function:
     """Forward dynamics: accelerations, reaction and multipliers."""
-    d = _Dynamics(T)
+    d = _DifferentiatedDynamics(T)
     smooth = None if T.mechanism.servos else [*smooth_motion(T)]
     return _differentiated(
         "forward_dynamics", d.inputs, d.values, d.forward, d.reverse, ("q", "v", "u", "p", "t"), OUTPUTS, smooth
@@ -307,7 +307,7 @@ OUTPUTS = ("v_dot", "reaction", "multipliers")
 
 def _rate(T: Terms) -> ca.Function:
     """The rate of x = [q; v]."""
-    d, m = _Dynamics(T), T.mechanism
+    d, m = _DifferentiatedDynamics(T), T.mechanism
     q_dot = ca.densify(T.kinematics.q_dot)
     x = ca.vertcat(T.q, T.v)
 
@@ -338,7 +338,7 @@ def _differentiated(
 ) -> ca.Function:
     """A Function with forward and reverse products and Jacobians, given under the names by which CasADi looks for them.
 
-    forward, reverse: as in _Dynamics.   smooth: the values again, as expressions whose second derivatives are exact; None: the
+    forward, reverse: of _DifferentiatedDynamics.   smooth: values as expressions whose second derivatives are exact; None: the
     second derivatives of the values are used.
     """
     variables = ca.vertcat(*inputs)

@@ -125,6 +125,7 @@ def _step(s: Simulation, backend: Backend) -> kernel.Kernel:
     m = s.mechanism
 
     def build() -> ca.Function:
+        """One step with its Jacobians by coordinates of velocity, as a function of q, v, inputs, z, parameters, t and h."""
         parts = with_matrices(s)
         (x, w, p, t, h), x_next = parts.step(s)
         J = ca.jacobian(x_next, ca.vertcat(x, w, p))
@@ -173,7 +174,7 @@ class DifferentiableRun:
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    _of: _Motion
+    _of: _RunData
 
     def __repr__(self) -> str:
         return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
@@ -239,7 +240,7 @@ class DifferentiableRun:
         return RunGradient(rest[0], rest[1], by_u, rest[2])
 
 
-class _Motion(NamedTuple):
+class _RunData(NamedTuple):
     """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
     many: whether the caller gave an axis of runs."""
 
@@ -374,7 +375,7 @@ def rollout(
         raise RunError(
             f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
         )
-    of = _Motion(s, r.records, values, p, span, many, workers, backend)
+    of = _RunData(s, r.records, values, p, span, many, workers, backend)
     time = begin + span.h * np.array(span.recorded())
     qs, vs = _split(r.records, m)
     return DifferentiableRun(time, of.shaped(qs), of.shaped(vs), of)
@@ -461,6 +462,7 @@ def _backward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
     """
 
     def build() -> tuple[ca.Function, ...]:
+        """One step of the adjoint equations, backwards in time, and the gradient by the inputs that it leaves."""
         parts = with_products(s)
         (x, w, p, t, h), x_next = parts.step(s)
         sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]

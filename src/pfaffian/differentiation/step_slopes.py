@@ -72,7 +72,7 @@ def _check(s: Simulation, what: str) -> None:
         )
 
 
-class _Rate(NamedTuple):
+class _ClosedLoopRate(NamedTuple):
     """The closed loop at symbols.   x, w, p, t: arguments of its functions.   T: Terms under the law's inputs.
     z_dot: of the law.   v_dot: symbols of the accelerations.   numbers: symbols of the integrator's terms, the factors and the
     multipliers, packed in the form of `structure`.   at, motion: Response and FixedMotion of these symbols.
@@ -138,7 +138,7 @@ def closed_loop(s: Simulation) -> ClosedLoop:
     return ClosedLoop(ca.vertcat(here.x, z), w, T, ca.densify(command.z_dot))
 
 
-def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
+def _rate(s: Simulation, name: str) -> tuple[_ClosedLoopRate, ca.Function]:
     """The closed loop, and its right-hand side, which carries the integrator's terms and `_factors`."""
     rhs, structure = rate_with(s, name, lambda T, *rest: (s.integrator.needs(T, *rest), _factors(T)))
     c, m = closed_loop(s), s.mechanism
@@ -146,7 +146,7 @@ def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
     numbers = ca.SX.sym("factors", pack(structure).numel())
     _, (factors, lam, mu) = unpack(structure, numbers)
     at, motion = Response(c.T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
-    return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, motion), rhs
+    return _ClosedLoopRate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, motion), rhs
 
 
 class StepParts(NamedTuple):
@@ -171,22 +171,22 @@ def with_matrices(s: Simulation) -> StepParts:
     given = rate.sx_in()
     *values, _ = rate(*given)
     results = [*values, ca.vec(slope(*given, *_handed_on(s, values)))]
-    rhs = _Extended("rhs_with_slopes", given, results, 4, (0, 1, 2, 3))
+    rhs = _WithDerivatives("rhs_with_slopes", given, results, 4, (0, 1, 2, 3))
     inputs, (moved, violation) = _correction(s)
     J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:3]))))
-    project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1, 2))
+    project = _WithDerivatives("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1, 2))
     if s.scheme.stiff:
         return _solved(s, r, rhs.by_matrix(), project.by_matrix())
     return _parts(f, rhs.by_matrix(), project.by_matrix())
 
 
-def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
+def _solved(s: Simulation, r: _ClosedLoopRate, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
     """The parts of a step whose stages solve k = f(base + g k): iterations as in `run`, derivatives of the solution,
 
     (1 - g J) dk = J dbase + f_w dw + f_p dp + f_t dt,   J the derivative of f with respect to the stepped variables
     """
     f, given = s.traced.functions, r.inputs()[:4]
-    plain = _Extended("rhs_held", given, list(f.rhs(*given)), 0, ())
+    plain = _WithDerivatives("rhs_held", given, list(f.rhs(*given)), 0, ())
     forward = plain.by_products(lambda *_: ca.SX(r.x.numel(), 1), lambda *_: [])
     solution = _solution(s, r, rhs[0])
 
@@ -197,7 +197,7 @@ def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Fu
     return StepParts(functions, [*rhs, *project, *forward, *solution], rhs[0])
 
 
-def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
+def _solution(s: Simulation, r: _ClosedLoopRate, rhs: ca.Function) -> list[ca.Function]:
     """The function (k, base, g, w, p, t) -> k, and the functions that CasADi uses as its derivatives.
 
     The equations are solved in mass-weighted velocities, where 1 - g J is positive definite if forces restore and damp.
@@ -219,7 +219,7 @@ def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
     moved = ca.jacobian(s.system.variables.rate(x, here.x_dot), ca.vertcat(base, r.w, r.p, r.t))
     A = _each(weighted, moved[:, :n] @ _each(plain, ca.SX.eye(n)))
     D = _each(plain, solve_definite(ca.SX.eye(n) - g * A, _each(weighted, moved)))
-    return _Extended("solution", [k, base, g, r.w, r.p, r.t], [k, ca.vec(D)], 1, (1, 3, 4, 5)).by_matrix()
+    return _WithDerivatives("solution", [k, base, g, r.w, r.p, r.t], [k, ca.vec(D)], 1, (1, 3, 4, 5)).by_matrix()
 
 
 def _each(f: Callable[[ca.SX], ca.SX], columns: ca.SX) -> ca.SX:
@@ -238,14 +238,14 @@ def with_products(s: Simulation) -> StepParts:
     sizes = np.cumsum([0, *[y.numel() for y in changes]]).tolist()
     vjp = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
     given = rate.sx_in()
-    rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2, 3))
+    rhs = _WithDerivatives("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2, 3))
     rates = rhs.by_products(
         lambda values, seeds: jvp(*given, *_handed_on(s, values), *seeds),
         lambda values, bar: list(vjp(*given, *_handed_on(s, values), bar)),
     )
     inputs, (moved, violation) = _correction(s)
     moving, ends = ca.vertcat(*inputs[:3]), np.cumsum([0, *[y.numel() for y in inputs[:3]]]).tolist()
-    project = _Extended("project_with_products", inputs, [moved, violation], 1, (0, 1, 2))
+    project = _WithDerivatives("project_with_products", inputs, [moved, violation], 1, (0, 1, 2))
     corrections = project.by_products(
         lambda values, seeds: ca.jtimes(moved, moving, ca.vertcat(*seeds)),
         lambda values, bar: list(ca.vertsplit(ca.jtimes(moved, moving, bar, True), ends)),
@@ -270,7 +270,7 @@ def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
     return inputs, [ca.densify(moved), violation]
 
 
-class _Extended(NamedTuple):
+class _WithDerivatives(NamedTuple):
     """A function whose first result has given derivatives with respect to some inputs; its other results have none.
 
     at: index of the result whose last entries are the Jacobian, for `by_matrix`.   by: indices of these inputs.

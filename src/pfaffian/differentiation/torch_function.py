@@ -114,9 +114,9 @@ def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
 
     def by_input(tensors: tuple[Any, ...]) -> Any:
         """(..., inputs, n) the transposed Jacobian."""
-        return Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
+        return JacobianRule.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
 
-    class Slopes(Batched):
+    class JacobianRule(Batched):
         @staticmethod
         def forward(*tensors: Any) -> Any:
             return of_kernel(tensors, pair.slopes)

@@ -1,4 +1,21 @@
-"""Formulations of the equations of motion: each maps the same Terms to the same Motion."""
+"""Formulations of the equations of motion: each maps the same Terms to the same Motion.
+
+articulated_bodies.py    articulated bodies: O(n) forward dynamics of a tree without constraints
+controlforce.py          control forces along chosen directions that maintain servo constraints
+floating_base.py         a machine with a floating base
+gauss.py                 Gauss' principle in mass-weighted coordinates
+loop_regularity.py       distance of loops from losing rank
+motion.py                the result of every formulation, and the rows that several of them use
+multipliers.py           Lagrange multipliers from the inverse of the constraint-space inertia, A M^-1 A^T
+net_regularity.py        the same for nets, whose loops depend on each other
+nullspace.py             Maggi-Kane: independent accelerations along an orthonormal basis of the null space of A
+passage.py               acceleration in a singular configuration that a motion passes through
+projection.py            projection operator and constraint inertia matrices
+quasivelocity.py         quasi-velocities y = W^T v, M = W W^T, and their reduction by constraints
+reaction.py              wrench through a joint or closure, from the equations of all bodies that it carries
+regularity.py            distance of constraints from losing rank
+response.py              response of accelerations and reactions to small changes
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from functools import cache, reduce
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.net_regularity import LEAST, Blocks, compensation, null_space
+from pfaffian.dynamics.net_regularity import LEAST, NetBlocks, compensation, null_space
 from pfaffian.maths.linear import connected
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.selected_inverse import SparseFactor, entries, factor, supports, weighed
@@ -93,7 +93,7 @@ def _rank(x: np.ndarray) -> tuple[np.ndarray, int]:
     return U, int((sizes > DEPENDENT * sizes.max(initial=1.0)).sum())
 
 
-def _idle(at: Loops, blocks: Blocks) -> ca.SX:
+def _idle(at: Loops, blocks: NetBlocks) -> ca.SX:
     """W (6 L, d), a basis of the wrenches in loops apart from nets that do no work wherever the constraints are satisfied.
 
     Wrenches that do no work in any position, such as those normal to a plane, are omitted if they do not mix with others.

@@ -25,11 +25,11 @@ from pfaffian.terms.loops import Loops, equations
 LEAST = 1e-7
 """Relative length below which the remainder of a screw is rounding; about the least regularity of loops, too."""
 
-Blocks = Sequence[tuple[tuple[int, ...], int]]
+NetBlocks = Sequence[tuple[tuple[int, ...], int]]
 """Loops whose equations depend on each other, and how many of these are redundant."""
 
 
-def compensation(at: Loops, joints: Sequence[int], blocks: Blocks) -> list[ca.SX]:
+def compensation(at: Loops, joints: Sequence[int], blocks: NetBlocks) -> list[ca.SX]:
     """|X_j|^2 of the joints of a net."""
     members = sorted({l for j in joints for l in at.joints[j]})
     rows = [i for l in members for i in equations(l)]
@@ -77,7 +77,7 @@ def _best(rows: ca.SX, size: ca.SX | None, count: int, passes: int = 2) -> ca.SX
     return orthogonalise(rows, ca.SX(m, 0), LEAST, size, passes=passes, groups=[[*range(m)]], most=count).Q
 
 
-def _redundant(at: Loops, members: Sequence[int], blocks: Blocks) -> dict[tuple[int, ...], int]:
+def _redundant(at: Loops, members: Sequence[int], blocks: NetBlocks) -> dict[tuple[int, ...], int]:
     """{loops: number of idle wrenches} for all loops of a net; a loop in no block has one for each empty equation."""
     found = {block: count for block, count in blocks if block[0] in members}
     others = {*members}.difference(*found)

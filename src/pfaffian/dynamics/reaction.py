@@ -49,7 +49,7 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
     Raises ModelError: an unknown name or frame; a constraint whose force on single bodies is not known.
     """
     check_frame(frame)
-    m, loads = terms.mechanism, _Loads(terms, motion)
+    m, loads = terms.mechanism, _TransmittedWrenches(terms, motion)
     closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
     joints = {j.name: j for j in m.joints}
     wrenches = {}
@@ -70,7 +70,7 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
     return wrenches
 
 
-def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
+def _in_frame(loads: _TransmittedWrenches, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
     """The wrench at the multipliers of smallest norm, in a frame, and whether each component is unique.
 
     X: (6, 1 + m) about the origin of G, along the world's axes: the wrench without multipliers, and that of a unit of each.
@@ -81,7 +81,7 @@ def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
     return ReactionWrench(ca.densify(X[:, 0] + X[:, 1:] @ loads.multipliers), ca.densify(unique))
 
 
-class _Loads:
+class _TransmittedWrenches:
     """Wrenches that joints and closures transmit, as (6, 1 + m) columns: without multipliers, and for a unit of each."""
 
     def __init__(self, terms: Terms, motion: Motion) -> None:

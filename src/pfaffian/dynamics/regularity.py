@@ -94,7 +94,7 @@ def _free(C: ca.SX, independent: ca.SX, tolerance: float) -> ca.SX:
     return ca.diag(independent) - Q.T @ Q
 
 
-class Measure(NamedTuple):
+class RowSize(NamedTuple):
     """Typical size of the rows of a constraint.
 
     inverse: (m_c, m_c) S^-1, with a row of zeros for each row of the constraint that is rounding.   rank: of S.
@@ -104,13 +104,13 @@ class Measure(NamedTuple):
     rank: ca.SX
 
 
-def _measure(typical: ca.DM, lengths: ca.SX) -> Measure:
-    """The Measure of a constraint with the typical size S (m_c, k), whose rows have typical lengths (m_c, 1)."""
+def _measure(typical: ca.DM, lengths: ca.SX) -> RowSize:
+    """The RowSize of a constraint with the typical size S (m_c, k), whose rows have typical lengths (m_c, 1)."""
     S, scale = ca.SX(typical), ca.diag(1 / lengths)
     squared = ca.sum2((scale @ S) ** 2)
     size = squared / ca.fmax(ca.mmax(squared), NOTHING)
     rows = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[[*range(lengths.numel())]])
-    return Measure(rows.D, rows.rank)
+    return RowSize(rows.D, rows.rank)
 
 
 @remembered(64)

@@ -106,7 +106,10 @@ class Response(NamedTuple):
 
 
 def response(T: Terms, tolerance: float = RANK_TOLERANCE, *, least: bool = True) -> Response:
-    """The Response at T.   least: whether multipliers of redundant rows have smallest norm; if False, any solution is used."""
+    """The solution of the motion for any forces and targets, factored once.
+
+    least: whether multipliers of redundant rows have smallest norm; if False, any solution is used.
+    """
     n, m, ms = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
     right, rank, realisable, shared, decouple = ca.SX(n, m), ca.SX(0), ca.SX(1), None, ca.SX(ms, ms)
     if m:
@@ -136,7 +139,7 @@ class Residuals(NamedTuple):
 
 
 def residuals(T: Terms) -> Residuals:
-    """The Residuals at T."""
+    """The equations of motion with every term on one side, at Terms and at new symbols for accelerations and multipliers."""
     sizes = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
     motion = FixedMotion(*[ca.SX.sym(name, n) for name, n in zip(FixedMotion._fields, sizes, strict=True)])
     a, pushing = motion.v_dot, T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu

@@ -51,7 +51,7 @@ class Port(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-class Rate(NamedTuple):
+class RateGroup(NamedTuple):
     """The parts of a law that are evaluated at the same instants.
 
     program: pool -> (new values, faults).   changed: indices of the new values in the pool.   period, phase: in ticks.
@@ -77,7 +77,7 @@ class Controller:
     inputs: tuple[tuple[Port, tuple[int, ...]], ...]
     constants: tuple[tuple[int, float, Entry], ...]
     state: tuple[tuple[int, float, Entry], ...]
-    rates: tuple[Rate, ...]
+    rates: tuple[RateGroup, ...]
     result: Program
     outputs: tuple[Port, ...]
     faults: Port
@@ -258,8 +258,8 @@ class _Pool:
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
-    def rate(self, group: Sequence[PartFunction], tick: float, saturate: bool) -> Rate:
-        """The Rate of parts that have the same period and phase."""
+    def rate(self, group: Sequence[PartFunction], tick: float, saturate: bool) -> RateGroup:
+        """What the parts of the law with the same period and phase share: their function, inputs and instants."""
         x = self.symbols
         loads = Loads(_unknown, lambda d: x["reaction"])
         after, faults = evaluate_parts(group, self.at, self.T, x["d"], x["w"], loads, saturate)
@@ -267,7 +267,7 @@ class _Pool:
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))
         ((period, phase),) = sampling([group[0].part], tick)
-        return Rate(program, tuple(self.places["d"][k] for k in changed), period, phase)
+        return RateGroup(program, tuple(self.places["d"][k] for k in changed), period, phase)
 
     def outputs(self, saturate: bool) -> tuple[tuple[Port, ...], Program]:
         """The output ports, u and signals, and the Program that computes them."""
@@ -337,7 +337,7 @@ def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
 
 
-def _without_unread(rate: Rate, needed: set[int]) -> Rate:
+def _without_unread(rate: RateGroup, needed: set[int]) -> RateGroup:
     """The rate without those new values that no Program reads."""
     pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
     if len(pairs) == len(rate.changed):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pfaffian.embedded.controller import Calls, Controller, Entry, Port, Rate
+from pfaffian.embedded.controller import Calls, Controller, Entry, Port, RateGroup
 from pfaffian.kernel.text.portable import Portable, Precision, literal
 
 LONGEST = 100
@@ -129,19 +129,19 @@ def _filled(c: Controller, of: Precision) -> Iterator[str]:
         yield f"  x[{place}] = state->d[{k}];"
 
 
-def _faults(rate: Rate) -> int:
+def _faults(rate: RateGroup) -> int:
     """Number of faults that the parts of a rate can raise."""
     return len(rate.program.outputs[1])
 
 
-def _updated(rate: Rate, called: str, first: int) -> list[str]:
+def _updated(rate: RateGroup, called: str, first: int) -> list[str]:
     """Lines that call the Program of a rate, then copy its new values into the pool and its faults to faults[first], ..."""
     new = len(rate.changed)
     lines = [f"  {called}(x, y, w);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
     return lines + [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(_faults(rate))]
 
 
-def _when_due(i: int, rate: Rate, update: Sequence[str], first: int, of: Precision) -> Iterator[str]:
+def _when_due(i: int, rate: RateGroup, update: Sequence[str], first: int, of: Precision) -> Iterator[str]:
     """Lines that update rate i in the calls in which it is due; in the other calls its faults are zero."""
     yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(_faults(rate)))
     yield f"  if (state->wait[{i}] == 0) {{"

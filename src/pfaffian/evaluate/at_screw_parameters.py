@@ -116,10 +116,7 @@ def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> Screw
     """Matrices between the rates of screw parameters, of coordinates, and velocities at s. [chhabra14 (2.1.3b), (2.1.5)]
 
     Args:
-        m: the mechanism, an open chain.
-        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones
-            are zero (home).
-        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        m, s, parameters: as in `screw_to_chart`, one state or many.
     Returns:
         a named tuple: Z (..., nq, ns) with q_dot = Z s_dot; Sigma (..., ns, n) with s_dot = Sigma v_bar, where v_bar contains
         the speeds that a distribution leaves, and s_dot for joints without one; of_v (..., ns, nv) with s_dot = of_v v, v

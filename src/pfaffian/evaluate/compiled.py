@@ -30,7 +30,7 @@ from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
 
 
-class Given(NamedTuple):
+class CallArguments(NamedTuple):
     """A caller's arguments for one state or many, as arrays.
 
     arrays: (size, n) or (1, n) each.   size: number of runs.
@@ -51,7 +51,7 @@ class Given(NamedTuple):
         return x if self.many else x[0]
 
 
-def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
+def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> CallArguments:
     """Collect checked arguments: name=(the caller's argument, its (runs, n) array) for each.
 
     least: smallest number of runs, 0 or 1.
@@ -60,11 +60,11 @@ def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
     counts = {name: len(array) for name, (_, array) in values.items()}
     count = some_runs(counts) if least else common_runs(counts)
     many = count != 1 or any(np.ndim(value) == 2 for value, _ in values.values())
-    return Given(tuple(array for _, array in values.values()), count, many)
+    return CallArguments(tuple(array for _, array in values.values()), count, many)
 
 
 def matrices(
-    f: Callable[..., Sequence[np.ndarray]], of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
+    f: Callable[..., Sequence[np.ndarray]], of: CallArguments, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
 ) -> list[np.ndarray]:
     """Call f at the given states and return its outputs as matrices (..., rows, columns).
 

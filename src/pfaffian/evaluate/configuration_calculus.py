@@ -28,11 +28,17 @@ from pfaffian.terms.equations_digest import of_function
 from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
 
-Function = Callable[[Any], Any]
+ConfigurationFunction = Callable[[Any], Any]
 
 
 def directional_derivative(
-    m: Mechanism, q: Any = None, v: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
+    m: Mechanism,
+    q: Any = None,
+    v: Any = None,
+    *,
+    f: ConfigurationFunction | None = None,
+    t: float = 0.0,
+    parameters: Any = None,
 ) -> np.ndarray:
     """Derivatives of f along the velocities, d_i f = df/dq^a K_i^a with q_dot = K v, at constant v and t. [konz25 (2.13)]
 
@@ -112,7 +118,7 @@ def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = No
 
 
 def covariant_hessian(
-    m: Mechanism, q: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
+    m: Mechanism, q: Any = None, *, f: ConfigurationFunction | None = None, t: float = 0.0, parameters: Any = None
 ) -> np.ndarray:
     """Covariant Hessian of a scalar f(q, t) in the metric of the mass matrix, d_j d_i f - Gamma^k_ij d_k f. [konz25 (2.16)]
 
@@ -235,12 +241,12 @@ def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> TracedFunction:
     return TracedFunction(f, graph(known, [in_symbols(column(call_for_value(f, "f", T.kinematics, a), "f"), "f", known)]))
 
 
-def _value(T: Terms, f: Function | None) -> ca.SX:
+def _value(T: Terms, f: ConfigurationFunction | None) -> ca.SX:
     """(n, 1) expression of f, or of the potential energy if f is None."""
     return ca.densify(T.V) if f is None else call_for_column(f, "f", T.kinematics)
 
 
-def _hessian(T: Terms, f: Function | None) -> ca.SX:
+def _hessian(T: Terms, f: ConfigurationFunction | None) -> ca.SX:
     """Covariant Hessian of f. Raises ModelError: f is not one number of q and t."""
     value = _value(T, f)
     if value.numel() != 1 or ca.depends_on(value, T.v):
@@ -248,7 +254,7 @@ def _hessian(T: Terms, f: Function | None) -> ca.SX:
     return connection.covariant_hessian(T.kinematics, value, T.M)
 
 
-_QUANTITIES: dict[str, Callable[[Terms, Function | None], ca.SX]] = {
+_QUANTITIES: dict[str, Callable[[Terms, ConfigurationFunction | None], ca.SX]] = {
     "gradient": lambda T, f: connection.directional_derivative(T.kinematics, _value(T, f)),
     "commutation": lambda T, _: ca.vertcat(*connection.commutation_coefficients(T.kinematics)),
     "connection": lambda T, _: ca.vertcat(*connection.connection_coefficients(T.kinematics, T.M)),
@@ -257,7 +263,7 @@ _QUANTITIES: dict[str, Callable[[Terms, Function | None], ca.SX]] = {
 """Quantity -> function of Terms and f that returns its expression; a tensor as its matrices stacked vertically."""
 
 
-def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, parameters: Any) -> np.ndarray:
+def _ask(m: Mechanism, what: str, f: ConfigurationFunction | None, q: Any, v: Any, t: float, parameters: Any) -> np.ndarray:
     """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""
     as_mechanism(m)
     if f is not None and not callable(f):

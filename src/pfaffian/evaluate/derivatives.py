@@ -100,12 +100,8 @@ def derivatives(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral. The state is used as
-            given: put it onto the constraints first.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
+        q, v, u, parameters: as in `forward_dynamics`, one state or many; put q and v onto the constraints first.
         t: time [s], 0 by default.
-        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         by: arguments to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
         of: quantities to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
         threads: number of threads that share the states of a batch, 1 by default.
@@ -408,6 +404,7 @@ def compiled_derivatives(
     }
 
     def build() -> ca.Function:
+        """Values of the motion, and their derivatives by each of `chosen`."""
         at = response(T)
         motion = at.motion()
         reaction = T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu

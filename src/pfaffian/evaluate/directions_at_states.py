@@ -32,7 +32,15 @@ from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.terms.generic_states import ZERO, State, at_generic_states, generic_states, length_at, speed_units, vanishing
+from pfaffian.terms.generic_states import (
+    ZERO,
+    GenericState,
+    at_generic_states,
+    generic_states,
+    length_at,
+    speed_units,
+    vanishing,
+)
 from pfaffian.terms.permitted_directions import Directions, RowBlock, labels, left_by, scaled_rows
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.reduced_terms import first_joint, group_of, indices, others
@@ -122,7 +130,7 @@ def moves(m: Mechanism) -> Moves:
     raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
 
 
-def _along_plan(m: Mechanism, along: Directions, at: Sequence[State]) -> Plan:
+def _along_plan(m: Mechanism, along: Directions, at: Sequence[GenericState]) -> Plan:
     """The plan of a mechanism along directions."""
     T = shared(m)
     relative = changing(changes_of(T, left_by(T, along)), at)[:, 0]
@@ -167,7 +175,7 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
     T = shared(m)
     rows = T.A[T.rows.at(VELOCITY), list(group)]
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rows)])
-    home = State(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults)
+    home = GenericState(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults)
     at = np.array([values(f, *x)[0] for x in (home, *generic_states(m, count=STATES))])
     A = at * speed_units(m, m.p_defaults)[list(group)]
     chosen, _ = independent(A)
@@ -178,13 +186,13 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
     return bool((volume * volume[0] > SMALL * np.abs(volume).max() ** 2).all())
 
 
-def states(m: Mechanism, along: Directions | None) -> list[State]:
+def states(m: Mechanism, along: Directions | None) -> list[GenericState]:
     """Random states; on the closures if the mechanism is reduced along directions."""
     random, anywhere = np.random.default_rng(43), generic_states(m, count=STATES)
     return [on_floor(m, along.base, x, random) for x in anywhere] if along else list(anywhere)
 
 
-def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Directions | None:
+def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState]) -> Directions | None:
     """The directions with the joints of these names as base; None if these carry no body as a group.
 
     at: states, home first.
@@ -242,7 +250,7 @@ def _lever(rows: np.ndarray, turns: np.ndarray, long: float) -> float:
     return float(f"{np.median(turn[both] / slide[both]) if both.any() else long:.2g}")
 
 
-def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int, ...] | None:
+def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState]) -> tuple[int, ...] | None:
     """Entries of the body's twist that determine the velocities of the joints.
 
     None if the twists of the body do not span a constant space of that dimension.
@@ -320,13 +328,13 @@ def _floor(m: Mechanism) -> ca.Function:
     return ca.Function("floor", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in out])
 
 
-def _home(m: Mechanism) -> State:
+def _home(m: Mechanism) -> GenericState:
     """The neutral state, put onto the closures."""
     v, p = np.zeros(m.nv), m.p_defaults
-    return State(_closed(m, m.neutral(), p, range(m.nv)), v, 0.0, p)
+    return GenericState(_closed(m, m.neutral(), p, range(m.nv)), v, 0.0, p)
 
 
-def on_floor(m: Mechanism, base: Sequence[str], at: State, random: np.random.Generator) -> State:
+def on_floor(m: Mechanism, base: Sequence[str], at: GenericState, random: np.random.Generator) -> GenericState:
     """A state put onto the closures, with its joints `base` moved from neutral along them."""
     q = at.q.copy()
     for name in base:
@@ -335,7 +343,7 @@ def on_floor(m: Mechanism, base: Sequence[str], at: State, random: np.random.Gen
     return there._replace(q=elsewhere(m, indices(m, base), there, random))
 
 
-def elsewhere(m: Mechanism, moved: Sequence[int], at: State, random: np.random.Generator) -> np.ndarray:
+def elsewhere(m: Mechanism, moved: Sequence[int], at: GenericState, random: np.random.Generator) -> np.ndarray:
     """q of a state displaced along the entries `moved` of v, on the same closures."""
     (q, v, t, p), entries = at, list(moved)
     unit = speed_units(m, p)[entries]
@@ -361,7 +369,7 @@ def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, moved: Sequence[int], t:
     raise ModelError(f"reduce: found no states of {m.name!r} on its closures; reduce it without them, or run it as it is")
 
 
-def other_places(m: Mechanism, p: np.ndarray, along: Directions) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+def other_places(m: Mechanism, p: np.ndarray, along: Directions) -> Iterator[tuple[str, list[GenericState], list[np.ndarray]]]:
     """For each row of parameters (runs, np) other than the defaults: words for it, random states on the closures, and q of
     these states displaced along the closures, by the motions on which nothing depended at the defaults.
     """

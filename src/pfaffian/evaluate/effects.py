@@ -20,7 +20,7 @@ import numpy as np
 
 from pfaffian.maths.values import values_at
 from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.generic_states import CLEAR, ZERO, State, length_at, speed_units, unit_rows
+from pfaffian.terms.generic_states import CLEAR, ZERO, GenericState, length_at, speed_units, unit_rows
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.terms import Terms
 
@@ -120,7 +120,7 @@ def changes_of(T: Terms, Y: ca.SX, p: np.ndarray | None = None) -> Changes:
     return Changes(tuple(by), speed_units(m, p), f)
 
 
-def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sampled:
+def sampled(of: Changes, at: Sequence[GenericState], any_speed: bool = False) -> Sampled:
     """The effects at these states, whose velocities are projected onto the constraints first.
 
     any_speed: whether sizes are those of the bodies' own speeds, and not of rates near 1.
@@ -152,7 +152,7 @@ def sampled(of: Changes, at: Sequence[State], any_speed: bool = False) -> Sample
     return Sampled(effects, [along(B[:, None, :, u]) for u in range(B.shape[2])])
 
 
-def _allowed(of: Changes, at: Sequence[State], rows: Sequence[np.ndarray]) -> list[State]:
+def _allowed(of: Changes, at: Sequence[GenericState], rows: Sequence[np.ndarray]) -> list[GenericState]:
     """The states with their velocities projected onto the constraint rows (k, nv) at each."""
     found = []
     for x, A in zip(at, rows, strict=True):
@@ -162,7 +162,7 @@ def _allowed(of: Changes, at: Sequence[State], rows: Sequence[np.ndarray]) -> li
     return found
 
 
-def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
+def changing(of: Changes, at: Sequence[GenericState]) -> np.ndarray:
     """(n, causes) how much each cause changes each momentum at these states, relative to its size."""
     found = []
     for x in (sampled(of, at).effects[cause] for cause in of.causes):

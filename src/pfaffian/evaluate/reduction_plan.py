@@ -27,7 +27,7 @@ from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.generic_states import (
-    State,
+    GenericState,
     at_generic_states,
     generic_states,
     length_at,
@@ -225,7 +225,7 @@ def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str])
         )
 
 
-def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.ndarray]:
+def moved(m: Mechanism, names: Sequence[str], at: Sequence[GenericState]) -> list[np.ndarray]:
     """q of each state with the joints of these names where they are in another one."""
     places = [x.q.copy() for x in at]
     for name in names:
@@ -235,7 +235,7 @@ def moved(m: Mechanism, names: Sequence[str], at: Sequence[State]) -> list[np.nd
 
 
 def place_dependence(
-    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[State], elsewhere: Sequence[np.ndarray]
+    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[GenericState], elsewhere: Sequence[np.ndarray]
 ) -> dict[str, float]:
     """The parts of the equations that differ between states `at` and these states with q `elsewhere`, and how much.
 
@@ -336,7 +336,9 @@ SAMPLES = 2
 """Number of random states at which the parameters of a run are checked."""
 
 
-def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+def other_values(
+    m: Mechanism, p: np.ndarray, names: Sequence[str] = ()
+) -> Iterator[tuple[str, list[GenericState], list[np.ndarray]]]:
     """For each row of parameters (runs, np) other than the defaults: words for it, random states with these parameters, and
     the q of these states with the joints of these names at random positions.
     """

@@ -38,7 +38,7 @@ from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.common_motion import common_motion
-from pfaffian.terms.generic_states import ZERO, State, generic_states
+from pfaffian.terms.generic_states import ZERO, GenericState, generic_states
 from pfaffian.terms.reduced_terms import first_joint
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
@@ -160,7 +160,7 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     return found
 
 
-class _Found(NamedTuple):
+class _FoundSymmetries(NamedTuple):
     """The symmetries of a mechanism, and what its candidates do.
 
     q: symbols of the fields Y (nv, n) of the candidates.   first: indices of those of the joints that carry the whole machine.
@@ -181,7 +181,7 @@ class _Found(NamedTuple):
 
 
 @remembered(64)
-def _found(m: Mechanism, p: tuple[float, ...] | None) -> _Found:
+def _found(m: Mechanism, p: tuple[float, ...] | None) -> _FoundSymmetries:
     """The symmetries among the candidates of a mechanism.   p: (np,) parameters; None for random ones at each sample."""
     T = shared(m)
     c = candidates(T, common_motion(m) or first_joint(m), p)
@@ -205,10 +205,10 @@ def _found(m: Mechanism, p: tuple[float, ...] | None) -> _Found:
     symmetries, unclear = without(c.alone)
     unclear += [x for x in c.unclear if not breaks(effects, x.combination)]
     of_first, _ = without(c.alone[~np.delete(c.alone, c.first, axis=1).any(axis=1)])
-    return _Found(c.q, c.Y, c.found, c.first, symmetries, of_first, unclear, effects | {JOINT: c.impossible}, work)
+    return _FoundSymmetries(c.q, c.Y, c.found, c.first, symmetries, of_first, unclear, effects | {JOINT: c.impossible}, work)
 
 
-def _elsewhere(m: Mechanism, states: Sequence[State]) -> list[State]:
+def _elsewhere(m: Mechanism, states: Sequence[GenericState]) -> list[GenericState]:
     """States at widely different places and speeds."""
     random, far = np.random.default_rng(83), np.array([unit == "m" for unit in m.q_units])
     found = []
@@ -217,7 +217,7 @@ def _elsewhere(m: Mechanism, states: Sequence[State]) -> list[State]:
         for j in m.joints:
             factor[m.v_slices[j.name]] = 10 ** random.uniform(-FASTER, FASTER)
         there = np.where(far, q * 10 ** random.uniform(-PLACES, PLACES), q)
-        found.append(State(there, 10 ** random.uniform(-SPEEDS, SPEEDS) * factor * v, t, p))
+        found.append(GenericState(there, 10 ** random.uniform(-SPEEDS, SPEEDS) * factor * v, t, p))
     return found
 
 

@@ -10,6 +10,17 @@ installed                                                 finds a file of an ins
 FORMATS, Format                                           the formats that read and write know; add one of your own
 LAWS                                                      force laws in YAML files; add one of your own
 unphysical                                                lists inertias that no body can have, which are common in files
+
+mjcf/         MJCF, the files of MuJoCo
+sdf/          SDF, the files of Gazebo
+text/         untrusted text: XML, YAML, numbers, expressions, files that a file names
+urdf/         URDF, with the dialects in which its files describe loops
+usd/          USD with UsdPhysics
+writers/      writers of URDF, MJCF and YAML files
+yaml/         YAML, this library's own files
+bundled.py    finding the studies and the zoo of examples
+read.py       reading a model file of any format
+write.py      writing a mechanism to a file, in the format of its suffix
 """
 
 from pfaffian import lazy

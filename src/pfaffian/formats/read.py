@@ -129,17 +129,9 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     error of the reader.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {duration: 3}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.read(file)
-        >>> m.q_names, settings.duration
-        (('z',), 3.0)
-        >>> pf.read("zoo:bennett")[0]
+        >>> m, settings = pf.read("zoo:bennett")
+        >>> m
         <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)
@@ -185,7 +177,7 @@ def format_of(path: Path) -> str:
     return roots[root]
 
 
-class _Found(Exception):
+class _RootFound(Exception):
     """Ends the search for the root element."""
 
 
@@ -195,7 +187,7 @@ def root_tag(text: str) -> str:
 
     def start(tag: str, _: dict[str, str]) -> NoReturn:
         found.append(tag)
-        raise _Found
+        raise _RootFound
 
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -203,6 +195,6 @@ def root_tag(text: str) -> str:
     try:
         for at in range(0, len(text), 1 << 16):
             parser.Parse(text[at : at + (1 << 16)].encode("utf-8", "replace"), False)
-    except (_Found, expat.ExpatError):
+    except (_RootFound, expat.ExpatError):
         pass
     return found[0] if found else "robot"

@@ -1,4 +1,12 @@
-"""casadi.Function -> Program -> C lanes or NumPy: compile, cache and call functions of numbers, whatever they model."""
+"""casadi.Function -> Program -> C lanes or NumPy: compile, cache and call functions of numbers, whatever they model.
+
+build/         C text -> loaded library: the compiler, the store of compiled objects
+call/          kernels and rollouts: found by a key, or traced, printed and built
+functions/     elementary functions from IEEE operations only
+program/       casadi.Function -> Program, the passes that simplify it, and its interpreter in NumPy
+text/          program -> C: vector lanes for this machine, portable C99 for any processor, and CUDA C++
+remember.py    caches of function results
+"""
 
 from pfaffian.kernel.build.waiting import listening
 from pfaffian.kernel.call.cache_keys import noted

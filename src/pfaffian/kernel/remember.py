@@ -14,8 +14,8 @@ import numpy as np
 
 from pfaffian.errors import BuildError
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_Value = TypeVar("_Value")
+_Remembered = TypeVar("_Remembered", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 
 CHECKING = os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
@@ -27,10 +27,10 @@ def checking() -> bool:
     return CHECKING
 
 
-def remembered(maxsize: int) -> Callable[[_Function], _Function]:
+def remembered(maxsize: int) -> Callable[[_Remembered], _Remembered]:
     """Decorator like `functools.lru_cache`; with PFAFFIAN_CHECK=1 the cached results are checked."""
 
-    def decorator(make: _Function) -> _Function:
+    def decorator(make: _Remembered) -> _Remembered:
         cached = lru_cache(maxsize)(make)
 
         @wraps(make)
@@ -64,7 +64,7 @@ def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) 
     return value
 
 
-def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
+def once_for(owner: Any, key: str, make: Callable[[], _Result]) -> _Result:
     """Return make(), called once for each owner and key.
 
     The result is noted in the owner's `__dict__`, where no field can have its name. A copy with other fields, as `replace`
@@ -73,7 +73,7 @@ def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
     notes, name = vars(owner), f"({key})"
     if name not in notes:
         notes[name] = make()
-    value: _Value = notes[name]
+    value: _Result = notes[name]
     return value
 
 

@@ -4,6 +4,27 @@ so3              rotations: hat, exponential, logarithm, differentials, quaterni
 se3              poses and twists: exponential, logarithm, Ad, ad
 subgroups        groups of motions that joints permit
 linear           factorisations and solves of small matrices
+
+closures.py            kinds of loop closures, with their rows and residuals
+inertia.py             inertia of a rigid body, about the origin of its frame
+linear.py              linear algebra on expressions
+minimum_norm.py        minimum-norm solutions of A X = B for A of any rank, at a cost that follows the sparsity of A
+operators.py           faster arithmetic operators between two SX expressions of CasADi
+pack.py                structures of expressions as columns that one Function can pass to another
+precision.py           the arithmetic for which expressions are built: doubles, or floats for an export
+qp.py                  the nearest point within linear limits
+random.py              counter-based random numbers as expressions
+reflection.py          elimination of an orthonormal row from rows that share few of its columns
+repeated.py            functions that are applied to one link after another, traced once
+roots.py               eigenvalues, symmetric square roots and smallest singular values, as expressions
+se3.py                 poses and twists: SE(3) with poses (R, p), twists xi = [v
+selected_inverse.py    single entries of the inverse of a sparse symmetric matrix
+so3.py                 rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials
+span.py                orthonormal bases of subspaces, the same on every machine
+spectrum.py            eigenvalues of a real matrix with their multiplicities
+subgroups.py           connected subgroups of SE(3): the motions that joints permit
+tree_factor.py         factor a mass matrix as M = W W^T along a tree, and solve with the factor
+values.py              fast evaluation of a casadi.Function with numbers
 """
 
 from pfaffian import lazy

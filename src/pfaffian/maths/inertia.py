@@ -1,4 +1,4 @@
-"""Inertia of a rigid body, about the origin of its frame: 6 x 6 for twists [v; w], and the 4 x 4 pseudo-inertia.
+"""Inertia of a rigid body, about the origin of its frame: its moments, and the 4 x 4 pseudo-inertia.
 
 The moments of the body are its mass m [kg], the first moment h = m com [kg m] and the rotational inertia I about the
 frame's origin [kg m^2]; I = trace(S) 1 - S for the second moment S, the integral of x x^T over the mass.
@@ -7,7 +7,7 @@ frame's origin [kg m^2]; I = trace(S) 1 - S for the second moment S, the integra
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.so3 import Matrix, Vee, Wed, hat, matrix, symmetric
+from pfaffian.maths.so3 import Matrix, Vee, Wed, matrix, symmetric
 
 PHYSICAL = 1e-9  # relative tolerance for the rounding of inertias given with some ten digits
 
@@ -19,17 +19,6 @@ def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matr
     """
     m, c = matrix(mass, 1), matrix(com, 3)
     return m, m * c, matrix(rotational, 3, 3) + m * symmetric(ca.sumsqr(c) * ca.DM.eye(3) - ca.mtimes(c, c.T))
-
-
-def spatial(mass: Matrix, com: Matrix, rotational: Matrix) -> Matrix:
-    """6 x 6 inertia from the mass, the centre of mass and the rotational inertia about it; see `moments`."""
-    return from_moments(*moments(mass, com, rotational))
-
-
-def from_moments(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
-    """[[m 1, -hat(h)], [hat(h), I]], with kinetic energy V^T M V / 2 and momentum M V of a body twist V. -> (6, 6)."""
-    H = hat(h)
-    return ca.vertcat(ca.horzcat(matrix(m, 1) * ca.DM.eye(3), -H), ca.horzcat(H, matrix(I, 3, 3)))
 
 
 def pseudo(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
@@ -54,33 +43,12 @@ def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     return P[3, 3], P[:3, 3], Vee(P[:3, :3])
 
 
-def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Transform moments from frame B to frame A, (R, p) being the pose of B in A.
-
-    h_A = R h + m p,   I_A = R I R^T + p.(R h + h_A) 1 - (h_A p^T + p (R h)^T).
-    """
-    R = matrix(R, 3, 3)
-    return translate_moments(m, ca.mtimes(R, matrix(h, 3)), ca.mtimes([R, matrix(I, 3, 3), R.T]), p)
-
-
 def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Moments about the origin of frame A from those about the origin of a parallel frame B, whose origin in A is p (3,)."""
     m, h, p = matrix(m, 1), matrix(h, 3), matrix(p, 3)
     h_A = h + m * p
     shift = ca.dot(p, h + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, h.T)
     return m, h_A, symmetric(matrix(I, 3, 3) + shift)
-
-
-def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
-    """Transform a symmetric 6 x 6 inertia M, which may be articulated, from frame B to frame A; (R, p) is the pose of B in A.
-
-    The result is Ad_inv(R, p)^T M Ad_inv(R, p), computed by 3 x 3 blocks.
-    """
-    M, R, P = matrix(M, 6, 6), matrix(R, 3, 3), hat(p)
-    A, B, D = (ca.mtimes([R, block, R.T]) for block in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
-    B_A = B - ca.mtimes(A, P)
-    D_A = D + ca.mtimes(P, B_A) - ca.mtimes(B.T, P)
-    return symmetric(ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(ca.DM(3, 3), D_A)))
 
 
 def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:

@@ -360,11 +360,9 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """A^-1 B for a symmetric positive definite A (n, n); reads only its upper triangle.
+    """A^-1 B for a symmetric positive definite A (n, n) and B (n, k); reads only the upper triangle of A.
 
     It takes half the work of `solve_definite`.
-
-    B: (n, k).
 
     Example:
         >>> import casadi as ca

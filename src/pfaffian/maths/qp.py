@@ -144,7 +144,7 @@ class Nearest(NamedTuple):
     within: ca.SX
 
 
-class _State(NamedTuple):
+class _Iterate(NamedTuple):
     """State of the method between two iterations.
 
     moves: (1, 1) number of iterations that found a violated row.   status: -1 until an end other than SOLVED is known.
@@ -282,28 +282,28 @@ def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX
     return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, iterations, ca.fmax(left, over), within)
 
 
-def _start(n: int, k: int, are_numbers: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
+def _start(n: int, k: int, are_numbers: ca.SX, definite: ca.SX, never: ca.SX) -> _Iterate:
     """The state before the first iteration: no row is active. A limit that no u satisfies is a contradiction by itself."""
     none, pending = ca.SX.zeros, ca.SX(0)
     for i in reversed(range(never.numel())):
         pending = ca.if_else(never[i], i + 1, pending)
     status = ca.if_else(are_numbers, ca.if_else(definite, ca.if_else(pending > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
-    return _State(none(1), status, pending, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
+    return _Iterate(none(1), status, pending, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
 
 
-def _pack(s: _State) -> ca.SX:
+def _pack(s: _Iterate) -> ca.SX:
     """A state as one column."""
     return ca.vertcat(*[ca.vec(ca.densify(part)) for part in s])
 
 
-def _unpack(x: ca.SX, n: int, k: int) -> _State:
+def _unpack(x: ca.SX, n: int, k: int) -> _Iterate:
     """The state in a column made by `_pack`."""
     template = _start(n, k, ca.SX(1), ca.SX(1), ca.SX(0, 1))
     ends = [0]
     for part in template:
         ends.append(ends[-1] + part.numel())
     parts = [ca.reshape(x[a:b], *part.shape) for part, a, b in zip(template, ends, ends[1:], strict=False)]
-    return _State(*parts)
+    return _Iterate(*parts)
 
 
 @lru_cache(maxsize=64)
@@ -323,7 +323,7 @@ def _iteration(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, .
     return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, tolerances)], [_pack(after)], {"never_inline": True})
 
 
-def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _State:
+def _next(s: _Iterate, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _Iterate:
     """The state after one iteration; an unchanged state if the iteration has ended."""
     k, n = s.row.numel(), s.z.numel()
     live, free = s.status < 0, [s.row[j] == 0 for j in range(k)]
@@ -334,7 +334,7 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _State:
     t, grown, row = move.length, s.y_p + move.length, ca.horzcat(chosen.v.T, chosen.d)
     y = ca.fmax(_where(ca.logic_not(move.contradicts), s.y) - (t + move.contradicts) * split.r, 0)
     unfinished = ca.logic_or(move.drops, move.contradicts)
-    return _State(
+    return _Iterate(
         moves=s.moves + chosen.found,
         status=ca.if_else(move.contradicts, INFEASIBLE, s.status),
         pending=ca.if_else(live, _where(unfinished, chosen.p), s.pending),
@@ -361,7 +361,7 @@ class _Chosen(NamedTuple):
     lack: ca.SX
 
 
-def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _Chosen:
+def _chosen(s: _Iterate, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _Chosen:
     """The row of the unfinished move, else the most violated row; none after the end, where live is 0."""
     slack = d - S @ _product(V, s.z)
     none = -s.loose - tol.rounding * _total(ca.fabs(s.z))
@@ -386,7 +386,7 @@ class _Split(NamedTuple):
     left: ca.SX
 
 
-def _split(s: _State, v: ca.SX) -> _Split:
+def _split(s: _Iterate, v: ca.SX) -> _Split:
     """Decompose a row into parts along the active rows and orthogonal to them."""
     N = s.N[:, : s.z.numel()]
     r = _product(s.B, v)
@@ -416,7 +416,7 @@ class _Move(NamedTuple):
     contradicts: ca.SX
 
 
-def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], tol: Tolerances) -> _Move:
+def _move(s: _Iterate, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], tol: Tolerances) -> _Move:
     """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place for a row is free."""
     depends = ca.logic_or(split.left <= (tol.parallel * split.size) ** 2, ca.logic_not(_any(free)))
     # If the row depends on active ones, compare limits to decide whether it restricts more: z has accumulated rounding.
@@ -433,7 +433,7 @@ def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], tol:
     return _Move(length, new, inverse, restricts, reaches, drops, first, contradicts)
 
 
-def _fall(s: _State, split: _Split, tol: Tolerances) -> tuple[ca.SX, ca.SX]:
+def _fall(s: _Iterate, split: _Split, tol: Tolerances) -> tuple[ca.SX, ca.SX]:
     """Length of the move at which the first multiplier falls to zero, and its place, counted from 1; BEYOND and 0 if none."""
     least = tol.rising * split.size
     r, y = split.r, s.y
@@ -455,7 +455,7 @@ def _places(move: _Move, free: Sequence[ca.SX]) -> _Places:
     return _Places(into, out)
 
 
-def _dual_vectors(s: _State, split: _Split, move: _Move, places: _Places) -> ca.SX:
+def _dual_vectors(s: _Iterate, split: _Split, move: _Move, places: _Places) -> ca.SX:
     """B (k, n) after the move: with the dual vector of a new active row, or without that of a dropped one."""
     k = s.row.numel()
     b = _picked(places.out, [s.B[j, :].T for j in range(k)])
@@ -509,7 +509,7 @@ def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
     return rest[0]
 
 
-class _Rows(NamedTuple):
+class _OrthonormalRows(NamedTuple):
     """Active rows N x = d in orthonormal form, Q x = D.
 
     Rows of Q are (n, 1) each, and zero for free places. Row j of N is row j of Q divided by its scale, plus `parts` times the
@@ -522,10 +522,10 @@ class _Rows(NamedTuple):
     parts: list[list[ca.SX]]
 
 
-def _orthonormal(s: _State, tol: Tolerances) -> _Rows:
+def _orthonormal(s: _Iterate, tol: Tolerances) -> _OrthonormalRows:
     """Active rows in orthonormal form, as by `linear.orthogonalise`: they have unit length and are known to be independent."""
     k, n = s.B.shape
-    found = _Rows([], [], [], [])
+    found = _OrthonormalRows([], [], [], [])
     for j in range(k):
         row, d, parts = s.N[j, :n].T, s.N[j, n], []
         d = d - tol.rounding * ca.fabs(d)  # the limit as it was before it was loosened
@@ -541,7 +541,7 @@ def _orthonormal(s: _State, tol: Tolerances) -> _Rows:
     return found
 
 
-def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _polished(s: _Iterate, F: _HessianFactor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The point u on the active rows nearest to u0 and the step u - u0, both (n, 1), and the rows' multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
@@ -568,7 +568,7 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> t
     return u + correction, move + correction, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
-class _Factor(NamedTuple):
+class _HessianFactor(NamedTuple):
     """Cholesky factor of H.
 
     L: lower triangular, H = L L^T; finite but meaningless where H is not positive definite.   inverse: 1 / L_jj for each
@@ -580,7 +580,7 @@ class _Factor(NamedTuple):
     definite: ca.SX
 
 
-def _cholesky(H: ca.SX) -> _Factor:
+def _cholesky(H: ca.SX) -> _HessianFactor:
     """The Cholesky factor of H (n, n)."""
     n, tol = H.shape[0], _tolerances(H[0, 0])
     L, inverse = ca.SX(n, n), []
@@ -595,10 +595,10 @@ def _cholesky(H: ca.SX) -> _Factor:
             entry = H[i, j] - ca.dot(L[i, :j], L[j, :j])
             if not entry.is_zero():
                 L[i, j] = entry * inverse[j]
-    return _Factor(L, tuple(inverse), definite)
+    return _HessianFactor(L, tuple(inverse), definite)
 
 
-def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
+def _solve_rows(F: _HessianFactor, W: ca.SX) -> ca.SX:
     """W L^-T; structural zeros stay zero."""
     columns: list[ca.SX] = []
     for j, inverse in enumerate(F.inverse):
@@ -610,7 +610,7 @@ def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
     return ca.horzcat(*columns)
 
 
-def _solve_transposed(F: _Factor, z: ca.SX) -> ca.SX:
+def _solve_transposed(F: _HessianFactor, z: ca.SX) -> ca.SX:
     """L^-T z."""
     n = F.L.shape[0]
     x: list[ca.SX] = [ca.SX(0)] * n
@@ -666,7 +666,7 @@ class _Limits(NamedTuple):
     share: ca.SX
 
 
-def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
+def _normal(F: _HessianFactor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
     """Directions in z as rows V of unit length, or zero; and the limits along them."""
     V = _solve_rows(F, W)
     squared = ca.sum2(V * V)

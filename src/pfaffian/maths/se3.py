@@ -140,7 +140,7 @@ def pull(K: Matrix, X: tuple[Matrix, Matrix], R: Matrix) -> Matrix:
     return ca.vertcat(R.T @ f, lever.T @ f + so3.vee2(R.T @ Y @ parts.turning))
 
 
-class _Parts(NamedTuple):
+class _StiffnessParts(NamedTuple):
     """Parts of K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]].   odd: vee2(H) / 2.   even: (H + H^T) / 4.   turning: Wed(KR)."""
 
     Kr: Matrix
@@ -154,12 +154,12 @@ class _Parts(NamedTuple):
         return Y, x + Y @ self.odd + self.even @ so3.vee2(Y)
 
 
-def _parts(K: Matrix) -> _Parts:
+def _parts(K: Matrix) -> _StiffnessParts:
     K = matrix(K, 6, 6)
     Kr, C = K[:3, :3], K[3:, :3]
     inverse = np.linalg.pinv(np.array(ca.DM(Kr)), rcond=1e-12, hermitian=True) if K.is_constant() else ca.inv(Kr)
     H = C @ inverse
-    return _Parts(Kr, so3.vee2(H) / 2, (H + H.T) / 4, so3.Wed(K[3:, 3:] - C @ H.T))
+    return _StiffnessParts(Kr, so3.vee2(H) / 2, (H + H.T) / 4, so3.Wed(K[3:, 3:] - C @ H.T))
 
 
 def homogeneous(R: Matrix, p: Matrix) -> Matrix:

@@ -1,1 +1,21 @@
-"""The description of a mechanism as frozen, validated data, without equations of motion."""
+"""The description of a mechanism as frozen, validated data, without equations of motion.
+
+body.py                rigid bodies: mass, mass centre, inertia and shapes
+check.py               checks of a mechanism: names, tree, references, parameters and masses
+circle.py              circles among things that follow one another
+constraint.py          constraints: closures, phi(q, t) = 0, eta(q, v, t) = 0 and Z v_dot = z
+coordinates.py         user-defined coordinates q with minimal velocities v, q_dot = K(q) v
+data.py                frozen dataclasses whose numbers are SX
+force.py               forces: actuators, wrenches, springs between bodies, and functions of the kinematics
+graph.py               the graph of an open chain
+joint.py               joints of the tree, and the relative motions that each kind allows
+mechanism.py           the mechanism as a whole; frozen and checked
+mechanism_digest.py    the digest of a mechanism, the key under which its compiled equations are cached
+number.py              numbers of a mechanism: a float, a named parameter, or an expression of parameters
+pose.py                poses: rotation and position of one frame in another
+reprs.py               short texts of the parts of a model, and HTML tables for notebooks
+shape.py               shapes of bodies, with mass, mass centre and inertia for a uniform density
+traced_function.py     user functions, each with a digest of the expressions that it returned when it was traced
+unphysical.py          bodies with physically impossible mass and inertia at given parameter values
+user_functions.py      all calls of user functions, so that errors in them name the element at fault
+"""

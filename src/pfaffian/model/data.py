@@ -37,7 +37,7 @@ def is_data(item: Any) -> bool:
     return getattr(type(item), "__eq__", None) is _equal
 
 
-class _Number(NamedTuple):
+class _ComparableNumber(NamedTuple):
     """An SX in a form that can be compared and pickled.
 
     text: its serialisation, with all digits.
@@ -54,17 +54,19 @@ class _Several(NamedTuple):
     items: tuple[Any, ...]
 
 
-def _number(x: ca.SX) -> _Number:
-    """An SX as a `_Number`."""
+def _number(x: ca.SX) -> _ComparableNumber:
+    """An SX as a `_ComparableNumber`."""
     if x.is_constant():
-        return _Number(x.serialize(), ())
+        return _ComparableNumber(x.serialize(), ())
     x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
     symbols = ca.symvar(x)
-    return _Number(ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols))
+    return _ComparableNumber(
+        ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols)
+    )
 
 
-def _sx(x: _Number) -> ca.SX:
-    """The SX of a `_Number`, the inverse of `_number`."""
+def _sx(x: _ComparableNumber) -> ca.SX:
+    """The SX of a `_ComparableNumber`, the inverse of `_number`."""
     if not x.owners:
         return ca.SX.deserialize(x.text)
     return ca.Function.deserialize(x.text)(*[p.symbol for p in x.owners if isinstance(p, Parameter)])
@@ -76,7 +78,7 @@ def content(item: Any) -> tuple[Any, ...]:
 
 
 def _plain(x: Any) -> Any:
-    """The value of a field in a form that can be compared: each SX, also within a tuple, becomes a `_Number`."""
+    """The value of a field in a form that can be compared: each SX, also within a tuple, becomes a `_ComparableNumber`."""
     if isinstance(x, tuple) and any(isinstance(item, ca.SX) for item in x):
         return _Several(tuple(map(_plain, x)))
     return _number(x) if isinstance(x, ca.SX) else x
@@ -84,13 +86,13 @@ def _plain(x: Any) -> Any:
 
 def _field(x: Any) -> Any:
     """The value of a field, the inverse of `_plain`."""
-    return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _Number) else x
+    return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _ComparableNumber) else x
 
 
 def _owners(x: Any) -> Iterator[Parameter | int]:
     """The owners of all symbols in a field value x, which is in the form of `_plain`."""
     for item in x.items if isinstance(x, _Several) else (x,):
-        yield from item.owners if isinstance(item, _Number) else ()
+        yield from item.owners if isinstance(item, _ComparableNumber) else ()
 
 
 def _equal(self: Any, other: Any) -> bool:

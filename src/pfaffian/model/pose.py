@@ -15,6 +15,9 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import floats, vector
 
+NumericPose = tuple[np.ndarray, np.ndarray]
+"""Rotation (3, 3) and origin (3,) [m] of a frame in another one, in numbers."""
+
 
 @data
 class Pose:

@@ -18,6 +18,11 @@ TABLE_ROWS = 60
 """Largest number of rows in a table."""
 
 
+def kind(item: Any) -> str:
+    """Its class alone, for a part without a name."""
+    return f"<{type(item).__name__}>"
+
+
 def words(item: Any, *parts: str, name: str | None = None) -> str:
     """The repr of an item: <Body 'rod': part, part>."""
     named = "" if name is None else f" {name!r}"

@@ -28,6 +28,9 @@ SIZES = {
 }
 """Kind of shape -> the arguments of `shape` that give its size."""
 
+Colour = tuple[float, ...]
+"""Red, green, blue and opacity, each from 0 to 1."""
+
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 
 
@@ -60,7 +63,7 @@ class Shape:
         return reprs.words(self, solid, *mass, *([self.role] if self.role != "visual" else []))
 
 
-class Moments(NamedTuple):
+class MassProperties(NamedTuple):
     """Mass (1, 1) [kg], mass centre (3, 1) [m] and inertia (3, 3) about the mass centre [kg m^2]."""
 
     mass: ca.SX
@@ -201,7 +204,7 @@ def volume(kind: str, x: ca.SX) -> ca.SX:
     return part + (volume("sphere", x[:1]) if kind == "capsule" else 0)
 
 
-def moments(shapes: Iterable[Shape]) -> Moments | None:
+def moments(shapes: Iterable[Shape]) -> MassProperties | None:
     """Mass, mass centre and inertia of all shapes that have a mass, in the frame of the body; None if no shape has one."""
     parts = [(s.mass, s.placement @ Pose(IDENTITY.R, _centre(s)), _inertia(s, s.mass)) for s in shapes if s.mass is not None]
     if not parts:
@@ -212,7 +215,7 @@ def moments(shapes: Iterable[Shape]) -> Moments | None:
     for mass, X, I_shape in parts:
         d = X.p - com
         I += X.R @ I_shape @ X.R.T + mass * (ca.dot(d, d) * ca.SX.eye(3) - d @ d.T)
-    return Moments(ca.densify(m), ca.densify(com), ca.densify((I + I.T) / 2))
+    return MassProperties(ca.densify(m), ca.densify(com), ca.densify((I + I.T) / 2))
 
 
 def _centre(s: Shape) -> ca.SX:

@@ -74,7 +74,7 @@ class Surfaces(NamedTuple):
         B = Pose(k.rotation(self.body_b) @ Y.R, k.line(self.body_a, self.body_b, point_b=Y.p))
         if isinstance(self.shape_b, Pose):
             return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
-        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B))]
+        return [_segment_contact(_ContactAxis.of(self.shape_a, A), _ContactAxis.of(self.shape_b, B))]
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
@@ -101,7 +101,7 @@ def _plane_contact(x: ca.SX, radius: ca.SX, plane: Pose) -> ContactPoint:
     return ContactPoint(gap, n, x - n * (radius + gap / 2))
 
 
-class _Segment(NamedTuple):
+class _ContactAxis(NamedTuple):
     """The axis of a capsule or the centre of a sphere, in the world.
 
     p: (3, 1) middle [m].
@@ -114,9 +114,9 @@ class _Segment(NamedTuple):
     r: ca.SX
 
     @staticmethod
-    def of(s: Shape, G: Pose) -> _Segment:
+    def of(s: Shape, G: Pose) -> _ContactAxis:
         """The segment of a sphere or capsule whose frame has the pose G in the world."""
-        return _Segment(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
+        return _ContactAxis(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
 
     def nearest(self, x: ca.SX) -> ca.SX:
         """(3, 1) point of the segment nearest to x (3, 1)."""
@@ -128,7 +128,7 @@ def _clamp(part: ca.SX) -> ca.SX:
     return ca.fmax(-1, ca.fmin(1, part))
 
 
-def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
+def _segment_contact(a: _ContactAxis, b: _ContactAxis) -> ContactPoint:
     """The contact of two spheres or capsules."""
     x, y = _nearest(a, b)
     l = ca.sqrt(ca.sumsqr(x - y) + DISTANCE_SMOOTHING**2)
@@ -136,7 +136,7 @@ def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
     return ContactPoint(gap, n, y + n * (b.r + gap / 2))
 
 
-def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
+def _nearest(a: _ContactAxis, b: _ContactAxis) -> tuple[ca.SX, ca.SX]:
     """The pair of points, one on each segment, that are nearest to each other. [Ericson 2005, 5.1.9]"""
     if a.d is None or b.d is None:
         y = b.nearest(a.p) if a.d is None else b.p

@@ -1,1 +1,13 @@
-"""States from which a run may begin: on the constraints, in equilibrium, after an impact, at singular configurations."""
+"""States from which a run may begin: on the constraints, in equilibrium, after an impact, at singular configurations.
+
+assemble.py            the nearest state that satisfies the constraints, with named coordinates unchanged
+continuation.py        ways onto the constraints that stay on one branch
+equilibrium.py         static equilibria and their stability
+equilibrium_path.py    equilibria along a parameter, round folds and through branches
+holonomy.py            how the base of a floating machine moves while the joints follow a path
+impact.py              plastic impact: constraints begin to act, and velocities jump
+newton.py              Newton iterations onto phi(q, t) = 0 and eta(q, v, t) = 0
+singularities.py       how near a parallel machine is to its singular configurations
+start.py               the start of a run: put onto the constraints with the named coordinates fixed
+start_search.py        searches where Newton's iterations fail; names of coordinates at fault
+"""

@@ -144,7 +144,7 @@ def _output(m: Mechanism, body: str, point: Any, q: np.ndarray, p: np.ndarray) -
     return compile_terms(m, J, squeeze=False, backend="interpreter")(q, parameters=p)["J"]
 
 
-class _At(NamedTuple):
+class _MatricesAt(NamedTuple):
     """Matrices at a configuration q (nq,): kinematic matrix K (nq, nv), constraint rows A (rows, nv) divided by their typical
     lengths, residuals `off` (rows, 4), see `off_constraints`."""
 
@@ -154,12 +154,12 @@ class _At(NamedTuple):
     off: np.ndarray
 
 
-def _matrices(m: Mechanism, q: np.ndarray, p: np.ndarray) -> _At:
+def _matrices(m: Mechanism, q: np.ndarray, p: np.ndarray) -> _MatricesAt:
     """The matrices at q (nq,) under the parameters p (np,)."""
     rows = lambda T: ca.diag(1 / row_lengths(T)) @ T.A  # noqa: E731
     terms = {"K": lambda T: T.kinematics.kinematic_matrix, "A": rows, "off": off_constraints}
     values = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
-    return _At(q, values["K"], values["A"], values["off"])
+    return _MatricesAt(q, values["K"], values["A"], values["off"])
 
 
 def _rank(rows: np.ndarray) -> int:
@@ -167,7 +167,7 @@ def _rank(rows: np.ndarray) -> int:
     return int((np.linalg.svd(rows, compute_uv=False) > DEPENDENT).sum()) if len(rows) else 0
 
 
-def _near(m: Mechanism, at: _At, scale: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
+def _near(m: Mechanism, at: _MatricesAt, scale: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
     """The rows at neighbouring states on the constraints, where rows that are dependent only here are independent again."""
     random, neighbours = np.random.default_rng(11), []
     _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)

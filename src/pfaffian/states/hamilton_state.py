@@ -15,7 +15,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.variables import normalised, q_dot
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import Moving, momenta, moving, transport, weight
+from pfaffian.terms.momentum import MotionOfMomenta, momenta, moving, transport, weight
 from pfaffian.terms.reduced_terms import Translation, first_joint, in_moving_frame, translation
 from pfaffian.terms.terms import Terms, symbols
 
@@ -113,7 +113,7 @@ class HamiltonState(AbstractSystem):
         """The frame that moves with the mass centre; None without a `first` joint."""
         return translation(k, self.first) if self.first else None
 
-    def relative_motion(self, T: Terms, x: ca.SX) -> Moving:
+    def relative_motion(self, T: Terms, x: ca.SX) -> MotionOfMomenta:
         """The motion relative to the mass centre, by the momenta in x.   T: Terms at the q of x and any v."""
         p, centre = ca.SX(x[self.mechanism.nq :, 0]), self.frame(T.kinematics)
         if centre:

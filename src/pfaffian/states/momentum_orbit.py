@@ -36,7 +36,7 @@ from pfaffian.model.number import floats
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.variables import normalised
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.momentum import Moving, momenta, moving, transport, weight
+from pfaffian.terms.momentum import MotionOfMomenta, momenta, moving, transport, weight
 from pfaffian.terms.orbit_chart import NO_MOMENTUM, orbit_of
 from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
@@ -200,7 +200,7 @@ class MomentumOrbit(AbstractSystem):
         nq, k = self.mechanism.nq, len(self.base) if self.dimension else 0
         return x[:nq, 0], x[nq : nq + k, 0] if k else ca.SX(ca.DM(self.momentum)), x[nq + k :, 0]
 
-    def moving(self, q: ca.SX, t: ca.SX, mu_b: ca.SX, p: ca.SX) -> Moving:
+    def moving(self, q: ca.SX, t: ca.SX, mu_b: ca.SX, p: ca.SX) -> MotionOfMomenta:
         """v and the momenta of the links at a state."""
         m = self.mechanism
         whole = ca.SX(m.nv, 1)

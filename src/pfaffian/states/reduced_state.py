@@ -49,7 +49,7 @@ from pfaffian.states.reduction_in_words import about
 from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
+from pfaffian.terms.momentum import MotionOfMomenta, changes, momenta, moving, transport, weight
 from pfaffian.terms.permitted_directions import directions
 from pfaffian.terms.reduced_terms import (
     about_mass_centre,
@@ -234,7 +234,7 @@ class ReducedState(AbstractSystem):
         return ca.SX.eye(r.m.nv)[:, turning]
 
 
-def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
+def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> MotionOfMomenta:
     """v and the momenta of the links at a state, relative to its frame."""
     T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
     frame, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
@@ -245,7 +245,7 @@ def _relative_motion(r: Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     pi = r.turned(q, pi, to_body)
     if shared:
         pi[shared, 0] -= r.by_lift(T, weight(T.kinematics, V))[shared, 0]
-    return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
+    return moving(T, pi) if X is None else MotionOfMomenta(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
 def _still(r: Reduction, T: Terms) -> Terms:

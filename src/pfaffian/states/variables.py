@@ -78,7 +78,7 @@ def of_joints(m: Mechanism) -> Variables:
 
 
 def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
-    """X of a state x."""
+    """The stepped variables X of a state x: its velocities along the axes of `_choices`, the rest as it is."""
     X = ca.SX(x)
     for at, of in _choices(m, x):
         X[at] = of.T @ x[at]
@@ -86,7 +86,7 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
 
 
 def _state(m: Mechanism, X: ca.SX) -> ca.SX:
-    """x of the variables X, with quaternions of unit length where T depends on them."""
+    """The state x of the stepped variables X, with quaternions of unit length where T depends on them."""
     if not _choices(m, X):
         return X
     x = ca.vertcat(normalised(m, X[: m.nq, 0]), X[m.nq :, 0])
@@ -96,7 +96,7 @@ def _state(m: Mechanism, X: ca.SX) -> ca.SX:
 
 
 def _rate(m: Mechanism, x: ca.SX, x_dot: ca.SX) -> ca.SX:
-    """X_dot at a state x."""
+    """The rate of the stepped variables X at a state x with the rate x_dot."""
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)

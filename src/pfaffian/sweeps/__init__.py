@@ -4,6 +4,15 @@ samples                     axes whose points fill a box evenly
 explain                     number of runs, bytes and seconds of a sweep, before it starts
 open_store, damaged         the results in a store; the repair of a store that differs from what was written
 best, refine                the best runs; further sweeps around the best run
+
+blocks.py         the blocks of a store: an array of each variable, whose chunks are blocks of runs
+description.py    the description of a store, and a copy of its bytes
+engine.py         `sweep`: a space, block by block, into a store
+opaque.py         digest of a law in Python, of its code and all that this reaches
+plan.py           the plan of a sweep: its runs and blocks, what is stored of each run
+ranked.py         the best runs of a sweep, and further sweeps around the best run
+space.py          the space of a sweep: axes and their dimensions
+store.py          the Zarr folder: created, written, read and repaired
 """
 
 from pfaffian import lazy

@@ -203,9 +203,9 @@ def damaged(store: Any) -> list[int]:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box")
         >>> m = pf.mechanism("box", [pf.body("box", 1.0)], [slide])
-        >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
+        >>> keep = {"end": pf.statistics.final("q")}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = pf.sweep(m, {"v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", **how)
+        ...     made = pf.sweep(m, {"v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", duration=1.0, step=0.1, keep=keep)
         ...     pf.sweeps.damaged(f"{folder}/runs.zarr")
         []
     """

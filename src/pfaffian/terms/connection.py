@@ -126,11 +126,6 @@ def bracket_along_v(k: Kinematics) -> ca.SX:
     return directional_derivative(k, k.q_dot) - rate(k, k.kinematic_matrix)
 
 
-def geodesic_acceleration(k: Kinematics, M: ca.SX) -> ca.SX:
-    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k, the acceleration of force-free motion in the metric M(q)."""
-    return solve_definite(M, -coriolis_matrix(k, M) @ k.v)
-
-
 def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
     """(nv, nv) d_j d_i f - Gamma^k_ij d_k f of a scalar f(q) in the metric M(q), symmetric. [konz25 (2.16)]
 

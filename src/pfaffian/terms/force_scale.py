@@ -36,7 +36,7 @@ class _Carried(NamedTuple):
     squared_rate: ca.SX
 
 
-class Sizes(NamedTuple):
+class MomentumSizes(NamedTuple):
     """Sizes (n, 1) of what may change the momenta of n fields; a field twice as fast has twice the size.
 
     by_cause: of "inertia", "weight" and each of `named_forces`, with the rounding of cancelling terms.
@@ -48,7 +48,7 @@ class Sizes(NamedTuple):
     squared_rates: ca.SX
 
 
-def force_sizes(T: Terms, Y: ca.SX, length: float) -> Sizes:
+def force_sizes(T: Terms, Y: ca.SX, length: float) -> MomentumSizes:
     """Sizes of each cause of a change of the momenta Y^T p.
 
     The size of inertia is y^T M y / |y| for each column y of Y, at rates near 1. That of weight is its bound
@@ -75,7 +75,7 @@ def force_sizes(T: Terms, Y: ca.SX, length: float) -> Sizes:
         F = unit * F
         along = reach @ ca.vertcat(*[ca.norm_2(F[x.entries, 0]) for x in carried_by])
         out[name] = along + ROUNDING * (amount * ca.norm_2(F) + inertia_forces)
-    return Sizes({name: ca.densify(x) for name, x in out.items()}, ca.densify(inertia_forces), squared_rates)
+    return MomentumSizes({name: ca.densify(x) for name, x in out.items()}, ca.densify(inertia_forces), squared_rates)
 
 
 def _carried_by(k: Kinematics, length: float) -> list[_Carried]:

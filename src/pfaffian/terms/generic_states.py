@@ -44,7 +44,7 @@ CORRECTIONS = 3
 """Number of corrections that put a random velocity onto the constraints; one is exact where these are affine in it."""
 
 
-class State(NamedTuple):
+class GenericState(NamedTuple):
     """A state: q (nq,), v (nv,), the time t [s], and parameters p (np,)."""
 
     q: np.ndarray
@@ -70,7 +70,7 @@ class Decision(NamedTuple):
 
 def generic_states(
     m: Mechanism, on_constraints: bool = False, parameters: np.ndarray | None = None, count: int = STATES
-) -> tuple[State, ...]:
+) -> tuple[GenericState, ...]:
     """Random states of a mechanism.
 
     on_constraints: whether they satisfy its ideal constraints, all of them active; their times are zero and, if no other are
@@ -81,8 +81,8 @@ def generic_states(
 
 
 @remembered(64)
-def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | None, count: int) -> tuple[State, ...]:
-    """The states of `generic_states`."""
+def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | None, count: int) -> tuple[GenericState, ...]:
+    """As `generic_states`, with the parameters as a key by which results are remembered."""
     random = np.random.default_rng(31)
     given = None if parameters is None else np.array(parameters)
     if on_constraints and m.ideal:
@@ -93,7 +93,7 @@ def _states(m: Mechanism, on_constraints: bool, parameters: tuple[float, ...] | 
     for _ in range(count):
         p = some_parameters(m, random) if given is None else given
         q, v = _anywhere(m, p, random)
-        found.append(State(q, v, random.uniform(), p))
+        found.append(GenericState(q, v, random.uniform(), p))
     return tuple(found)
 
 
@@ -119,7 +119,7 @@ def speed_units(m: Mechanism, p: np.ndarray) -> np.ndarray:
     return np.where(slides(m), length_at(m, p), 1.0)
 
 
-def _on_constraints(m: Mechanism, place: np.ndarray | None, p: np.ndarray, random: np.random.Generator) -> State:
+def _on_constraints(m: Mechanism, place: np.ndarray | None, p: np.ndarray, random: np.random.Generator) -> GenericState:
     """A state at a configuration on the constraints, or anywhere if it is None, with a random velocity that satisfies them."""
     anywhere, v = _anywhere(m, p, random)
     q, unit = anywhere if place is None else place, speed_units(m, p)
@@ -127,7 +127,7 @@ def _on_constraints(m: Mechanism, place: np.ndarray | None, p: np.ndarray, rando
     for _ in range(CORRECTIONS):
         eta, A = values(f, q, v, 0.0, p)
         v = v - unit * (np.linalg.pinv(A * unit, rcond=ZERO) @ eta[:, 0])
-    return State(q, v, 0.0, p)
+    return GenericState(q, v, 0.0, p)
 
 
 @remembered(64)

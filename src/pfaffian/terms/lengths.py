@@ -159,7 +159,10 @@ def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach, le
 
 
 def rate_limit_factor(k: Kinematics, limit: float) -> ca.SX:
-    """Factor [1/s] by which the limit for rates exceeds that for phi: 1 plus the rounding of the fastest rate over `limit`."""
+    """Factor [1/s] from the limit for phi to the limit for its rate.
+
+    A rate is rounded in proportion to the fastest velocity, so the factor is 1 plus this rounding over `limit`.
+    """
     long = _divisor(reach(k).long)
     rates = [ca.fabs(k.v[i]) / long if yes else ca.fabs(k.v[i]) for i, yes in enumerate(slides(k.mechanism))]
     return 1 + ROUNDING / limit * largest(rates)

@@ -33,14 +33,14 @@ def momenta(T: Terms) -> ca.SX:
     return p if T.added is None else p + T.added.M @ T.v
 
 
-class Moving(NamedTuple):
+class MotionOfMomenta(NamedTuple):
     """Result of `moving`.   v: (nv, 1) velocities.   h: momenta of the links, as in `link_momenta`."""
 
     v: ca.SX
     h: list[SpatialForce]
 
 
-def moving(T: Terms, p: ca.SX) -> Moving:
+def moving(T: Terms, p: ca.SX) -> MotionOfMomenta:
     """v with M v = p (nv, 1), and the momenta h.
 
     By articulated bodies; by the factor of M if v are not the rates of the links, or if there are other kinetic energies.
@@ -49,9 +49,9 @@ def moving(T: Terms, p: ca.SX) -> Moving:
     k = T.kinematics
     if k.rates.plain and T.added is None:
         found = solve_tree(k, p)
-        return Moving(found.x, found.F)
+        return MotionOfMomenta(found.x, found.F)
     v = solve_M(T.factor, p)
-    return Moving(v, link_momenta(Kinematics(T.mechanism, T.q, v, T.t)))
+    return MotionOfMomenta(v, link_momenta(Kinematics(T.mechanism, T.q, v, T.t)))
 
 
 def link_momenta(k: Kinematics) -> list[SpatialForce]:

@@ -117,7 +117,11 @@ def _perpendicular(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def complement_of_row(u: ca.SX, place: int, sign: int) -> tuple[ca.SX, list[ca.SX]]:
-    """(n, n - 1) orthonormal columns perpendicular to a unit row u (1, n), and expressions that are positive if smooth."""
+    """(n, n - 1) orthonormal columns perpendicular to a unit row u (1, n), and conditions.
+
+    The reflection that takes e, the unit vector of entry `place`, to -sign u has these columns beside that of e.
+    The conditions are expressions whose values are positive where the columns depend smoothly on u: away from u = -sign e.
+    """
     n = u.numel()
     if n == 2:
         return sign * ca.vertcat(-u[1], u[0]), []

@@ -231,11 +231,11 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
 
 
-Frames = tuple[tuple[int, Pose], tuple[int, Pose]]
+FramePair = tuple[tuple[int, Pose], tuple[int, Pose]]
 """(link, pose in it) of the frames A and B of a closure."""
 
 
-def _twist(k: Kinematics, frames: Frames) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+def _twist(k: Kinematics, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Rotations of frames A and B and the vector r from A to B in world axes, and the Jacobian J (6, nv) of B's twist relative
     to A, at B's origin in A's axes."""
     (la, Xa), (lb, Xb) = frames
@@ -246,7 +246,7 @@ def _twist(k: Kinematics, frames: Frames) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     return Ra, Rb, r, ca.diagcat(Ra.T, Ra.T) @ J
 
 
-def _frames(k: Kinematics, c: Closure) -> Frames:
+def _frames(k: Kinematics, c: Closure) -> FramePair:
     """The frames A and B of a closure."""
     (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
     return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)

@@ -36,7 +36,7 @@ RANK = 1e-9
 """A constraint row's remainder along the group is zero below this fraction of its length along the group."""
 
 
-class Blocks(NamedTuple):
+class MassBlocks(NamedTuple):
     """Blocks of the mass matrix for a first joint b and the rest s.   K11: (k, k).   K1s, A: (k, n).   shape: (n, n) M^."""
 
     K11: ca.SX
@@ -45,17 +45,17 @@ class Blocks(NamedTuple):
     shape: ca.SX
 
 
-def blocks(T: Terms, joint: str) -> Blocks:
+def blocks(T: Terms, joint: str) -> MassBlocks:
     """The mass matrix split between a joint and the rest of the velocities, in their order. [chhabra14 (3.3.36), (3.3.37)]"""
     return split(T.M, indices(T.mechanism, (joint,)))
 
 
-def split(M: ca.SX, b: Sequence[int]) -> Blocks:
+def split(M: ca.SX, b: Sequence[int]) -> MassBlocks:
     """A mass matrix split between the entries b and the rest, in their order."""
     M, s = ca.densify(M), [i for i in range(M.shape[0]) if i not in b]
     K11, K1s = M[b, b], M[b, s]
     A = solve_symmetric(K11, K1s)
-    return Blocks(K11, K1s, A, M[s, s] - K1s.T @ A)
+    return MassBlocks(K11, K1s, A, M[s, s] - K1s.T @ A)
 
 
 def indices(m: Mechanism, joints: Sequence[str]) -> list[int]:

@@ -60,11 +60,11 @@ def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
     return total
 
 
-_Ends = list[tuple[str, ca.SX]]
+_NamedWrenches = list[tuple[str, ca.SX]]
 """Bodies, each with the wrench (6, 1) on it."""
 
 
-def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _Ends:
+def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _NamedWrenches:
     """Wrenches of a spring on both of its bodies."""
     k = T.kinematics
     pull = ca.vertcat(spring_pull(k, s), ca.SX.zeros(3, 1))
@@ -72,7 +72,7 @@ def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _Ends:
     return [(body, move(sign * pull, k.rotation(body) @ point)) for body, point, sign in ends]
 
 
-def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
+def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _NamedWrenches:
     """A wrench on its body, and the opposite one on the body that exerts it."""
     k = T.kinematics
     value = _inputs(T, w, u) if w.value is None else wrench_value(k, w)
@@ -81,30 +81,30 @@ def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
     return [(body, move(sign * W, k.line(body, w.body, point_b=w.point))) for body, sign in ends if body is not None]
 
 
-def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _Ends:
+def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _NamedWrenches:
     """Wrench of a thruster on its body."""
     R = T.kinematics.rotation(a.body)
     return [(a.body, move(turn(R, a.wrench * u[T.mechanism.u_names.index(a.name)]), R @ a.point))]
 
 
-def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _Ends:
+def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _NamedWrenches:
     """Wrenches of a potential on all bodies."""
     return _gradient_ends(T.kinematics, p, Apart(T.kinematics, displaced=True))
 
 
-def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
+def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _NamedWrenches:
     """Wrenches of a dissipation function on all bodies."""
     return _gradient_ends(T.kinematics, d, Apart(T.kinematics, displaced=False))
 
 
-def _gradient_ends(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
+def _gradient_ends(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _NamedWrenches:
     """Wrenches on all bodies: minus the derivatives of the function of a force along the bodies' motions."""
     what = f"force {force.name!r}"
     value = column(call_for_value(force.function, what, apart), what)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
 
 
-_ENDS: dict[type, Callable[[Terms, Any, ca.SX], _Ends]] = {
+_ENDS: dict[type, Callable[[Terms, Any, ca.SX], _NamedWrenches]] = {
     Spring: _spring_ends,
     Wrench: _wrench_ends,
     Thruster: _thruster_ends,

@@ -1,1 +1,31 @@
-"""Output for people: tables, summaries, figures, 3D views, studies and their claims."""
+"""Output for people: tables, summaries, figures, 3D views, studies and their claims.
+
+animate.py      the motion of a run as a film, a GIF or a page that plays in a browser
+browser.py      a 3D view of a machine or its motion in a browser, seen from any side and moved by its joints
+build.py        make the scene of a mechanism from its states
+camera.py       where a picture is taken from
+chart.py        a matplotlib Figure that a notebook displays in the library's style
+curves.py       lines over time: medians and bands, thinned without losing a peak
+describe.py     describe a mechanism in tables
+doctor.py       the packages and tools of this computer, and a test of each backend
+drawing.py      the common style of all figures
+equations.py    the equations of motion in letters
+figures.py      the overview of a result in one figure
+fittings.py     the parts of a scene other than bodies
+latex.py        the kinematics of an open chain as LaTeX
+laws.py         find a control law named on the command line
+maps.py         maps of a quantity over two coordinates or goals of a mechanism
+notebook.py     machines and results as HTML for notebooks, with a picture and the main facts
+page.py         a scene as one HTML file that plays anywhere
+player.html     the script of a page
+plots.py        plots of chosen signals of a result, over time or over another signal
+render.py       frames of a scene as pixels, drawn with NumPy alone
+run_study.py    studies: modules that reproduce a figure or table of a paper and check claims about it
+scene.py        what a picture contains, whichever program draws it
+sketch.py       pictures of bodies without shapes
+solids.py       triangles of solids: boxes, spheres, cylinders, capsules and cones in closed form
+still.py        one picture of a whole motion
+summary.py      a run in a few lines of text
+sweeps.py       figures of sweeps: parallel axes, a heat map of cells, or a scatter of points
+zoo.py          the zoo: the machines that come with the package
+"""

@@ -212,6 +212,7 @@ def _followed(motion: Scene, camera: Camera, follow: str, i: int) -> Camera:
 
 
 def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
+    """The bytes of a film of pictures (height, width, 3) at `rate` pictures a second."""
     ffmpeg = need_ffmpeg()
     height, width = pictures[0].shape[:2]
     with TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from pfaffian.viewer.animate import drawn_runs, runs_of
 from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing
 from pfaffian.viewer.fittings import coil
-from pfaffian.viewer.scene import Moving, Scene, floor_square, state_of
+from pfaffian.viewer.scene import MovingPart, Scene, floor_square, state_of
 from pfaffian.viewer.solids import towards
 
 FRAMES_PER_SECOND = 30
@@ -308,7 +308,7 @@ class View:
                 self._stroke(layer, "arrows", [x for x in moving if x.kind == "arrow"], i)
             self._follow(i)
 
-    def _stroke(self, layer: str, kind: str, strokes: list[Moving], i: int) -> None:
+    def _stroke(self, layer: str, kind: str, strokes: list[MovingPart], i: int) -> None:
         """Draw the lines or arrows of a layer as one object of the browser."""
         name = f"/{layer}-{kind}"
         if not strokes:
@@ -432,7 +432,7 @@ class View:
             before = now
 
 
-def _segments(x: Moving, i: int) -> np.ndarray:
+def _segments(x: MovingPart, i: int) -> np.ndarray:
     """The segments (k, 2, 3) of a line at record i, or the ends (1, 2, 3) of an arrow [m]."""
     if x.kind == "arrow":
         return x.ends[i][None]

@@ -11,7 +11,7 @@ from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings
-from pfaffian.viewer.scene import LAYERS, Moving, PlacedMechanism, Scene, ScenePart, States, body_colour
+from pfaffian.viewer.scene import LAYERS, MovingPart, PlacedMechanism, Scene, ScenePart, States, body_colour
 from pfaffian.viewer.sketch import attached, inertia_box, radius_of_gyration, sketches
 from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
@@ -73,13 +73,13 @@ def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...]) -> None:
         notice(f"drawn throughout as at the start, although the run changes {by}: {of}", ModelWarning)
 
 
-def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[Moving, ...]:
+def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[MovingPart, ...]:
     """The moving parts of a scene: springs, rods, arrows and trails."""
     wrenches = fittings.reactions(k) if reactions else []
     return (*fittings.stretched(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
 
 
-def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:
+def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[MovingPart, ...], floor: bool) -> dict[str, bool]:
     """Layer of the scene -> whether it is visible at first; joint axes are not if a body has a shape."""
     used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"} | ({"floor"} if floor else set())
     shapeless = not any(b.shapes for b in k.m.bodies)

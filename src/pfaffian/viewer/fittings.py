@@ -15,10 +15,11 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.model.joint import KINDS, JointKind
+from pfaffian.model.shape import Colour
 from pfaffian.parts.fluid import Propeller
 from pfaffian.parts.wheels import Plane, Slip
 from pfaffian.terms.applied_forces import wrench_value
-from pfaffian.viewer.scene import Colour, Floor, Moving, PlacedMechanism, Scene, ScenePart
+from pfaffian.viewer.scene import Floor, MovingPart, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 
 JOINT: Colour = (0.30, 0.32, 0.36, 1.0)
@@ -87,16 +88,16 @@ def _group_solid(g: Subgroup, r: float, thinner: float = 1.0) -> Solid:
     return sphere(1.3 * r) if g.nv else box((2 * r, 2 * r, 2 * r))
 
 
-def stretched(k: PlacedMechanism) -> Iterator[Moving]:
+def stretched(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Springs, and rods for the closures that keep a distance."""
     for f in k.m.all_forces:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.values(f.point_a)), k.point(f.body_b, k.values(f.point_b))]
-            yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
+            yield MovingPart(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
     for c in _closures(k):
         if c.kind == "distance":
             ends = [k.point(c.body_a, k.values(c.placement_a.p)), k.point(c.body_b, k.values(c.placement_b.p))]
-            yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
+            yield MovingPart(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
 
 
 def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:
@@ -117,7 +118,7 @@ def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
         yield ScenePart(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
 
 
-def forces(k: PlacedMechanism) -> Iterator[Moving]:
+def forces(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Arrows for thrusts and for the forces of wrenches, as far as inputs and velocities were recorded."""
     located = [(f.name, k.point(f.body, k.values(f.point)), F) for f, F in (*_thrusts(k), *_wrenches(k))]
     yield from _arrows(k, located, FORCE, "forces")
@@ -125,7 +126,7 @@ def forces(k: PlacedMechanism) -> Iterator[Moving]:
 
 def _arrows(
     k: PlacedMechanism, located: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
-) -> Iterator[Moving]:
+) -> Iterator[MovingPart]:
     """Arrows from (name, point (n, 3) [m], force (n, 3) [N]), scaled so that the longest is ARROW times the machine's size.
 
     A force that is not finite, as where constraints contradict each other, has no arrow at that instant.
@@ -134,7 +135,7 @@ def _arrows(
     largest = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in located] + [0.0])
     for name, at, F in located if largest > 0 else ():
         scale = ARROW * k.size / largest
-        yield Moving(name, "arrow", np.stack([at, at + F * scale], axis=1), colour, layer, 0.009 * k.size, scale)
+        yield MovingPart(name, "arrow", np.stack([at, at + F * scale], axis=1), colour, layer, 0.009 * k.size, scale)
 
 
 def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
@@ -168,7 +169,7 @@ def _turned(k: PlacedMechanism, body: str, F: np.ndarray) -> np.ndarray:
     return (k.turn(body) @ F[:, :, None])[:, :, 0]
 
 
-def reactions(k: PlacedMechanism) -> Iterator[Moving]:
+def reactions(k: PlacedMechanism) -> Iterator[MovingPart]:
     """Arrows for the forces that joints exert on their child and closures on body_b, at the states as the run recorded them."""
     s = k.states
     if s.v is None:
@@ -181,13 +182,13 @@ def reactions(k: PlacedMechanism) -> Iterator[Moving]:
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
-def trails(k: PlacedMechanism) -> Iterator[Moving]:
+def trails(k: PlacedMechanism) -> Iterator[MovingPart]:
     """The path of the mass centre of each body at the end of a branch."""
     parents = {j.parent for j in k.m.joints}
     for b in k.m.bodies if len(k.states.time) > 1 else ():
         if b.name not in parents:
             at = k.point(b.name, k.values(b.com))
-            yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
+            yield MovingPart(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 
 def floor(k: PlacedMechanism, scene: Scene) -> Floor:

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.maths import so3
 from pfaffian.output.plain import text
 from pfaffian.viewer.camera import following, framing
-from pfaffian.viewer.scene import Moving, Scene, ScenePart, floor_square
+from pfaffian.viewer.scene import MovingPart, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
 LARGEST_UINT16 = 65535
@@ -75,7 +75,7 @@ def _geometry(solid: Solid) -> dict[str, Any]:
     }
 
 
-def _moving(x: Moving) -> dict[str, Any]:
+def _moving(x: MovingPart) -> dict[str, Any]:
     return {
         "name": text(x.name, 100), "kind": x.kind, "ends": _base64(x.ends, "<f4"), "colour": [round(c, 4) for c in x.colour],
         "layer": x.layer, "radius": x.radius, "scale": x.scale,

@@ -31,7 +31,7 @@ class Triangles(NamedTuple):
     colours: np.ndarray
 
 
-class Batch(NamedTuple):
+class SolidBatch(NamedTuple):
     """The solids of a scene in one array.   vertices: (n, 3) in the body frames [m].   body: (n,) index of each vertex's body;
     that of the world comes after the last body.   faces: (m, 3) indices of vertices.   colours: (m, 4)."""
 
@@ -41,14 +41,14 @@ class Batch(NamedTuple):
     colours: np.ndarray
 
 
-def batched(scene: Scene, layers: frozenset[str]) -> Batch:
+def batched(scene: Scene, layers: frozenset[str]) -> SolidBatch:
     """The solids of the given layers, with one array for all vertices and one for all faces."""
     parts = [p for p in scene.parts if p.layer in layers]
     counts = np.array([len(p.solid.vertices) for p in parts], dtype=int)
     starts = np.concatenate([[0], np.cumsum(counts)])
     if not parts:
-        return Batch(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros((0, 3), dtype=int), np.zeros((0, 4)))
-    return Batch(
+        return SolidBatch(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros((0, 3), dtype=int), np.zeros((0, 4)))
+    return SolidBatch(
         np.concatenate([p.solid.vertices for p in parts]),
         np.repeat([p.body % (len(scene.bodies) + 1) for p in parts], counts),
         np.concatenate([p.solid.faces + s for p, s in zip(parts, starts, strict=False)]),
@@ -56,7 +56,7 @@ def batched(scene: Scene, layers: frozenset[str]) -> Batch:
     )
 
 
-def triangles(scene: Scene, batch: Batch, layers: frozenset[str], i: int) -> Triangles:
+def triangles(scene: Scene, batch: SolidBatch, layers: frozenset[str], i: int) -> Triangles:
     """All triangles of the scene at record i, in the world."""
     R = np.concatenate([scene.rotations[i], np.eye(3)[None]])
     x = np.concatenate([scene.positions[i], np.zeros((1, 3))])
@@ -139,7 +139,7 @@ def backdrop(scene: Scene, layers: frozenset[str], camera: Camera, size: tuple[i
     return canvas
 
 
-def frame(scene: Scene, batch: Batch, layers: frozenset[str], camera: Camera, behind: Canvas, i: int) -> np.ndarray:
+def frame(scene: Scene, batch: SolidBatch, layers: frozenset[str], camera: Camera, behind: Canvas, i: int) -> np.ndarray:
     """Pixels (height, width, 3) uint8 of the scene at record i, drawn over the canvas `behind`."""
     canvas = behind._replace(image=behind.image.copy(), depth=behind.depth.copy())
     _draw(triangles(scene, batch, layers, i), camera, canvas)

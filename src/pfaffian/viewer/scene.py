@@ -19,6 +19,7 @@ from pfaffian.evaluate.single_values import common_runs
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
+from pfaffian.model.shape import Colour
 from pfaffian.simulate.record.result import as_result, recorded
 from pfaffian.viewer.drawing import COLOURS
 from pfaffian.viewer.solids import Solid
@@ -37,8 +38,6 @@ LAYERS = {
     "floor": True,
 }
 """Layer of a scene -> whether it is visible until the user switches it."""
-
-Colour = tuple[float, ...]
 
 
 SAME_TIME = 1e-9
@@ -77,7 +76,7 @@ class ScenePart(NamedTuple):
     layer: str
 
 
-class Moving(NamedTuple):
+class MovingPart(NamedTuple):
     """A part whose end points move.   kind: rod, spring or arrow, with ends (n, 2, 3) [m]; or trail, with ends (n, 1, 3), its
     point at each time [m].   radius: [m].   scale: length of the arrow for a force of 1 N [m/N]; 0 of other parts."""
 
@@ -115,7 +114,7 @@ class Scene(NamedTuple):
     rotations: np.ndarray
     centres: np.ndarray
     parts: tuple[ScenePart, ...]
-    moving: tuple[Moving, ...]
+    moving: tuple[MovingPart, ...]
     size: float
     up: np.ndarray
     floor: Floor | None
@@ -270,7 +269,7 @@ def combined(scenes: Mapping[int, Scene], beside: bool) -> Scene:
     width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in runs)
     every = [x for s in runs for x in s.moving]
     scales = {layer: min(x.scale for x in every if x.layer == layer) for layer in {x.layer for x in every}}
-    parts, moving, positions, rotations = list[ScenePart](), list[Moving](), [], []
+    parts, moving, positions, rotations = list[ScenePart](), list[MovingPart](), [], []
     for i, run in enumerate(runs):
         s = run.moved(np.array([0.0, 1.15 * width * i, 0.0])) if beside else run
         opacity = 1.0 if beside or i == 0 else 0.25

@@ -126,6 +126,7 @@ def read_mesh(file: str) -> tuple[Solid, ...]:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, _: int) -> tuple[Solid, ...]:
+    """The solids of a mesh file, with at most FACES triangles together. Raises ModelError: it is too large or not a mesh."""
     trimesh = need_trimesh()
     kind = path.suffix.lower().removeprefix(".")
     with path.open("rb") as stream:

@@ -13,7 +13,7 @@ from pfaffian.model.mechanism import as_mechanism
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import framing
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import Moving, Scene, ScenePart, faint, states_of, thinned
+from pfaffian.viewer.scene import MovingPart, Scene, ScenePart, faint, states_of, thinned
 
 INSTANTS = 4
 """Number of instants drawn, the last one opaque."""
@@ -68,7 +68,7 @@ def drawn(motion: Scene, size: tuple[int, int]) -> np.ndarray:
     return frame(motion, batched(motion, layers), layers, camera, backdrop(motion, layers, camera, size), last)
 
 
-def frozen(motion: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...], tuple[Moving, ...]]:
+def frozen(motion: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...], tuple[MovingPart, ...]]:
     """The moving parts of a scene as they are at record i, fixed to the world and made fainter by `opacity`."""
     parts = tuple(
         p._replace(

@@ -19,7 +19,7 @@ from pfaffian.output.plain import label, text
 from pfaffian.sweeps.ranked import column
 from pfaffian.viewer.drawing import GREY, NOTE, matplotlib, style
 
-Kind = Literal["parallel", "heat", "scatter"]
+FigureKind = Literal["parallel", "heat", "scatter"]
 
 MOST_READ = 2**22
 """Largest number of runs that a figure reads; of more, it reads only every n-th."""
@@ -67,7 +67,7 @@ def plot_sweep(
     found: xr.Dataset,
     by: str,
     *axes: str,
-    kind: Kind = "parallel",
+    kind: FigureKind = "parallel",
     cells: int = 40,
     title: str | None = None,
 ) -> Any:
@@ -90,13 +90,13 @@ def plot_sweep(
         >>> import tempfile
         >>> import pfaffian as pf
         >>> m = pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("x", "prismatic", "world", "box")])
-        >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
+        >>> axes, keep = {"q:x": [0.0, 1.0], "v:x": [1.0, 2.0]}, {"end": pf.statistics.final("q")}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found = pf.sweep(m, {"q:x": [0.0, 1.0], "v:x": [1.0, 2.0]}, store=f"{folder}/runs.zarr", **how)
+        ...     found = pf.sweep(m, axes, store=f"{folder}/runs.zarr", duration=1.0, step=0.1, backend="numpy", keep=keep)
         ...     [a.get_xlabel() for a in pf.plot_sweep(found, "end", kind="heat").axes]
         ['q:x [m]', '']
     """
-    one_of(kind, get_args(Kind), "plot_sweep: kind")
+    one_of(kind, get_args(FigureKind), "plot_sweep: kind")
     stride, bins = -(-found.sizes["run"] // MOST_READ), as_whole(cells, "cells", 1000)
     column(found, by)
     names = _axes(found, by, axes, kind)
@@ -240,6 +240,7 @@ def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _parallel(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
+    """Draw a line for each run across one axis for each quantity; runs without a result are grey."""
     LineCollection = matplotlib("collections").LineCollection
     x, chosen, others = (
         np.arange(len(picked.names)),
@@ -279,6 +280,7 @@ def _place(x: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
 
 
 def _heat(ax: Any, picked: Picked, norm: Any, bins: int) -> Picture:
+    """Draw the mean over the runs in each cell of two quantities; cells with lost runs only are grey."""
     all_values = np.vstack([picked.values, picked.lost])
     edges = [_edges(x, bins) for x in all_values.T]
     x, y = picked.values.T

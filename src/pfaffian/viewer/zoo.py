@@ -30,7 +30,7 @@ ANY_ERROR = 1.0
 """Step error above which a run that is only drawn warns; a picture needs no more accuracy."""
 
 
-class Start(NamedTuple):
+class ZooStart(NamedTuple):
     """The start of a machine of the zoo, on its constraints.   q, v, u, p: {name: value} of all coordinates, velocities, inputs
     and parameters."""
 
@@ -65,13 +65,13 @@ def machine(name: str) -> ZooMachine:
     return ZooMachine(file.stem, " ".join(title), *read(f"{ZOO}{file.stem}"))
 
 
-def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
+def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> ZooStart:
     """The start of a machine's run, put onto the constraints."""
     file = settings.arrays(m)
     arrays = start_arguments(m, dict(settings.q), dict(settings.v), file.p, guess=dict(settings.guess))
     state = start_state(start_of(m, arrays, 0.0, backend), correct=True)
     names, values = (m.q_names, m.v_names, m.u_names, m.p_names), (state.q[0], state.v[0], file.u, file.p)
-    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, values, strict=True)])
+    return ZooStart(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, values, strict=True)])
 
 
 def mobility(name: str) -> int:
@@ -84,7 +84,7 @@ def description(name: str) -> str:
     return (inspect.getdoc(getattr(_numbers(), name)) or "").split("\n")[0].split(". ")[0].rstrip(".")
 
 
-def claim(machine: ZooMachine, at: Start) -> Claim:
+def claim(machine: ZooMachine, at: ZooStart) -> Claim:
     """The claim of a machine: its number at a start, and the expected value."""
     if not hasattr(_numbers(), machine.name):
         raise ModelError(f"{machine.name!r} has no number to check")
@@ -94,7 +94,7 @@ def claim(machine: ZooMachine, at: Start) -> Claim:
     return Claim(description(machine.name), float(value), float(expected), float(tolerance), source)
 
 
-def motion(machine: ZooMachine, at: Start) -> xr.Dataset:
+def motion(machine: ZooMachine, at: ZooStart) -> xr.Dataset:
     """Run a machine from a start, as its file describes."""
     s = machine.settings
     chosen: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}

@@ -39,14 +39,11 @@ def read_mjcf(path: str | Path, *, folder: str | Path | None = None, **options: 
 
     Example:
         >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
         >>> ball = '<body name="ball"><freejoint name="base"/><geom size="0.1" mass="2"/></body>'
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.xml")
-        ...     n = file.write_text(f"<mujoco model='ball'><worldbody>{ball}</worldbody></mujoco>")
-        ...     m, settings = pf.formats.read_mjcf(file)
-        >>> m
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+        ...     print(f"<mujoco model='ball'><worldbody>{ball}</worldbody></mujoco>", file=file, flush=True)
+        ...     pf.formats.read_mjcf(file.name)[0]
         <Mechanism 'ball': 1 body, 1 joint (nq 7, nv 6), no inputs>
     """
     place = as_path(path)

@@ -110,11 +110,11 @@ def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float 
     return (low, high) if low <= high else (low, low)
 
 
-Made = tuple[Motor | None, list[Force]]
+MotorAndForces = tuple[Motor | None, list[Force]]
 """The motor of an actuator, if it has an input that acts, and its forces that do not depend on the input."""
 
 
-def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> Made | None:
+def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> MotorAndForces | None:
     """The motor and the forces of an actuator on a joint or a tendon; None if a mechanism cannot represent it."""
     n, gear = int(c.model.actuator_trnid[i, 0]), c.model.actuator_gear[c.model.actuator_outadr[i]]
     name, along, ends = c.actuators[i], None, dict[Any, float]()
@@ -160,7 +160,7 @@ def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[F
     return found
 
 
-def _on_site(c: CompiledModel, i: int, gain: float, lost: LeftOut) -> Made | None:
+def _on_site(c: CompiledModel, i: int, gain: float, lost: LeftOut) -> MotorAndForces | None:
     """An actuator at a site: a thruster if the moment is parallel to the force, else a transmission on the body's free joint.
 
     None if a mechanism cannot represent it.

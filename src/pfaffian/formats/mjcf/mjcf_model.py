@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError, install
 from pfaffian.formats.mjcf.mjcf_text import MjcfText
 from pfaffian.formats.text.file import MAX_BYTES
 from pfaffian.formats.text.left_out import leave
-from pfaffian.formats.text.mesh_file import Places
+from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.xml import Element
 
@@ -88,7 +88,7 @@ def need_mujoco() -> Any:
     return mujoco
 
 
-def compiled(found: MjcfText, where: Places) -> CompiledModel:
+def compiled(found: MjcfText, where: MeshFolders) -> CompiledModel:
     """The compiled model of a prepared text.
 
     Raises ModelError: an error of MuJoCo's compiler, with the element; a body whose inertia would come from a missing mesh.
@@ -112,7 +112,7 @@ def compiled(found: MjcfText, where: Places) -> CompiledModel:
     return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch, found.root)
 
 
-def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[tuple[Any, MeshGeom]]:
+def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: MeshFolders) -> list[tuple[Any, MeshGeom]]:
     """The geometries that are meshes. Those that are missing or not needed for an inertia are replaced by massless spheres.
 
     Collisions of meshes are switched off, so that the compiler does not compute their convex hulls.
@@ -157,7 +157,7 @@ def _plain_sphere(kinds: Any, geom: Any) -> None:
 class _MeshFile:
     """The file of a mesh; its bytes are read only if an inertia needs them."""
 
-    def __init__(self, mesh: Any, found: MjcfText, where: Places) -> None:
+    def __init__(self, mesh: Any, found: MjcfText, where: MeshFolders) -> None:
         self.label = found.meshes.get(mesh.file, mesh.name)
         self.inline = not mesh.file
         self.path = None if self.inline else where.find(self.label)

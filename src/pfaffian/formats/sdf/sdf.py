@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.sdf.sdf_frame import MODEL, Frames, read_frames
+from pfaffian.formats.sdf.sdf_frame import MODEL, NamedFrames, read_frames
 from pfaffian.formats.sdf.sdf_inertia import auto_inertia
 from pfaffian.formats.sdf.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
 from pfaffian.formats.sdf.sdf_names import BELOW
@@ -27,11 +27,11 @@ from pfaffian.formats.sdf.sdf_nest import (
 )
 from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf.sdf_shape import read_shapes
-from pfaffian.formats.sdf.sdf_tree import Ends, span
+from pfaffian.formats.sdf.sdf_tree import JointEnds, span
 from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import check_choice, numbers, printable
 from pfaffian.formats.text.xml import Element, parse_xml
@@ -97,7 +97,7 @@ def parse_sdf(
     become exact closures. A gearbox becomes a constraint on two angles. Nested and included models become part of the
     mechanism: the link "palm" of the model "hand" is called "hand::palm", and keeps its name if "hand" is merged. A joint
     with two axes becomes two joints, "name" and "name axis2". Joints are at zero where the file places its links. Limits,
-    springs, dampers and <mimic> are read; dry friction is smoothed; auto in <inertial> computes it from the shapes. Parts that a mechanism cannot represent are left out and
+    springs, dampers and <mimic> are read; dry friction is smoothed. Parts that a mechanism cannot represent are left out and
     named in a warning: contact, plugins, dampers of joints that close loops.
 
     Args:
@@ -143,7 +143,7 @@ def parse_sdf(
     chosen_model, flat = flatten(given, scope.version, scope.where, lost)
     links, joints, frames = _parts(chosen_model, flat, lost)
 
-    ends = [Ends(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
+    ends = [JointEnds(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
     tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
         raise chosen_model.error("base='free': a joint already connects the model to the world; leave base out")
@@ -173,7 +173,7 @@ def _is_service(plugin: Element) -> bool:
     return plugin.attributes.get("name", "").rpartition("::")[2] in SERVICES
 
 
-def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
+def _model(sdf: Element, name: str | None, where: MeshFolders) -> tuple[Element, Scope, Element | None]:
     """The model to read, the scope of its file, and its world, if any. Included models count only if the file has no others.
 
     Raises ModelError: there is no such model, or several.
@@ -202,14 +202,14 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
     raise ModelError(f"model={printable(name)}: {nearest(name, list(names.values()))}")
 
 
-def _place(model: Element, frames: Frames) -> Pose:
+def _place(model: Element, frames: NamedFrames) -> Pose:
     """The pose of the model in the world, given by its <pose>, which places its placement_frame if it has one."""
     at = model.attributes.get("placement_frame", "")
     here = written_pose(model.only("pose"))
     return here @ frames.at(at, model).inverse() if at else here
 
 
-def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
+def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], NamedFrames]:
     """The links, joints and frames of a flat model. Raises ModelError: one of them is wrong, or there are too many."""
     counts = len(model.all("link")), len(model.all("joint"))
     if not counts[0] or max(counts) > MAX_PARTS:
@@ -230,7 +230,7 @@ def _link(element: Element, flat: Flat, lost: LeftOut) -> SdfLink:
     return read_link(element, lost, lambda inertial: auto_inertia(element, inertial, where))
 
 
-def _body(link: SdfLink, where: Places, lost: LeftOut) -> Body:
+def _body(link: SdfLink, where: MeshFolders, lost: LeftOut) -> Body:
     return body(link.name, link.mass, link.com, link.inertia, shape=read_shapes(link.element, where, lost))
 
 

@@ -14,7 +14,7 @@ MODEL = "__model__"
 
 
 @dataclass
-class Frames:
+class NamedFrames:
     """Poses of named frames in the model, at the configuration of the file.
 
     defaults: name -> element, and the frame that its pose is relative to by default.   after: name -> transform to apply
@@ -74,10 +74,10 @@ def _joint_key(joint: str) -> str:
     return f"<joint> {joint}"
 
 
-def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Pose]) -> Frames:
+def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Pose]) -> NamedFrames:
     """The frames of a flat model, whose own frame is attached to its canonical link.
 
-    Before SDF 1.7 a joint may have the name of a link; the name then means the link.   after: as in `Frames`.
+    Before SDF 1.7 a joint may have the name of a link; the name then means the link.   after: as in `NamedFrames`.
     Raises ModelError: two frames have the same name.
     """
     links = [name_of(element) for element in model.all("link")]
@@ -97,4 +97,4 @@ def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Po
         if element.tag == "joint":
             found[_joint_key(name)] = (element, base)
         found.setdefault(name, (element, base))
-    return Frames(found, after)
+    return NamedFrames(found, after)

@@ -8,9 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.sdf.sdf_frame import Frames
+from pfaffian.formats.sdf.sdf_frame import NamedFrames
 from pfaffian.formats.sdf.sdf_part import KINDS, SdfAxis, SdfJoint
-from pfaffian.formats.sdf.sdf_tree import Ends
+from pfaffian.formats.sdf.sdf_tree import JointEnds
 from pfaffian.formats.text.coupling import LengthCoupling, one
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.strict_number import printable
@@ -36,7 +36,7 @@ class Joined:
     lost: what is left out."""
 
     joints: dict[str, SdfJoint]
-    frames: Frames
+    frames: NamedFrames
     place: Pose
     lost: LeftOut
 
@@ -66,7 +66,7 @@ class MadeTree:
 # -- the tree ---------------------------------------------------------------------------------------------------------
 
 
-def read_tree(joined: Joined, tree: list[Ends], floating: list[str], fixed: bool) -> MadeTree:
+def read_tree(joined: Joined, tree: list[JointEnds], floating: list[str], fixed: bool) -> MadeTree:
     """The joints of the tree, with those that connect floating links to the world.   fixed: whether these are welds."""
     made, used = MadeTree(), {*joined.joints}
     for link in floating:
@@ -86,7 +86,7 @@ def read_tree(joined: Joined, tree: list[Ends], floating: list[str], fixed: bool
     return made
 
 
-def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
+def _add(joined: Joined, e: JointEnds, made: MadeTree, single: set[str]) -> None:
     """Add the joints of one SDF joint: one, or one about each of its two axes."""
     j, kind = e.joint, KINDS[e.joint.kind][0]
     at = joined.frames.of_joint(j)
@@ -162,7 +162,7 @@ def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def read_loops(joined: Joined, closed: list[Ends]) -> list[Closure]:
+def read_loops(joined: Joined, closed: list[JointEnds]) -> list[Closure]:
     """The joints that close loops, as closures that are satisfied where the file places the links."""
     found = []
     for e in closed:
@@ -192,7 +192,7 @@ def _closure(joined: Joined, j: SdfJoint) -> dict[str, Any]:
     return {"kind": kind} | ({"axis": axes[0]} if axes else {}) | ({"pitch": j.pitch} if j.kind == "screw" else {})
 
 
-def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
+def read_couplings(joined: Joined, tree: list[JointEnds]) -> list[Holonomic]:
     """The gearboxes as constraints, theta_2 = -ratio theta_1, on the angles of the parent (theta_1) and the child (theta_2)
     relative to the reference body, about the two axes."""
     found = []
@@ -206,7 +206,7 @@ def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
     return found
 
 
-def _angle(joined: Joined, tree: list[Ends], j: SdfJoint, link: str, axis: SdfAxis) -> tuple[str, float]:
+def _angle(joined: Joined, tree: list[JointEnds], j: SdfJoint, link: str, axis: SdfAxis) -> tuple[str, float]:
     """The joint between the reference body and a link, and the sign of its coordinate about the gearbox's axis."""
     target = frames_axis(joined, j, axis)
     for e in tree:

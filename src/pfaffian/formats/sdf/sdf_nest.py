@@ -15,7 +15,7 @@ from pfaffian.formats.sdf.sdf_names import BELOW, KNOWN
 from pfaffian.formats.sdf.sdf_part import name_of, truth
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.text.mesh_file import Places
+from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xml import MAX_ELEMENTS, Element, parse_xml
@@ -42,7 +42,7 @@ class Scope:
     prefix: str
     frame: str
     version: tuple[int, ...]
-    where: Places
+    where: MeshFolders
 
     def name(self, local: str) -> str:
         """The name in the flat model of an element with a local name."""
@@ -61,12 +61,12 @@ class Flat:
     version: tuple[int, ...]
     parts: list[Element] = field(default_factory=list)
     after: dict[str, Pose] = field(default_factory=dict)
-    meshes: dict[str, Places] = field(default_factory=dict)
+    meshes: dict[str, MeshFolders] = field(default_factory=dict)
     includes: int = 0
     elements: int = 0
 
 
-def flatten(model: Element, version: tuple[int, ...], where: Places, lost: LeftOut) -> tuple[Element, Flat]:
+def flatten(model: Element, version: tuple[int, ...], where: MeshFolders, lost: LeftOut) -> tuple[Element, Flat]:
     """The model without nested models. Raises ModelError: an included file is not found; too many models, or too deep."""
     flat = Flat(lost, version)
     _gather(model, Scope("", MODEL, version, where), flat, 0)
@@ -177,7 +177,7 @@ def include_name(include: Element) -> str:
     return name.content if name is not None else uri.content.rstrip("/").split("/")[-1].removesuffix(".sdf") if uri else "?"
 
 
-def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
+def open_include(include: Element, where: MeshFolders) -> tuple[Element, Scope]:
     """The model of an <include>, with the name and the pose given there, and the scope of its file.
 
     Raises ModelError: the file is not found, or does not have one model; an element of the <include> is not supported.
@@ -199,11 +199,13 @@ def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
     instead = [e for e in include.children if e.tag in ("pose", "static", "plugin")]
     tags = {e.tag for e in instead} - {"plugin"}
     children = [*instead, *(e for e in model.children if e.tag not in tags)]
-    scope = Scope("", MODEL, read_version(sdf), Places(path.parent, (*where.allow, *([where.folder] if where.folder else []))))
+    scope = Scope(
+        "", MODEL, read_version(sdf), MeshFolders(path.parent, (*where.allow, *([where.folder] if where.folder else [])))
+    )
     return replace(model, attributes=given, children=children), scope
 
 
-def _file(include: Element, where: Places) -> Path:
+def _file(include: Element, where: MeshFolders) -> Path:
     """The file of an included model, below the file's own folder or a folder that the caller allows."""
     uri = include.only("uri")
     name = "" if uri is None else uri.content

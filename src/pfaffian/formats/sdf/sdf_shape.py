@@ -8,7 +8,7 @@ from typing import Any
 from pfaffian.errors import ModelError
 from pfaffian.formats.sdf.sdf_part import value, word, written_pose
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.text.mesh_file import Places
+from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import numbers
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.shape import ROLES, Shape, mesh, shape
@@ -17,7 +17,7 @@ from pfaffian.output.plain import text
 UNREAD = "shapes that cannot be read, or are not a box, sphere, cylinder, capsule, cone or mesh, are left out"
 
 
-def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...]:
+def read_shapes(link: Element, where: MeshFolders, lost: LeftOut) -> tuple[Shape, ...]:
     """The shapes of a <link>. Those that cannot be read are left out, since no motion depends on them."""
     found = list[Shape]()
     for role in ROLES:
@@ -33,7 +33,7 @@ def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...
     return tuple(found)
 
 
-def _shape(element: Element, role: str, where: Places) -> Shape | None:
+def _shape(element: Element, role: str, where: MeshFolders) -> Shape | None:
     """A <visual> or <collision> as a shape; None if it is of an unknown kind, or placed relative to another frame."""
     geometry = element.only("geometry")
     solid = geometry.children[0] if geometry and len(geometry.children) == 1 else None

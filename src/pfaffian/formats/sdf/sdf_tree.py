@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pfaffian.formats.sdf.sdf_part import SdfJoint
 from pfaffian.model.body import WORLD
 
 
 @dataclass(frozen=True)
-class Ends:
+class JointEnds:
     """A joint with the links at its ends, either of which may be the world.   back: the tree goes from child to parent."""
 
     joint: SdfJoint
@@ -29,7 +29,9 @@ class Ends:
         return self.parent if self.back else self.child
 
 
-def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) -> tuple[list[Ends], list[Ends], list[str]]:
+def span(
+    links: Sequence[str], joints: Sequence[JointEnds], loops: frozenset[str]
+) -> tuple[list[JointEnds], list[JointEnds], list[str]]:
     """The joints of the tree, parents first; the joints that close loops; the links that float.
 
     In the order of the file, a joint becomes part of the tree if no earlier joint has its child and it closes no loop. After
@@ -48,33 +50,28 @@ def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) ->
             n = group[n]
         return n
 
-    reached, tree, closed = {WORLD}, list[Ends](), list[Ends]()
-    for j in joints:
-        if j.child in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
-            closed.append(j)
-            continue
-        reached.add(j.child)
-        group[root(j.child)] = root(j.parent)
-        tree.append(j)
-    remaining, closed = closed, []
-    for j in remaining:
-        if j.parent in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
-            closed.append(j)
-            continue
-        reached.add(j.parent)
-        group[root(j.parent)] = root(j.child)
-        tree.append(Ends(j.joint, j.parent, j.child, True))
+    reached, tree, closed = {WORLD}, list[JointEnds](), list(joints)
+    for back in (False, True):
+        waiting, closed = closed, []
+        for j in waiting:
+            near, far = (j.child, j.parent) if back else (j.parent, j.child)
+            if far in reached or root(near) == root(far) or j.joint.name in loops:
+                closed.append(j)
+                continue
+            reached.add(far)
+            group[root(far)] = root(near)
+            tree.append(replace(j, back=back))
     floating = [n for n in links if n not in reached]
     return _parents_first(tree, [WORLD, *floating]), closed, floating
 
 
-def _parents_first(tree: list[Ends], roots: list[str]) -> list[Ends]:
+def _parents_first(tree: list[JointEnds], roots: list[str]) -> list[JointEnds]:
     """The joints in depth-first order from the roots."""
-    leaving: dict[str, list[Ends]] = {}
+    leaving: dict[str, list[JointEnds]] = {}
     for j in tree:
         leaving.setdefault(j.near, []).append(j)
     # Depth first: each joint comes after the joint whose far link is its near link.
-    ordered, stack = list[Ends](), [j for r in reversed(roots) for j in reversed(leaving.get(r, []))]
+    ordered, stack = list[JointEnds](), [j for r in reversed(roots) for j in reversed(leaving.get(r, []))]
     while stack:
         j = stack.pop()
         ordered.append(j)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import casadi as ca
 
 from pfaffian.maths import so3
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 
 
@@ -70,8 +71,7 @@ class LengthCoupling:
     coefs: ca.SX
     starts: ca.SX
 
-    def __repr__(self) -> str:
-        return "<LengthCoupling>"
+    __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         x = ca.SX(0) if self.b is None else self.b.length(k) - self.starts[1]
@@ -163,8 +163,7 @@ class LengthSpring:
     low: ca.SX
     high: ca.SX
 
-    def __repr__(self) -> str:
-        return "<LengthSpring>"
+    __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
@@ -184,8 +183,7 @@ class LengthDamper:
     along: Length
     damping: ca.SX
 
-    def __repr__(self) -> str:
-        return "<LengthDamper>"
+    __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         rate = self.along.rate(k)
@@ -200,8 +198,7 @@ class ActuatorBias:
     constant: ca.SX
     slope: ca.SX
 
-    def __repr__(self) -> str:
-        return "<ActuatorBias>"
+    __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
@@ -215,8 +212,7 @@ class LengthInertia:
     along: Length
     inertia: ca.SX
 
-    def __repr__(self) -> str:
-        return "<LengthInertia>"
+    __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         return self.inertia * self.along.rate(k) ** 2 / 2

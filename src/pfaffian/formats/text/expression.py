@@ -78,6 +78,7 @@ class _Reader:
         self.depth = 0
 
     def split(self) -> list[str]:
+        """The tokens of the text. Raises ModelError: a character or a form of number is not allowed."""
         tokens, i = [], 0
         while i < len(self.text):
             if self.text[i] in " \t\r\n":
@@ -138,6 +139,7 @@ class _Reader:
         return value
 
     def atom(self) -> ca.SX:
+        """The value of what comes next: a bracket, a number, a call of a function, a parameter or a constant."""
         word = self.take()
         if word == "(":
             value = self.sum()

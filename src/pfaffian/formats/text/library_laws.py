@@ -26,7 +26,7 @@ from pfaffian.parts.tyre import TyreForce
 from pfaffian.parts.wheels import Disk, Plane
 from pfaffian.tables import Registry
 
-Tree = dict[str, Any]
+YamlTree = dict[str, Any]
 Names = Mapping[str, ca.SX]
 
 
@@ -76,7 +76,7 @@ def _name_of(law: type) -> str | None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def law_tree(law: Any, what: str) -> Tree:
+def law_tree(law: Any, what: str) -> YamlTree:
     """The YAML entry of a law.   what: names the law in errors. Raises ModelError: the law is a function in Python."""
     if (name := _name_of(type(law))) is None:
         raise ModelError(f"{what} is a function in Python, which a file cannot contain; use a ready-made law or an expression")
@@ -95,12 +95,12 @@ def _tree(x: Any, what: str) -> Any:
     return x if isinstance(x, (str, int, float)) else law_tree(x, what)
 
 
-def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
+def placed(key: str, X: Pose, what: str, dense: bool = False) -> YamlTree:
     """The entry `key: pose`, with the rotation as a matrix to the last digit; empty for an identity that can be left out.
 
     dense: whether the reader makes a full matrix of a missing rotation, as it does for frames with an axis.
     """
-    tree = Tree()
+    tree = YamlTree()
     if not X.p.is_zero():
         tree["xyz"] = formulas(X.p, what)
     if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:

@@ -13,7 +13,7 @@ MESHES = (".stl", ".obj", ".ply", ".off", ".glb", ".dae")
 _URI = re.compile(r"(?:package|model)://+([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(.+)")
 
 
-class Places(NamedTuple):
+class MeshFolders(NamedTuple):
     """Folders in which meshes may lie.   folder: of the model file, None for a text.   allow: those that the caller allows."""
 
     folder: Path | None = None
@@ -39,12 +39,12 @@ class Places(NamedTuple):
         return _first((root, start / plain) for start in starts for root in starts)
 
 
-NOWHERE = Places()
+NOWHERE = MeshFolders()
 
 
-def places(folder: Path | None, allow: Iterable[str | Path]) -> Places:
-    """The Places for a model file.   folder: its folder, or None.   allow: further folders."""
-    return Places(None if folder is None else folder.absolute(), tuple(Path(a).absolute() for a in allow))
+def places(folder: Path | None, allow: Iterable[str | Path]) -> MeshFolders:
+    """The MeshFolders for a model file.   folder: its folder, or None.   allow: further folders."""
+    return MeshFolders(None if folder is None else folder.absolute(), tuple(Path(a).absolute() for a in allow))
 
 
 def _upwards(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import as_they_are
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.strict_number import check_choice, printable
 from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded
@@ -268,7 +268,7 @@ def _body(link: UrdfLink, name: str, shapes: tuple[Shape, ...]) -> Body:
     return body(name, link.mass, link.com, tensor, shape=shapes)
 
 
-def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: Places) -> dict[str, tuple[Shape, ...]]:
+def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: MeshFolders) -> dict[str, tuple[Shape, ...]]:
     """Link -> its shapes. Those that cannot be read are left out with a warning, or refused if `strict`."""
     colours, found, wrong = read_colours(robot), dict[str, tuple[Shape, ...]](), list[ModelError]()
     for name, link in links.items():

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.text.mesh_file import Places
+from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.pose import IDENTITY, pose
-from pfaffian.model.shape import ROLES, Shape, mesh, shape
+from pfaffian.model.shape import ROLES, Colour, Shape, mesh, shape
 from pfaffian.output.plain import text
-
-Colour = tuple[float, ...]
 
 
 def read_colours(robot: Element) -> dict[str, Colour]:
@@ -28,7 +26,7 @@ def read_colours(robot: Element) -> dict[str, Colour]:
     return found
 
 
-def read_shapes(link: Element, colours: Mapping[str, Colour], where: Places) -> tuple[tuple[Shape, ...], list[ModelError]]:
+def read_shapes(link: Element, colours: Mapping[str, Colour], where: MeshFolders) -> tuple[tuple[Shape, ...], list[ModelError]]:
     """The shapes of a <link>, and the errors of those that cannot be read."""
     found = [e for e in link.children if e.tag in ROLES]
     if not found:
@@ -42,7 +40,8 @@ def read_shapes(link: Element, colours: Mapping[str, Colour], where: Places) -> 
     return tuple(shapes), wrong
 
 
-def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Places) -> Shape:
+def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: MeshFolders) -> Shape:
+    """The shape of a <visual> or <collision>. Raises ModelError: it is not exactly one shape of a known kind."""
     geometry = element.only("geometry")
     solids = geometry.children if geometry else []
     if len(solids) != 1:

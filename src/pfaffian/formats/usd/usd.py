@@ -21,7 +21,7 @@ from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
 from pfaffian.formats.usd.usd_names import unread
 from pfaffian.formats.usd.usd_rates import start_rates, universal_angles
-from pfaffian.formats.usd.usd_stage import Stage, open_stage, readable
+from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.body import WORLD, Body
@@ -29,10 +29,8 @@ from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.pose import Pose
+from pfaffian.model.pose import NumericPose, Pose
 from pfaffian.parts.friction import joint_friction
-
-Frame = tuple[np.ndarray, np.ndarray]
 
 
 def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
@@ -81,7 +79,7 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
         return _read(s, place.stem, strict)
 
 
-def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
+def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
     prims = rigid_bodies(s)
     if not prims:
@@ -116,7 +114,7 @@ def _read(s: Stage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates)
 
 
-def _check_masses(s: Stage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:
+def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:
     """Raise ModelError for a body that a joint moves although neither it nor what it carries has a mass."""
     paths = {name: path for path, name in named.items()}
     carried: dict[str | None, float] = {b.name: float(b.mass) + abs(float(b.inertia[0, 0])) for b in bodies}
@@ -135,7 +133,7 @@ def _names(prims: Sequence[Any]) -> list[str]:
     return [n if times[n] == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
 
 
-def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
+def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
     """All enabled joints of a stage.   named: path of a rigid body -> its name."""
     from pxr import UsdPhysics
 
@@ -145,7 +143,7 @@ def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
 
 
 def _spanning(
-    s: Stage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
+    s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
     """The joints of the tree, parents first, each with whether it is flipped (its second body comes first); and those that
     close loops.
@@ -195,7 +193,7 @@ def _spanning(
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 
-def _pose(frame: Frame) -> Pose:
+def _pose(frame: NumericPose) -> Pose:
     R, p = frame
     return Pose(ca.SX(R), ca.SX(p))
 
@@ -296,7 +294,7 @@ def _friction(moving: Sequence[UsdJoint], lost: LeftOut) -> list[GeneralisedForc
     return found
 
 
-def _weightless(s: Stage, named: Mapping[str, str], bodies: Sequence[Body], gravity: np.ndarray) -> list[Potential]:
+def _weightless(s: UsdStage, named: Mapping[str, str], bodies: Sequence[Body], gravity: np.ndarray) -> list[Potential]:
     """Bodies on which gravity does not act (PhysX): for each, a force at the mass centre that carries its weight."""
     found = []
     for path, b in zip(named, bodies, strict=True):
@@ -307,7 +305,7 @@ def _weightless(s: Stage, named: Mapping[str, str], bodies: Sequence[Body], grav
     return found
 
 
-def _gravity(s: Stage) -> np.ndarray:
+def _gravity(s: UsdStage) -> np.ndarray:
     """(3,) [m/s^2] gravity of the first physics scene; 9.81 downwards if the stage gives none."""
     from pxr import UsdPhysics
 
@@ -325,9 +323,9 @@ def _gravity(s: Stage) -> np.ndarray:
     return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)
 
 
-def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
+def _start(s: UsdStage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
     """Name -> value of the coordinates that give the poses of the bodies in the stage."""
-    world: dict[str | None, Frame] = {None: (np.eye(3), np.zeros(3))}
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     found: dict[str, float] = {}
     for j, flipped in tree:
@@ -362,7 +360,7 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
     return dict(zip(names, (float(x) for x in (*p[list(g.along)], *turned)), strict=True))
 
 
-def _warn(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint], lost: LeftOut) -> None:
+def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: LeftOut) -> None:
     """Warn of joints that close loops, of drives, and of everything that is left out."""
     if closing:
         words = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut
 from pfaffian.formats.usd.usd_mass import TURNED, body_moments, radii
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.model.body import Body, body
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape, mesh, shape
@@ -22,7 +22,7 @@ _SHAPES = {
 """Type of a prim -> kind of its shape."""
 
 
-def rigid_bodies(s: Stage) -> list[Any]:
+def rigid_bodies(s: UsdStage) -> list[Any]:
     """The prims with an enabled RigidBodyAPI, in the order of the stage."""
     from pxr import UsdPhysics
 
@@ -35,7 +35,7 @@ def rigid_bodies(s: Stage) -> list[Any]:
     return found
 
 
-def read_body(s: Stage, prim: Any, name: str, lost: LeftOut) -> Body:
+def read_body(s: UsdStage, prim: Any, name: str, lost: LeftOut) -> Body:
     """A body with its shapes; mass, mass centre and inertia by the precedence of UsdPhysics."""
     parts = list(_parts(prim))
     solid = body_moments(s, prim, [x for x in parts if _collides(x)], lost)
@@ -64,7 +64,7 @@ def _parts(prim: Any) -> Iterator[Any]:
             yield part
 
 
-def _shape(s: Stage, body: Any, part: Any) -> Shape | None:
+def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
     """The shape of a geometric prim; None for kinds that `shape` lacks."""
     from pxr import UsdGeom, UsdPhysics
 

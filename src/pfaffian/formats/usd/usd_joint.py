@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
 
@@ -88,7 +88,7 @@ class UsdJoint:
         return self.drives[0] if self.single and self.drives else None
 
 
-def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
+def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
     """Read a joint; None if it is disabled.   bodies: path of a rigid body -> name.
 
     Raises ModelError: a mechanism cannot represent the joint.
@@ -117,7 +117,7 @@ def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoi
     )  # fmt: skip
 
 
-def _axes(s: Stage, prim: Any) -> Axes:
+def _axes(s: UsdStage, prim: Any) -> Axes:
     """What a joint leaves free. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
@@ -130,7 +130,7 @@ def _axes(s: Stage, prim: Any) -> Axes:
     return Axes(kind, _AXES[axis], names)
 
 
-def _by_locks(s: Stage, prim: Any) -> Axes:
+def _by_locks(s: UsdStage, prim: Any) -> Axes:
     """What a PhysicsJoint leaves free; an axis whose lower limit is above the upper one is locked."""
     from pxr import UsdPhysics
 
@@ -160,7 +160,7 @@ def _by_locks(s: Stage, prim: Any) -> Axes:
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
-def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
+def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
     """Name of the body at one end, and the joint's frame in it; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
@@ -188,7 +188,7 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
     return None, (R, p)
 
 
-def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
+def _rotation(q: tuple[float, ...], s: UsdStage, prim: Any) -> np.ndarray:
     """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
@@ -201,12 +201,12 @@ def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     return so3.quat_to_matrix([x, y, z, w]).full()
 
 
-def _unit(s: Stage, name: str) -> float:
+def _unit(s: UsdStage, name: str) -> float:
     """SI value of the unit of a coordinate in the stage.   name: rotX to rotZ, transX to transZ."""
     return np.pi / 180 if name in _TURNS else s.length
 
 
-def _limits(s: Stage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[float, float], ...]:
+def _limits(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[float, float], ...]:
     """(low, high) of each coordinate, SI; those of coordinates that the joint does not have are left out."""
     from pxr import UsdPhysics
 
@@ -228,7 +228,7 @@ def _limits(s: Stage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[flo
     return tuple(_span(s, prim, found.get(name, (None, None)), _unit(s, name)) for name in free.names)
 
 
-def _span(s: Stage, prim: Any, pair: tuple[float | None, ...], unit: float) -> tuple[float, float]:
+def _span(s: UsdStage, prim: Any, pair: tuple[float | None, ...], unit: float) -> tuple[float, float]:
     """(low, high) of a coordinate, SI, open where the file gives none."""
     low, high = pair
     given = -np.inf if low is None else float(low) * unit, np.inf if high is None else float(high) * unit
@@ -237,7 +237,7 @@ def _span(s: Stage, prim: Any, pair: tuple[float | None, ...], unit: float) -> t
     return given
 
 
-def _drives(s: Stage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive | None, ...]:
+def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive | None, ...]:
     """The drive of each coordinate; those that a mechanism cannot represent are left out."""
     from pxr import UsdPhysics
 
@@ -258,7 +258,7 @@ def _drives(s: Stage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive | N
     return tuple(made.get(name) for name in free.names)
 
 
-def _drive(s: Stage, d: Any, name: str) -> Drive:
+def _drive(s: UsdStage, d: Any, name: str) -> Drive:
     """A drive in SI units.   name: of its coordinate."""
     force, unit = _force(s, name in _TURNS), _unit(s, name)
     most = _number(d.GetMaxForceAttr(), np.inf)
@@ -269,7 +269,7 @@ def _drive(s: Stage, d: Any, name: str) -> Drive:
     )  # fmt: skip
 
 
-def _force(s: Stage, turns: bool) -> float:
+def _force(s: UsdStage, turns: bool) -> float:
     """SI value of the stage's unit of forces, or of moments."""
     return s.mass * s.length * (s.length if turns else 1.0)
 
@@ -301,7 +301,7 @@ def _mimic(prim: Any, unit: float) -> tuple[str, float, float] | None:
     return None
 
 
-def _newton(s: Stage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+def _newton(s: UsdStage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """Armature, damping and friction of each velocity, from Newton; armature also from PhysX. Zero by default."""
     turns = [True, True] if kind == "universal" else [x >= 3 for x in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
 
@@ -320,7 +320,7 @@ def _newton(s: Stage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple[fl
     )
 
 
-def _length(s: Stage, prim: Any) -> float:
+def _length(s: UsdStage, prim: Any) -> float:
     """The length [m] of a distance joint. Raises ModelError: its distance may vary."""
     low, high = (prim.GetAttribute(f"physics:{word}Distance").Get() for word in ("min", "max"))
     if low is None or high is None or low < 0 or high < 0 or abs(high - low) > 1e-6 * max(high, 1e-9) or not high > 0:

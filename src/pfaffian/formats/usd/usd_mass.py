@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.solid import Solid, box, capsule, cylinder, ellipsoid, hull, is_closed, polyhedron, together
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
 
 DENSITY = 1000.0
@@ -62,7 +62,7 @@ class MassApi:
         return self.inertia if self.inertia.ndim == 2 else axes @ np.diag(self.inertia) @ axes.T
 
 
-def body_moments(s: Stage, prim: Any, colliders: Sequence[Any], lost: LeftOut) -> Solid:
+def body_moments(s: UsdStage, prim: Any, colliders: Sequence[Any], lost: LeftOut) -> Solid:
     """Mass, mass centre and inertia of a body, in its frame.   colliders: its enabled ones."""
     given = read_mass_api(s, prim)
     if given.mass and given.com is not None and given.inertia is not None:
@@ -91,7 +91,7 @@ def _completed(given: MassApi, parts: Sequence[Solid], name: str, lost: LeftOut)
     return Solid(mass, com, inertia if given.axes is None else axes @ np.diag(moments) @ axes.T)
 
 
-def read_mass_api(s: Stage, prim: Any) -> MassApi:
+def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     """What the MassAPI of a prim gives. A zero, an infinite mass centre and a zero quaternion mean that it gives none."""
     from pxr import UsdPhysics
 
@@ -114,7 +114,7 @@ def read_mass_api(s: Stage, prim: Any) -> MassApi:
     )
 
 
-def _tensor(s: Stage, prim: Any, six: np.ndarray) -> np.ndarray:
+def _tensor(s: UsdStage, prim: Any, six: np.ndarray) -> np.ndarray:
     """(3, 3) from xx, yy, zz, xy, xz, yz."""
     if six.shape != (6,) or not np.isfinite(six).all():
         raise s.error(prim, f"newton:inertia must be six finite numbers xx, yy, zz, xy, xz, yz, got {six.tolist()}")
@@ -122,7 +122,7 @@ def _tensor(s: Stage, prim: Any, six: np.ndarray) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _collider(s: Stage, body: Any, prim: Any, density: float | None, lost: LeftOut) -> Solid | None:
+def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: LeftOut) -> Solid | None:
     """One collider in the frame of its body; None if its volume is unknown.   density: of the body [kg/m^3]."""
     given = read_mass_api(s, prim)
     solid = _solid(s, prim, lost)
@@ -145,7 +145,7 @@ def _collider(s: Stage, body: Any, prim: Any, density: float | None, lost: LeftO
     return Solid(solid.mass, com, inertia).placed(Rb.T @ R, Rb.T @ (p - pb))
 
 
-def _solid(s: Stage, prim: Any, lost: LeftOut) -> Solid | None:
+def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> Solid | None:
     """The solid of a geometric prim in its own frame, its mass being its volume; None for a kind without a known volume."""
     scale = s.frame(prim)[2] * s.length
     kind = str(prim.GetTypeName())
@@ -174,7 +174,7 @@ def radii(kind: str) -> tuple[str, str]:
     return ("radiusBottom", "radiusTop") if kind.endswith("_1") else ("radius", "radius")
 
 
-def _mesh(s: Stage, prim: Any, scale: np.ndarray, lost: LeftOut) -> Solid | None:
+def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> Solid | None:
     """The solid of a mesh, by its `physics:approximation`: its hull, a box or a ball around it, or else the mesh itself."""
     points = np.array(prim.GetAttribute("points").Get() or np.zeros((0, 3)), dtype=float).reshape(-1, 3) * scale
     counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or (), dtype=int)

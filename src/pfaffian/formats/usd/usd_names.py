@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 
 PHYSICS = re.compile(r"physics:|drive:|limit:|state:|newton:|physx|mjc:")
 """Beginnings of the names of properties that concern physics, whichever engine defined them."""
@@ -44,7 +44,7 @@ HARMLESS = re.compile(
 VARYING = "values that vary in time (those of the default time, and transforms at time zero, are used)"
 
 
-def unread(s: Stage, lost: LeftOut) -> None:
+def unread(s: UsdStage, lost: LeftOut) -> None:
     """Record the authored properties of a stage that concern physics and are neither read nor harmless."""
     found = dict[str, None]()
     for prim in s.prims:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.usd.usd_joint import UsdJoint
-from pfaffian.formats.usd.usd_stage import Stage
+from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.mechanism import Mechanism
 
@@ -21,7 +21,7 @@ Field = tuple[np.ndarray, np.ndarray]
 
 
 def start_rates(
-    s: Stage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
+    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
 ) -> dict[str, float]:
     """Name -> value of the velocities that are not zero.
 
@@ -59,7 +59,7 @@ def start_rates(
     return rates
 
 
-def _given(s: Stage, prim: Any, com: np.ndarray) -> Field | None:
+def _given(s: UsdStage, prim: Any, com: np.ndarray) -> Field | None:
     """The velocity that the prim of a body gives its mass centre, along the axes of the prim; None if it gives none."""
     from pxr import UsdPhysics
 

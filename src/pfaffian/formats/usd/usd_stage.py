@@ -26,7 +26,7 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 
 
 @dataclass(frozen=True)
-class Stage:
+class UsdStage:
     """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
     from its axes to axes with z up.   source: name of the file, for messages.   prims: all of them, those of instances too.
     frames: path of a prim -> its `frame`."""
@@ -84,7 +84,7 @@ class Stage:
         return ModelError(f"{self.place(prim)}: {message}")
 
 
-def open_stage(path: Path) -> Stage:
+def open_stage(path: Path) -> UsdStage:
     """Open the stage of a file. Only layers below the file's own folder are opened.
 
     Raises ModelError: usd-core is not installed; the file is not USD; a layer lies elsewhere, or is too large.
@@ -108,7 +108,7 @@ def open_stage(path: Path) -> Stage:
     if not (0 < length < 1e6 and 0 < mass < 1e9):
         raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
     up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
-    return Stage(stage, length, mass, up, source, prims)
+    return UsdStage(stage, length, mass, up, source, prims)
 
 
 @contextmanager

@@ -25,10 +25,10 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import NumericPose
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
-Frame = tuple[np.ndarray, np.ndarray]
 _GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "capsule"}
 _MESHES = (".stl", ".obj")
 
@@ -115,7 +115,7 @@ def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, los
     return made
 
 
-def place(tag: Tag, X: Frame) -> None:
+def place(tag: Tag, X: NumericPose) -> None:
     """Set the position and orientation of an element, unless they are zero."""
     R, p = X
     if p.any():
@@ -196,7 +196,7 @@ def _is_freejoint(j: Joint) -> bool:
     return j.kind.name == "free" and j.parent == WORLD and is_one(at[0]) and not at[1].any() and not (direct and its[1].any())
 
 
-def _joints(made: Tag, j: Joint, its: Frame, what: str, lost: list[str]) -> None:
+def _joints(made: Tag, j: Joint, its: NumericPose, what: str, lost: list[str]) -> None:
     """Add the MuJoCo joints of a joint, one for each coordinate or orientation.   its: the joint's frame in the child."""
     R, p = its
     if _is_freejoint(j):

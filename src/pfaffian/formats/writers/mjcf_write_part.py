@@ -15,9 +15,7 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Actuator, Spring, Thruster
 from pfaffian.model.joint import Joint, JointKind
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.pose import align_z
-
-Frame = tuple[np.ndarray, np.ndarray]
+from pfaffian.model.pose import NumericPose, align_z
 
 
 class MujocoJoint(NamedTuple):
@@ -62,7 +60,7 @@ APART = 0.1
 """Distance [m] between the two <connect> points that represent a hinge."""
 
 
-def same_frames(kind: JointKind, its: Frame) -> bool:
+def same_frames(kind: JointKind, its: NumericPose) -> bool:
     """Whether a joint needs no extra body: its frame is not turned in the child, or none of its coordinates is a quaternion."""
     return is_one(its[0]) or not kind.quaternion
 
@@ -97,7 +95,7 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
     lost.append(f"that {what} holds exactly, since MuJoCo's equality is soft")
 
 
-def site(body: Tag, name: str, X: Frame) -> None:
+def site(body: Tag, name: str, X: NumericPose) -> None:
     """Add a named frame to a body."""
     x, y, z, w = so3.quaternions(X[0])
     body.add("site", name=name, pos=X[1], quat=(w, x, y, z), group="4")

@@ -21,10 +21,9 @@ from pfaffian.model.body import WORLD, Body
 from pfaffian.model.force import Actuator
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.pose import align_z, pose
+from pfaffian.model.pose import NumericPose, align_z, pose
 from pfaffian.model.shape import Shape
 
-Frame = tuple[np.ndarray, np.ndarray]
 _TYPES = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "fixed", "free": "floating", "planar": "planar"}
 _GRAVITY = (0.0, 0.0, -9.81)
 
@@ -72,6 +71,7 @@ def _plain(m: Mechanism, a: Any) -> bool:
 
 
 def _link(robot: Tag, b: Body, folder: Path, lost: list[str]) -> None:
+    """Add the <link> of a body; `lost` takes what URDF cannot say of its shapes."""
     what, link = f"body {b.name!r}", robot.add("link", name=b.name)
     mass, com, I = numbers(b.mass, what)[0], numbers(b.com, what), numbers(b.inertia, what).reshape(3, 3)
     if mass or I.any():
@@ -85,6 +85,7 @@ def _link(robot: Tag, b: Body, folder: Path, lost: list[str]) -> None:
 
 
 def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> None:
+    """Add a <visual> or <collision> to a link; `lost` takes a cone, which URDF does not have."""
     if s.kind == "cone":
         lost.append(f"the cone of {what}")
         return
@@ -102,7 +103,7 @@ def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> Non
         entry.add("material", name="").add("color", rgba=s.colour)
 
 
-def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
+def _origin(parent: Tag, X: NumericPose, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
     """Add <origin>, with the fewest digits of the angles that reproduce the rotation exactly, so that a pose that was read from
     a file is written unchanged.   after: rotation that follows.   whole: rotation to reproduce, R after; R by default."""
     R, p = X
@@ -149,7 +150,7 @@ def _joint(robot: Tag, j: Joint, lost: list[str]) -> None:
     weld.add("child", link=j.child)
 
 
-def _through_origin(kind: str, its: Frame) -> bool:
+def _through_origin(kind: str, its: NumericPose) -> bool:
     """Whether placement . motion . its^-1 is an <origin> followed by a motion about an axis through the child's origin."""
     R, p = its
     if kind in ("fixed", "prismatic"):
@@ -179,6 +180,7 @@ def _type(j: Joint) -> str:
 
 
 def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
+    """Add limits, damping and mimic of a joint; `lost` takes those that URDF cannot say."""
     if j.kind.name not in ("revolute", "prismatic"):
         if any(pair != UNLIMITED for pair in j.limits):
             lost.append(f"the limits of {what}")

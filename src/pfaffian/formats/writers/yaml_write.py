@@ -13,7 +13,7 @@ import yaml
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.expression import CONSTANTS, NAME
 from pfaffian.formats.text.formula import formula, formulas, rows
-from pfaffian.formats.text.library_laws import Tree, placed
+from pfaffian.formats.text.library_laws import YamlTree, placed
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import MAX_CHARACTERS
@@ -30,7 +30,7 @@ def yaml_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     return {path: yaml_text(m, settings, path.parent.resolve())}
 
 
-def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: Tree | None = None, only: Any = None) -> str:
+def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: YamlTree | None = None, only: Any = None) -> str:
     """The YAML text of a mechanism and of a run.
 
     Args:
@@ -61,13 +61,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def machine(m: Mechanism, folder: Path) -> Tree:
+def machine(m: Mechanism, folder: Path) -> YamlTree:
     """The sections of a mechanism, without those that are empty."""
     for owner in m.coordinates:
         raise ModelError(f"coordinates {owner.name!r} are functions in Python, which a file cannot contain; leave them out")
     if m.velocities:
         raise ModelError("velocities: choosing them takes a function in Python, which a file cannot contain; leave it out")
-    tree: Tree = {"gravity": formulas(m.gravity, "gravity")}
+    tree: YamlTree = {"gravity": formulas(m.gravity, "gravity")}
     tree["parameters"] = {p.name: _parameter(p.name, p.default, p.unit) for p in m.parameters}
     tree["bodies"] = {b.name: _body(b, folder) for b in m.bodies}
     tree["joints"] = {j.name: joint_of(j) for j in m.joints}
@@ -85,9 +85,9 @@ def _parameter(name: str, default: float, unit: str) -> Any:
     return {"default": default, "unit": unit} if unit else default
 
 
-def _body(b: Body, folder: Path) -> Tree:
+def _body(b: Body, folder: Path) -> YamlTree:
     """The entry of a body; its mass is left out if its shapes give it."""
-    what, tree = f"body {b.name!r}", Tree()
+    what, tree = f"body {b.name!r}", YamlTree()
     weighed = moments(b.shapes) if b.shapes else None
     if weighed is None:
         tree["mass"] = formula(b.mass, f"{what}: mass")
@@ -101,12 +101,12 @@ def _body(b: Body, folder: Path) -> Tree:
     return tree
 
 
-def joint_of(j: Joint) -> Tree:
+def joint_of(j: Joint) -> YamlTree:
     """The entry of a joint, whose placements contain the rotation of its axis onto z."""
     what = f"joint {j.name!r}"
     if j.pose is not None:
         raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which a file cannot contain; use a joint kind")
-    tree: Tree = {"kind": j.kind.name, "parent": j.parent, "child": j.child}
+    tree: YamlTree = {"kind": j.kind.name, "parent": j.parent, "child": j.child}
     tree |= placed("placement", j.placement, what, True) | placed("child_placement", j.child_placement, what, True)
     if j.kind.screws:
         tree["pitch"] = formula(j.pitch, f"{what}: pitch")
@@ -139,12 +139,12 @@ def _interval(pair: Iterable[float]) -> list[float | str]:
     return [x if np.isfinite(x) else "inf" if x > 0 else "-inf" for x in map(float, pair)]
 
 
-def _actuator(a: Any) -> Tree:
+def _actuator(a: Any) -> YamlTree:
     """The entry of an actuator, thruster or transmission."""
     what = f"actuator {a.name!r}"
     limits = {"limits": _interval(a.limits)} if a.limits != UNLIMITED else {}
     if isinstance(a, Thruster):
-        tree: Tree = {"body": a.body, "axis": formulas(a.axis, what)}
+        tree: YamlTree = {"body": a.body, "axis": formulas(a.axis, what)}
         return tree | some(what, point=a.point) | one(what, torque=a.torque) | limits
     if isinstance(a, Transmission):
         return {"gears": [_end(*end, formula(a.gears[i], what)) for i, end in enumerate(a.ends)]} | limits
@@ -155,14 +155,14 @@ def _actuator(a: Any) -> Tree:
     return tree | ({"gear": gear} if gear != 1.0 else {}) | limits
 
 
-def _end(joint: str, component: int, gear: float | str) -> Tree:
+def _end(joint: str, component: int, gear: float | str) -> YamlTree:
     """The entry of one velocity that a transmission drives."""
     return {"joint": joint} | ({"component": component} if component else {}) | {"gear": gear}
 
 
-def run_of(s: RunSettings) -> Tree:
+def run_of(s: RunSettings) -> YamlTree:
     """The section `run`, with the settings that differ from the defaults."""
-    default, tree = RunSettings(), Tree()
+    default, tree = RunSettings(), YamlTree()
     for key in ("duration", "step", "record_every", "accuracy", "formulation", "integrator", "saturate", "state"):
         if getattr(s, key) != getattr(default, key):
             tree[key] = getattr(s, key)

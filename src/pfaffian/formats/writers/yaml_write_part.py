@@ -11,7 +11,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.formula import formula, formulas, rows
-from pfaffian.formats.text.library_laws import law_tree, placed
+from pfaffian.formats.text.library_laws import YamlTree, law_tree, placed
 from pfaffian.formats.text.written import Written
 from pfaffian.formats.yaml.yaml_part import FORCES, ROLLING
 from pfaffian.model.body import WORLD
@@ -26,22 +26,20 @@ from pfaffian.parts.fluid import Drag, Propeller
 from pfaffian.parts.friction import ContactFriction, JointFriction, Sliding
 from pfaffian.parts.wheels import Blade, Disk, Height, Plane, Slip
 
-Tree = dict[str, Any]
 
-
-def some(what: str, **vectors: ca.SX) -> Tree:
+def some(what: str, **vectors: ca.SX) -> YamlTree:
     """The entries of those vectors that are not zero.   what: their owner, for errors."""
     return {key: formulas(x, what) for key, x in vectors.items() if not x.is_zero()}
 
 
-def one(what: str, **numbers: ca.SX) -> Tree:
+def one(what: str, **numbers: ca.SX) -> YamlTree:
     """The entries of those numbers that are not zero.   what: their owner, for errors."""
     return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
 
 
-def shape_of(s: Shape, what: str, folder: Path = Path()) -> Tree:
+def shape_of(s: Shape, what: str, folder: Path = Path()) -> YamlTree:
     """The entry of a shape.   what: its owner, for errors.   folder: of the file, for the names of meshes."""
-    tree: Tree = {"kind": s.kind}
+    tree: YamlTree = {"kind": s.kind}
     if s.kind == "mesh":
         tree |= {"scale": formulas(s.size, what), **mesh_name(s, folder)}
     elif s.kind == "box":
@@ -55,7 +53,7 @@ def shape_of(s: Shape, what: str, folder: Path = Path()) -> Tree:
     return tree | placed("placement", s.placement, what) | ({"role": s.role} if s.role != "visual" else {})
 
 
-def mesh_name(s: Shape, folder: Path) -> Tree:
+def mesh_name(s: Shape, folder: Path) -> YamlTree:
     """The entries that name a mesh: its label, and its path, if known, relative to the folder or else absolute."""
     if s.file is None:
         return {"label": s.label}
@@ -64,18 +62,18 @@ def mesh_name(s: Shape, folder: Path) -> Tree:
     return {"file": path.relative_to(folder).as_posix() if inside else str(path), "label": s.label}
 
 
-def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
+def function_of(f: Callable[[Any], Any], what: str) -> list[str] | YamlTree:
     """The expressions of a function that was read from a file, or the entry of a ready-made law. Raises ModelError: another
     function in Python."""
     return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
 
 
-def entries_of(items: Sequence[Any], entry: Callable[[Any], Tree], what: str) -> Tree:
+def entries_of(items: Sequence[Any], entry: Callable[[Any], YamlTree], what: str) -> YamlTree:
     """Name -> entry of each force or constraint. A compound of a known record is one entry; of others, each part is.
 
     entry: of a single one.   what: noun.
     """
-    found = Tree()
+    found = YamlTree()
     for item in items:
         if isinstance(item, Compound) and type(item.of) in KINDS:
             found[item.name] = arguments_of(KINDS[type(item.of)], item.of, f"{what} {item.name!r}")
@@ -88,10 +86,10 @@ KINDS = {kind.record: name for name, kind in (FORCES | ROLLING).items() if kind.
 """Class of a record -> the kind of its entry."""
 
 
-def arguments_of(kind: str, of: Any, what: str) -> Tree:
+def arguments_of(kind: str, of: Any, what: str) -> YamlTree:
     """The entry of a record: its fields, without those that equal the defaults of the function that makes it."""
     row = (FORCES | ROLLING)[kind]
-    defaults, tree = signature(row.make).parameters, Tree({"kind": kind})
+    defaults, tree = signature(row.make).parameters, YamlTree({"kind": kind})
     for key in (*row.required, *row.optional):
         value, default = getattr(of, key), defaults[key].default
         if value is not None and (written := _argument(value, what)) != _default(default):
@@ -120,7 +118,7 @@ def _default(x: Any) -> Any:
     return [float(item) for item in x] if isinstance(x, tuple) else x
 
 
-def constraint_of(c: Constraint) -> Tree:
+def constraint_of(c: Constraint) -> YamlTree:
     """The entry of one constraint. Raises ModelError: a file cannot contain it."""
     what = f"constraint {c.name!r}"
     if isinstance(c, Servo):
@@ -133,7 +131,7 @@ def constraint_of(c: Constraint) -> Tree:
     if c.active is not None:
         raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
     if isinstance(c, Closure):
-        tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
+        tree: YamlTree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
         if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
             points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
             return tree | {"kind": "coincide"} | points
@@ -151,21 +149,21 @@ def constraint_of(c: Constraint) -> Tree:
     raise ModelError(f"{what}: its rows are a function in Python, which a file cannot contain; use another kind")
 
 
-def _plane(p: Plane, what: str) -> Tree:
+def _plane(p: Plane, what: str) -> YamlTree:
     """The keys of the plane of a contact that differ from the defaults."""
     if callable(p.rate):
         raise ModelError(f"{what}: its rate is a function in Python, which a file cannot contain; give a number")
-    tree: Tree = {"on": p.on} if p.on != WORLD else {}
+    tree: YamlTree = {"on": p.on} if p.on != WORLD else {}
     normal = formulas(p.axes[:, 2], what)
     tree |= {"normal": normal} if normal != [0.0, 0.0, 1.0] else {}
     return tree | some(what, through=p.through) | one(what, rate=p.rate)
 
 
-def force_of(f: Force) -> Tree:
+def force_of(f: Force) -> YamlTree:
     """The entry of a force."""
     what = f"force {f.name!r}"
     if isinstance(f, Spring):
-        tree: Tree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
+        tree: YamlTree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
         tree |= some(what, point_a=f.point_a, point_b=f.point_b)
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
     if isinstance(f, Wrench):
@@ -190,11 +188,11 @@ _WRITTEN = {
 """Class of a force with a function -> its kind in a file, and the key of the function."""
 
 
-def _wrench(f: Wrench, what: str) -> Tree:
+def _wrench(f: Wrench, what: str) -> YamlTree:
     """The entry of a wrench, contact friction, drag or propeller."""
     law = f.value
     if isinstance(law, ContactFriction):
-        tree: Tree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
+        tree: YamlTree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
         unit = Sliding(law.law.sliding, law.law.static, law.law.stribeck, law.law.viscous, law.law.smooth)
         numbers = _sliding(unit, what)
         return tree | {"load": 1.0, "coefficient": numbers.pop("sliding")} | numbers | some(what, point=law.point)
@@ -211,13 +209,13 @@ def _wrench(f: Wrench, what: str) -> Tree:
     return tree | {"value": function_of(law, f"{what}: value") if callable(law) else formulas(law, what)}
 
 
-def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
+def _propeller(f: Wrench, law: Propeller, what: str) -> YamlTree:
     """The entry of a propeller with a constant speed, or of a rotor that turns with a joint."""
     if callable(law.speed):
         raise ModelError(f"{what}: its speed is a function in Python, which a file cannot contain; give a number or a joint")
     turned = {"joint": law.speed} if isinstance(law.speed, str) else {"speed": formula(law.speed, what)}
     left = _negative(law.thrust)
-    tree: Tree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
+    tree: YamlTree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
     tree |= {"thrust": formula(-law.thrust if left else law.thrust, what), "axis": formulas(law.axis, what)}
     return tree | one(what, torque=law.torque) | some(what, point=f.point) | ({"handed": "left"} if left else {})
 
@@ -228,7 +226,7 @@ def _negative(x: ca.SX) -> bool:
     return value is not None and float(value.item()) < 0
 
 
-def _sliding(law: Sliding, what: str) -> Tree:
+def _sliding(law: Sliding, what: str) -> YamlTree:
     """The keys of a law of dry friction."""
     numbers = {key: formula(getattr(law, key), what) for key in ("sliding", "static", "stribeck", "viscous", "smooth")}
     return {key: x for key, x in numbers.items() if x != 0.0 or key in ("sliding", "static")}

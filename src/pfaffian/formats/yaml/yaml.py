@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.library_laws import check_law
-from pfaffian.formats.text.mesh_file import Places, places
+from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.place import allowed_path, installed
 from pfaffian.formats.text.run_settings import RunSettings, read_run
 from pfaffian.formats.text.strict_number import printable
@@ -54,16 +54,10 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
     Raises ModelError: an element is wrong, with its line and the reason.
 
     Example:
-        >>> import tempfile
-        >>> from pathlib import Path
         >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {q: {z: 1}}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.formats.read_yaml(file)
-        >>> m.name, settings.q
-        ('ball', {'z': 1.0})
+        >>> from pfaffian.formats.bundled import example
+        >>> pf.formats.read_yaml(example("bennett"))[0]  # a file of the zoo
+        <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
     place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
@@ -136,7 +130,7 @@ def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
     return f[key].map() if key in f else {}
 
 
-def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: Places) -> tuple[Any, ...]:
+def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: MeshFolders) -> tuple[Any, ...]:
     """All parts of a section.   names: of the parameters -> symbols.   where: places of meshes."""
     reader = partial(read_body, where=where) if key == "bodies" else _PARTS[key][1]
     return tuple(reader(name, node, names) for name, node in _entries(f, key).items())

@@ -10,8 +10,8 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.expression import CONSTANTS, NAME, words
-from pfaffian.formats.text.library_laws import read_law, whole
-from pfaffian.formats.text.mesh_file import MESHES, NOWHERE, Places
+from pfaffian.formats.text.library_laws import Names, read_law, whole
+from pfaffian.formats.text.mesh_file import MESHES, NOWHERE, MeshFolders
 from pfaffian.formats.text.place import WAY_OUT
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.written import Written
@@ -46,8 +46,6 @@ from pfaffian.parts.fluid import drag, propeller
 from pfaffian.parts.friction import contact_friction, joint_friction
 from pfaffian.parts.wheels import Ball, Blade, Disk, Ellipsoid, Plane, disk, ellipsoid, knife_edge, plane, sphere, wheel
 
-Names = Mapping[str, ca.SX]
-
 
 def read_parameter(name: str, node: Node) -> Parameter:
     """Read a parameter: `l: 1.0` or `m: {default: 1, unit: kg}`."""
@@ -59,7 +57,7 @@ def read_parameter(name: str, node: Node) -> Parameter:
     return Parameter(name, f["default"].constant(), f["unit"].text() if "unit" in f else "")
 
 
-def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> Body:
+def read_body(name: str, node: Node, names: Names, where: MeshFolders = NOWHERE) -> Body:
     """Read a body: `crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
     f = node.fields(("mass", "com", "inertia", "shape"))
     given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
@@ -67,12 +65,12 @@ def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> B
     return _made(node, body, name, **given)
 
 
-def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
+def read_shapes(node: Node, names: Names, where: MeshFolders) -> list[Shape]:
     """Read one shape, or a list of shapes: `{kind: box, size: [l, 0.02, 0.01], density: 2700}`."""
     return [_shape(n, names, where) for n in (node.items() if isinstance(node.value, list) else [node])]
 
 
-def _shape(node: Node, names: Names, where: Places) -> Shape:
+def _shape(node: Node, names: Names, where: MeshFolders) -> Shape:
     lengths = ("radius", "length", "density", "mass")
     f = node.fields(("kind", "size", "file", "label", "scale", "placement", "colour", "role", *lengths), required=("kind",))
     kind = f["kind"].choice(SIZES)
@@ -84,7 +82,7 @@ def _shape(node: Node, names: Names, where: Places) -> Shape:
     return _made(node, shape, kind, **given)
 
 
-def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) -> Shape:
+def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: MeshFolders) -> Shape:
     """A mesh with its name in another file as label. It is not an error if it is not found: pictures then show a box."""
     f = node.fields(("kind", "file", "label", "scale", "placement", "colour", "role"))
     given = _take(f, scale=lambda n: n.array({}), placement=lambda n: read_pose(n, names), colour=_colour,
@@ -95,7 +93,7 @@ def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) ->
     return _made(node, mesh, found, f["label"].text(), **given, **checked)
 
 
-def _mesh(node: Node, where: Places) -> str:
+def _mesh(node: Node, where: MeshFolders) -> str:
     """The path of a mesh. Raises ModelError: it is not found."""
     found = where.find(node.text())
     if found is None:

@@ -85,13 +85,13 @@ def _fields(numbers: int, arrays: int) -> list[tuple[str, Any]]:
     return [*names, *[(f"a{i}", ctypes.c_void_p) for i in range(arrays)]]
 
 
-class _Given(_Struct):
+class _GivenStruct(_Struct):
     """The struct Given of passes.h."""
 
     _fields_ = _fields(4, 3)
 
 
-class _Listed(_Struct):
+class _ListingStruct(_Struct):
     """The struct Listing of listing.h."""
 
     _fields_ = _fields(2, 6)
@@ -119,7 +119,7 @@ def _given(program: Program) -> tuple[list[int], list[np.ndarray]]:
 
 def _counts(built: ctypes.CDLL, program: Program) -> tuple[int, int]:
     """The numbers of steps and values of a Program."""
-    given, counts = _Given.of(*_given(program)), np.zeros(2, np.int64)
+    given, counts = _GivenStruct.of(*_given(program)), np.zeros(2, np.int64)
     built.pfaffian_count(ctypes.addressof(given), counts.ctypes.data)
     return int(counts[0]), int(counts[1])
 
@@ -139,7 +139,7 @@ def _split(numbers: np.ndarray, sizes: Sequence[int]) -> list[list[int]]:
 def _pass(built: ctypes.CDLL, name: str, program: Program) -> Program:
     """Apply the pass of this name in C."""
     numbers, arrays = _given(program)
-    given, to = _Given.of(numbers, arrays), np.empty(2 * numbers[2] + 1, np.int32)
+    given, to = _GivenStruct.of(numbers, arrays), np.empty(2 * numbers[2] + 1, np.int32)
     n = built.pfaffian_pass(IN_C.index(name), ctypes.addressof(given), to.ctypes.data)
     return _made(built, program, to[:n].copy(), _split(arrays[2], [len(output) for output in program.outputs]))
 
@@ -147,7 +147,7 @@ def _pass(built: ctypes.CDLL, name: str, program: Program) -> Program:
 def _tail(built: ctypes.CDLL, program: Program, count: int) -> tuple[Program, list[int]]:
     """`tail` of the passes, in C."""
     numbers, arrays = _given(program)
-    given, to = _Given.of(numbers, arrays), np.empty(numbers[2] + 1, np.int32)
+    given, to = _GivenStruct.of(numbers, arrays), np.empty(numbers[2] + 1, np.int32)
     crossing = np.empty(_counts(built, program)[1] + 1, np.int32)
     address = ctypes.addressof(given)
     n = built.pfaffian_tail(address, program.n_in, count, crossing.ctypes.data, to.ctypes.data)
@@ -177,7 +177,7 @@ def _listed(built: ctypes.CDLL, listing: Listing) -> Program:
     """`listed`, the translation of a listing, in C."""
     program = _empty(listing)
     numbers, arrays = _given(program)
-    given, lists = _Given.of(numbers, arrays), _Listed.of(*_lists(listing))
+    given, lists = _GivenStruct.of(numbers, arrays), _ListingStruct.of(*_lists(listing))
     to = np.empty(4 * len(listing.records) + sum(3 + len(x) for _, x, _ in listing.calls) + 1, np.int32)
     n = built.pfaffian_list(ctypes.addressof(given), ctypes.addressof(lists), to.ctypes.data)
     if n < 0:
@@ -195,7 +195,7 @@ def _placed(
 ) -> encode.EncodedProgram:
     """`placed`, the encoding of one Program, in C."""
     n_steps, n_values = _counts(built, program)
-    given = _Given.of(*_given(program))
+    given = _GivenStruct.of(*_given(program))
     placing = _Placing.of((n_steps, n_values, base), _places(program, rows, decided, constants))
     to = np.empty(len(program.words) + 2 * n_steps + n_values + program.n_out + 1, np.int32)
     counts = np.zeros(3, np.int64)

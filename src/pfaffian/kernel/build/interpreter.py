@@ -19,7 +19,7 @@ from pfaffian.kernel.program.trial_programs import tried
 from pfaffian.kernel.text.interpreter_source import interpreter_text
 
 
-class _Code(ctypes.Structure):
+class _CodeStruct(ctypes.Structure):
     """The struct Code of interpreter.h."""
 
     _fields_ = (
@@ -48,7 +48,7 @@ class Words:
         places = [array.ctypes.data for array in self.arrays]
         two = ctypes.c_void_p * 2
         counts = [encoded.counts[name] for name in COUNTS]
-        self.code = _Code(*places[:4], two(*places[4:6]), two(*places[6:8]), places[8], *counts)
+        self.code = _CodeStruct(*places[:4], two(*places[4:6]), two(*places[6:8]), places[8], *counts)
         self.address = ctypes.addressof(self.code)
 
 

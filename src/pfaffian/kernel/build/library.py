@@ -14,14 +14,14 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build import object_store as store
 from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.build.prebuilt import carried
-from pfaffian.kernel.build.toolchain import Compiler, Mode
+from pfaffian.kernel.build.toolchain import BuildMode, Compiler
 from pfaffian.kernel.build.trial import Trial, check
 from pfaffian.kernel.build.waiting import tell
 
 _warned: set[str] = set()
 
 
-def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
+def load(text: str, mode: BuildMode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """The library of a C text, and the contents of its sidecar.
 
     A new object is compared with the interpreter before it is published. Raises BuildError: it cannot be compiled or fails the
@@ -36,12 +36,12 @@ def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctype
         return entry or _build(place, key, text, mode, trial, compiler)
 
 
-def key_of(text: str, mode: Mode, compiler: Compiler) -> str:
+def key_of(text: str, mode: BuildMode, compiler: Compiler) -> str:
     """Name of the store's entry for a C text: a digest of everything that reaches the compiler."""
     return hashlib.sha256("\0".join([text, *compiler.argv, *compiler.flags(mode), compiler.identity]).encode()).hexdigest()
 
 
-def ready(text: str, mode: Mode, trial: Trial, compiler: Compiler | None) -> ctypes.CDLL:
+def ready(text: str, mode: BuildMode, trial: Trial, compiler: Compiler | None) -> ctypes.CDLL:
     """The library of the text of the interpreter or the passes: the package's object if there is one, else as by `load`.
 
     The package's object is tested too, once on each machine, since processors differ. Raises BuildError: the package has no
@@ -82,7 +82,7 @@ def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, 
 
 
 def _build(
-    place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
+    place: Path, key: str, text: str, mode: BuildMode, trial: Trial, compiler: Compiler
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """Compile a C text, test the object and publish it; return its library and sidecar."""
     meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode))}

@@ -184,7 +184,7 @@ def lock(store: Path, key: str) -> Iterator[None]:
         yield
 
 
-def prune(days: float = 30.0) -> int:
+def prune(days: float) -> int:
     """Delete objects, notes and Programs that were not used for this number of days; return the number of objects.
 
     A process that has loaded an object can go on using it.

@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from pfaffian.kernel.build.processor import processor
-from pfaffian.kernel.build.toolchain import FLAGS, MODES, Mode
+from pfaffian.kernel.build.toolchain import FLAGS, MODES, BuildMode
 
 FOLDER = Path(__file__).parents[1] / "carried"
 
@@ -30,13 +30,13 @@ def levels() -> tuple[str, ...]:
     return tuple(name for name, needs in LEVELS.get(here.architecture, {}).items() if needs <= set(here.features))
 
 
-def file_name(text: str, mode: Mode, level: str) -> str:
+def file_name(text: str, mode: BuildMode, level: str) -> str:
     """Name of the file with the object of a C text for a level."""
     digest = hashlib.sha256("\0".join([text, *FLAGS, *MODES[mode]]).encode()).hexdigest()
     return f"{digest}.{level}.so"
 
 
-def carried(text: str, mode: Mode) -> Path | None:
+def carried(text: str, mode: BuildMode) -> Path | None:
     """Path of the best object that the package contains for a C text and this processor; None if there is none."""
     places = [FOLDER / file_name(text, mode, level) for level in levels()] if FOLDER.is_dir() else []
     return next((place for place in places if place.is_file()), None)

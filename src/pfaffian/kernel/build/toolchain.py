@@ -24,11 +24,11 @@ TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for the compiler's answer to --version
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
-Mode = Literal["strict", "interpreter", "passes", "fast"]
+BuildMode = Literal["strict", "interpreter", "passes", "fast"]
 # All modes but fast compute a b + c by two operations, as NumPy does. A first run waits for the interpreter and the passes:
 # -O2 with unrolled loops would compile the interpreter in twice the time and make it 7 % faster, and any optimisation of the
 # passes takes longer than they need for a million operations.
-MODES: dict[Mode, tuple[str, ...]] = {
+MODES: dict[BuildMode, tuple[str, ...]] = {
     "strict": ("-O1", "-ffp-contract=off"),
     "interpreter": ("-Og", "-ffp-contract=off"),
     "passes": ("-O0", "-ffp-contract=off"),
@@ -52,7 +52,7 @@ class Compiler:
     version: str
     identity: str
 
-    def flags(self, mode: Mode, level: str | None = None) -> tuple[str, ...]:
+    def flags(self, mode: BuildMode, level: str | None = None) -> tuple[str, ...]:
         """Flags of one compilation, for this processor or, with a level of `carried`, for all processors of that level."""
         native: tuple[str, ...] = ("-mcpu=native",) if self.kind == "zig" else (NATIVE,)
         if level is not None:
@@ -131,7 +131,7 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     return Compiler(argv, kind, version, identity)
 
 
-def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode, level: str | None = None) -> None:
+def compile_source(compiler: Compiler, source: Path, target: Path, mode: BuildMode, level: str | None = None) -> None:
     """Compile a C file to a shared object, its units in parallel.
 
     Raises BuildError: with the end of the compiler's messages and the path of the source.

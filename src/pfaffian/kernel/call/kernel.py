@@ -15,7 +15,7 @@ from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.native import Native
 from pfaffian.kernel.call.obtain import Code, obtain
-from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, check_options, mode_of, recipe
+from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
@@ -48,12 +48,6 @@ def compile(
         return (function if isinstance(function, ca.Function) or not callable(function) else function(),)
 
     return _kernel(recipe(build, kernel_source, backend, lanes, mode_of(strict)), backend, key)
-
-
-def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
-    """The Kernel of a Program, to which no passes are applied. The options are those of `compile`."""
-    check_options(backend, lanes)
-    return _kernel(Recipe(lambda: (program,), kernel_source, lanes, mode_of(strict)), backend, None)
 
 
 def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:

@@ -38,7 +38,7 @@ class Native:
         tier = self.tiers.take(self.work)
         buffers = getattr(self.local, "buffers", None)
         if buffers is None or buffers.tier is not tier:
-            buffers = self.local.buffers = _Buffers(self.shape, tier)
+            buffers = self.local.buffers = _RunBuffers(self.shape, tier)
         if len(arrays) != len(buffers.inputs):
             return None
         for place, array in zip(buffers.inputs, arrays, strict=True):
@@ -50,7 +50,7 @@ class Native:
         return tuple([result[a:b] for a, b in buffers.edges])
 
 
-class _Buffers:
+class _RunBuffers:
     """Fixed buffers of one thread for the inputs and outputs of one run, with the arguments of the call."""
 
     def __init__(self, shape: PortLengths, tier: Tier) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pfaffian.errors import BuildError, ModelError, brief, is_one_of
 from pfaffian.kernel.build.compiled_passes import passes
-from pfaffian.kernel.build.toolchain import Mode
+from pfaffian.kernel.build.toolchain import BuildMode
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.skeleton import in_order_of_use, numbers, skeleton
@@ -43,7 +43,7 @@ class Recipe:
     make: Callable[[], tuple[Program, ...]]
     printer: Callable[..., Source]
     lanes: int
-    mode: Mode
+    mode: BuildMode
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
@@ -90,8 +90,8 @@ class Recipe:
         return Recipe(make, self.printer, self.lanes, self.mode)
 
 
-def _apart(*programs: Program) -> tuple[Program, ...]:
-    """The Programs unchanged."""
+def _each_alone(*programs: Program) -> tuple[Program, ...]:
+    """Leave the Programs as they are: the pass over several that changes none."""
     return programs
 
 
@@ -100,8 +100,8 @@ def recipe(
     printer: Callable[..., Source],
     backend: str,
     lanes: int,
-    mode: Mode,
-    together: Callable[..., tuple[Program, ...]] = _apart,
+    mode: BuildMode,
+    together: Callable[..., tuple[Program, ...]] = _each_alone,
 ) -> Recipe:
     """The recipe of the Functions that build() returns, with all passes.   together: pass over all their Programs at once."""
     check_options(backend, lanes)
@@ -117,7 +117,7 @@ def recipe(
     return Recipe(make, printer, lanes, mode)
 
 
-def mode_of(strict: bool) -> Mode:
+def mode_of(strict: bool) -> BuildMode:
     """The compiler's mode for the option `strict`."""
     return "strict" if strict else "fast"
 

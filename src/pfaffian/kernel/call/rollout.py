@@ -88,17 +88,17 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
             raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
 
 
-class _Port(ctypes.Structure):
+class _PortStruct(ctypes.Structure):
     """The struct Port of ports.h."""
 
     _fields_ = [("data", ctypes.c_void_p), ("run", ctypes.c_int64), ("element", ctypes.c_int64)]
 
 
-class _Task(ctypes.Structure):
+class _RolloutStruct(ctypes.Structure):
     """The struct Rollout of rollout.h."""
 
     _fields_ = (
-        [(name, _Port) for name in ("x0", "u", "p", "x", "records")]
+        [(name, _PortStruct) for name in ("x0", "u", "p", "x", "records")]
         + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
         + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
         + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
@@ -212,16 +212,16 @@ class Rollout:
         memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
 
 
-def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _Task:
+def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _RolloutStruct:
     """The struct Rollout of a call. The arrays, all of NumPy or all of one device, must outlive it."""
 
-    def port(array: Any, axis: int | None = 0) -> _Port:
-        return _Port(*memory.port(array, axis))
+    def port(array: Any, axis: int | None = 0) -> _PortStruct:
+        return _PortStruct(*memory.port(array, axis))
 
     shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
     shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
     when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
-    return _Task(
+    return _RolloutStruct(
         *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
         *map(memory.address, (sampling, result.status, result.stopped)), span.t0, span.h, span.limit,
     )  # fmt: skip
@@ -288,7 +288,7 @@ class InPlace:
         x[...], status[...], stopped[...], self._records[: len(r.records)] = r.x, r.status, r.stopped, r.records
 
 
-def task_in_place(rollout: Rollout, span: Span, arrays: Buffers, module: Any) -> tuple[_Task, tuple[Any, Any]]:
+def task_in_place(rollout: Rollout, span: Span, arrays: Buffers, module: Any) -> tuple[_RolloutStruct, tuple[Any, Any]]:
     """The struct Rollout of calls that work in these arrays, and (records, sampling), two more arrays that must outlive it.
 
     module: the library of the arrays, NumPy or one with the same functions.

@@ -7,13 +7,13 @@ correctly rounded, so arrays and C give the same bits. In C, a mask is an intege
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from pfaffian.kernel.functions.angle_reduction import reduce_huge
-
-Value = Any
+from pfaffian.kernel.functions.exact import Value
 
 
 class Arithmetic(Protocol):
@@ -77,6 +77,16 @@ class _Numpy:
 NUMPY: Arithmetic = _Numpy()
 
 
+def _operator(sign: str, swap: bool = False) -> Callable[[Text, Value], Text]:
+    """The operator of Text that makes a new variable `a sign b`, or with swap `b sign a`."""
+
+    def apply(x: Text, other: Value) -> Text:
+        a, b = x.name, x.out.text(other, x.kind)
+        return x.out.let(f"{b} {sign} {a}" if swap else f"{a} {sign} {b}", x.kind)
+
+    return apply
+
+
 class Text:
     """A variable in C text: its name and its type, V (double lanes) or I (integer lanes)."""
 
@@ -85,43 +95,8 @@ class Text:
     def __init__(self, out: Writer, name: str, kind: str = "V") -> None:
         self.out, self.name, self.kind = out, name, kind
 
-    def _binary(self, other: Value, sign: str, swap: bool = False) -> Text:
-        """A new variable `self sign other`, or with swap `other sign self`."""
-        a, b = self.name, self.out.text(other, self.kind)
-        return self.out.let(f"{b} {sign} {a}" if swap else f"{a} {sign} {b}", self.kind)
-
-    def __add__(self, other: Value) -> Text:
-        return self._binary(other, "+")
-
-    def __radd__(self, other: Value) -> Text:
-        return self._binary(other, "+", True)
-
-    def __sub__(self, other: Value) -> Text:
-        return self._binary(other, "-")
-
-    def __rsub__(self, other: Value) -> Text:
-        return self._binary(other, "-", True)
-
-    def __mul__(self, other: Value) -> Text:
-        return self._binary(other, "*")
-
-    def __rmul__(self, other: Value) -> Text:
-        return self._binary(other, "*", True)
-
-    def __truediv__(self, other: Value) -> Text:
-        return self._binary(other, "/")
-
-    def __rtruediv__(self, other: Value) -> Text:
-        return self._binary(other, "/", True)
-
-    def __and__(self, other: Value) -> Text:
-        return self._binary(other, "&")
-
-    def __or__(self, other: Value) -> Text:
-        return self._binary(other, "|")
-
-    def __xor__(self, other: Value) -> Text:
-        return self._binary(other, "^")
+    __add__, __sub__, __mul__, __truediv__, __and__, __or__, __xor__ = (_operator(sign) for sign in "+-*/&|^")
+    __radd__, __rsub__, __rmul__, __rtruediv__ = (_operator(sign, swap=True) for sign in "+-*/")
 
     def __lshift__(self, n: int) -> Text:
         return self.out.let(f"{self.name} << {n}", "I")

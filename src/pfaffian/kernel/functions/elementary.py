@@ -13,9 +13,7 @@ from typing import Any
 from pfaffian.kernel.functions import transcendental
 from pfaffian.kernel.functions.angle_reduction import MAGIC
 from pfaffian.kernel.functions.arithmetic import Arithmetic, Writer
-from pfaffian.kernel.functions.exact import fast_two_sum, polynomial, quotient, two_sum
-
-Value = Any
+from pfaffian.kernel.functions.exact import Value, fast_two_sum, polynomial, quotient, two_sum
 
 TWO_OVER_PI = 0.6366197723675814
 # pi/2 in three pieces of 33 bits and a remainder: k times a piece is exact for |k| < 2^20.

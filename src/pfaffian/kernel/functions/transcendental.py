@@ -6,14 +6,10 @@ The first argument m is an `Arithmetic`, as in `elementary`. Pairs (high, low) a
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from pfaffian.kernel.functions.angle_reduction import MAGIC
 from pfaffian.kernel.functions.arithmetic import Arithmetic
-from pfaffian.kernel.functions.exact import fast_two_sum, polynomial, quotient, two_product, two_sum
-
-Value = Any
-Pair = tuple[Value, Value]
+from pfaffian.kernel.functions.exact import Value, ValuePair, fast_two_sum, polynomial, quotient, two_product, two_sum
 
 INF, NAN, LARGEST = math.inf, math.nan, 1.7976931348623157e308
 LOG2E = 1.4426950408889634
@@ -82,7 +78,7 @@ def exp(m: Arithmetic, x: Value) -> Value:
     return _scale(m, 1.0 + s, k)
 
 
-def _log_split(m: Arithmetic, x: Value) -> Pair:
+def _log_split(m: Arithmetic, x: Value) -> ValuePair:
     """(k as a number, y) with x = 2^k y and sqrt(1/2) <= y < sqrt 2, for 0 < x < inf."""
     tiny = m.lt(x, 2.2250738585072014e-308)
     i = m.bits(m.where(tiny, x * 2.0**54, x))
@@ -104,7 +100,7 @@ def log(m: Arithmetic, x: Value) -> Value:
     return m.where(m.eq(x, 0.0), -INF, y)
 
 
-def _log_pair(m: Arithmetic, x: Value) -> Pair:
+def _log_pair(m: Arithmetic, x: Value) -> ValuePair:
     """log x as a pair with a relative error of 2^-63, for 0 < x < inf."""
     k, y = _log_split(m, x)
     s, s_low = quotient((y - 1.0, 0.0), two_sum(y, 1.0))
@@ -193,7 +189,7 @@ def acos(m: Arithmetic, x: Value) -> Value:
     return m.where(small, near, m.where(m.lt(x, 0.0), left, right))
 
 
-def _expm1_pair(m: Arithmetic, x: Value) -> Pair:
+def _expm1_pair(m: Arithmetic, x: Value) -> ValuePair:
     """e^x - 1 as a pair, for |x| <= 90."""
     k, _, high, low = _exp_pair(m, x, 0.0)
     head, rest = two_sum(_scale(m, high, k), -1.0)

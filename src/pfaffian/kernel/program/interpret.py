@@ -76,7 +76,7 @@ def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lan
     return results
 
 
-class _Order(NamedTuple):
+class _PreparedStep(NamedTuple):
     """A step, prepared for evaluation.   function: operation on arrays; None for a call.   results: number of results.
     dead: values that no later step uses."""
 
@@ -87,11 +87,12 @@ class _Order(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order], int]:
+def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_PreparedStep], int]:
     """The constants of a Program, its prepared steps, and the number of results of all steps."""
     functions = {s.op: None if s.op == "call" else _in_kind(s.op, kind) for s in program.steps}
     orders = [
-        _Order(s, functions[s.op], program.width(s), dead) for s, dead in zip(program.steps, _dead_after(program), strict=True)
+        _PreparedStep(s, functions[s.op], program.width(s), dead)
+        for s, dead in zip(program.steps, _dead_after(program), strict=True)
     ]
     return [np.array([constant(c, kind)]) for c in program.constants], orders, sum(order.results for order in orders)
 

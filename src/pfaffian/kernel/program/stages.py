@@ -23,7 +23,7 @@ class Call:
 
 
 @dataclass
-class Stage:
+class ProgramStage:
     """The steps of one C function, and the call that follows it.
 
     steps: its operations.   called: step of the call, None if no call follows.   call: its callee and slots.
@@ -43,7 +43,7 @@ class Stage:
 class Stages:
     """The stages of a Program, and the number of slots that they share."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[ProgramStage, ...]
     slots: int
 
 
@@ -61,7 +61,7 @@ def cut(program: Program, size: int) -> Stages:
     return Stages(stages, _allocate(program, stages, last))
 
 
-def _split(program: Program, size: int) -> tuple[Stage, ...]:
+def _split(program: Program, size: int) -> tuple[ProgramStage, ...]:
     """The stages without their slots: at least one, and one after every call.
 
     The steps of a stage, the values that it reads and the values that it leaves to later stages are together at most `size`,
@@ -73,11 +73,11 @@ def _split(program: Program, size: int) -> tuple[Stage, ...]:
     constants = range(program.n_in, program.first_result)
     for i, step in enumerate(program.steps):
         if step.op == "call":
-            stages.append(Stage(program.steps[start:i], step))
+            stages.append(ProgramStage(program.steps[start:i], step))
             start, read, open_ = i + 1, set(), set()
             continue
         if i - start + len(read) + len(open_) >= size and i > start:
-            stages.append(Stage(program.steps[start:i]))
+            stages.append(ProgramStage(program.steps[start:i]))
             start, read, open_ = i, set(), set()
         for a in step.args:
             if a not in open_ and a not in constants:
@@ -88,7 +88,7 @@ def _split(program: Program, size: int) -> tuple[Stage, ...]:
         for v in _results(program, step):
             if last.get(v, i) > i:
                 open_.add(v)
-    return (*stages, Stage(program.steps[start:]))
+    return (*stages, ProgramStage(program.steps[start:]))
 
 
 def _results(program: Program, step: Step) -> range:
@@ -96,18 +96,18 @@ def _results(program: Program, step: Step) -> range:
     return range(step.result, step.result + program.width(step))
 
 
-def _read(stage: Stage) -> list[int]:
+def _read(stage: ProgramStage) -> list[int]:
     """Values that the C function of the stage reads, in order, some more than once."""
     read = [a for step in stage.steps for a in step.args] + [v for v, _ in stage.outs]
     return read + list(stage.called.args if stage.called else ())
 
 
-def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int]) -> int:
+def _allocate(program: Program, stages: tuple[ProgramStage, ...], last: dict[int, int]) -> int:
     """Fill in the loads, stores and calls of the stages; return the number of slots.
 
     last: value -> last stage, other than the one that defines it, that reads it.
     """
-    slots = _Slots()
+    slots = _SlotAllocator()
     slot: dict[int, int] = {}
     ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # stage -> (slot, count) that become free after it
     for j, stage in enumerate(stages):
@@ -129,7 +129,7 @@ def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int])
     return slots.count
 
 
-class _Slots:
+class _SlotAllocator:
     """Allocator of ranges of neighbouring slots. A free range is reused for a request of the same length."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.skeleton import places
-from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
+from pfaffian.kernel.program.stages import Call, ProgramStage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
 UNIT_STEPS, MOST_UNITS = 5000, 8  # steps of each unit in which a long text is compiled; largest number of units
@@ -185,7 +185,7 @@ def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots:
     )
 
 
-class _Lanes:
+class _LaneWriter:
     """Writes operations as C statements on lanes. A condition is stored both as a number and as a mask, so that a later
     selection need not compare the number again."""
 
@@ -206,7 +206,7 @@ class _Lanes:
 
 def stage_lines(
     program: Program,
-    stage: Stage,
+    stage: ProgramStage,
     literals: Sequence[str],
     V: str = "V",
     statement: Callable[[str, int, Sequence[str]], str] | None = None,
@@ -217,7 +217,7 @@ def stage_lines(
     literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs
     and slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
     """
-    names = _Names({program.n_in + i: text for i, text in enumerate(literals)})
+    names = _ValueNames({program.n_in + i: text for i, text in enumerate(literals)})
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:
@@ -232,7 +232,7 @@ def stage_lines(
         else:
             lines.append(f"  const {V} v{v} = {source};")
         lines += [f"  {place} = {names[v]};" for place in places.get(v, ())]
-    write = statement or _Lanes()
+    write = statement or _LaneWriter()
     for op, args, v, *_ in stage.steps:
         lines.append(write(op, v, [names[a] for a in args]))
         for r in range(v, v + OPS[op].results):
@@ -241,7 +241,7 @@ def stage_lines(
     return lines
 
 
-class _Names(dict[int, str]):
+class _ValueNames(dict[int, str]):
     """The C text of values: that of constants and of places in memory, else the name v and the value's number."""
 
     def __missing__(self, v: int) -> str:

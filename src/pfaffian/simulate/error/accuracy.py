@@ -18,7 +18,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.error.comparisons import Comparison, summed
 from pfaffian.simulate.error.half_steps import HalfSteps
 from pfaffian.simulate.error.sizes import relative
-from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.simulate.step.time_loop import TimeLoop
 
 BOUND = 5e-5
 """Bound on the accumulated error, of angles in rad and of speeds relative to the largest speed; a run beyond it warns."""
@@ -78,7 +78,7 @@ class StepErrorMonitor:
     begin: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> TimeLoop:
         """The compiled steps of the run."""
         return self.halves.loop
 

@@ -26,7 +26,7 @@ from pfaffian.parts.elastic import PoseDamper
 from pfaffian.parts.friction import ContactFriction, JointFriction
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.between_comparisons import add_bursts
-from pfaffian.simulate.error.momenta import Momenta
+from pfaffian.simulate.error.momenta import BaseMomenta
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.terms.applied_forces import potential_energy
 from pfaffian.terms.kinematics import Kinematics
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
     estimated: bool
     rise: np.ndarray
     momentum: np.ndarray | None
-    momenta: Momenta | None
+    momenta: BaseMomenta | None
     certain: np.ndarray
 
 

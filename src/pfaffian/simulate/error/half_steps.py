@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.simulate.error.momenta import Momenta, momenta_of
-from pfaffian.simulate.error.sizes import Sizes, sizes_of
+from pfaffian.simulate.error.momenta import BaseMomenta, momenta_of
+from pfaffian.simulate.error.sizes import StateSizes, sizes_of
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
-from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.simulate.step.time_loop import TimeLoop
 
 ROUNDING = 1e-13
 """Differences [rad, unit of speed] below this times (1 + the largest value) are rounding."""
@@ -41,7 +41,7 @@ class StepEnd(NamedTuple):
     state: np.ndarray
 
 
-class Comparison(NamedTuple):
+class ComparedStep(NamedTuple):
     """A step of some runs, compared with two half steps.
 
     error, largest, change: as in Comparison.   energy: (runs, 1 or 0) error of the energy [J].
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
 class HalfSteps:
     """Compares steps with half steps, for the run that `loop` computes."""
 
-    loop: Loop
+    loop: TimeLoop
 
     @cached_property
     def energy(self) -> slice:
@@ -68,12 +68,12 @@ class HalfSteps:
         return entries_of(self.loop.simulation.signals).get("energy", slice(0, 0))
 
     @cached_property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> StateSizes:
         """The measure of angles and speeds in which errors are expressed."""
         return sizes_of(self.loop.simulation)
 
     @cached_property
-    def momenta(self) -> Momenta | None:
+    def momenta(self) -> BaseMomenta | None:
         """The momenta of a floating machine; None for other machines."""
         return momenta_of(self.loop.simulation)
 
@@ -82,13 +82,13 @@ class HalfSteps:
         """The order of the integrator."""
         return INTEGRATORS.named(self.loop.simulation.scheme.integrator).order
 
-    def compare(self, k: int, x: np.ndarray, runs: np.ndarray) -> Comparison:
+    def compare(self, k: int, x: np.ndarray, runs: np.ndarray) -> ComparedStep:
         """Compare step k of these runs of the batch, from their states x (len(runs), nx), with two steps of half its length."""
         whole, half, begin = self.advance(k, x, runs), self.advance(k, x, runs, 2), self.loop.q_and_v(k, x, runs)
         difference, size, change, size_before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         largest = self.sizes.levelled(np.fmax(size, size_before)[:, 1:])
         energy = self._errors_added(whole.energy, half.energy)
-        return Comparison(self._error(difference, size), largest, change[:, 1:], energy, whole, half)
+        return ComparedStep(self._error(difference, size), largest, change[:, 1:], energy, whole, half)
 
     def advance(self, k: int, x: np.ndarray, runs: np.ndarray, n: int = 1) -> StepEnd:
         """Take step k of these runs of the batch, from their states x, as n steps of an n-th of its length."""
@@ -112,9 +112,9 @@ class HalfSteps:
         return error / (1 - 2.0**-self.order)
 
     def momenta_at(self, k: int, states: np.ndarray, runs: np.ndarray) -> list[np.ndarray]:
-        """Momenta, their rates under weight, and inertias at step k, each (runs, n), see `Momenta`.
+        """Momenta, their rates under weight, and inertias at step k, each (runs, n), see `BaseMomenta`.
 
-        states: (runs, nq + nv + 1) as `Loop.q_and_v` returns them.
+        states: (runs, nq + nv + 1) as `TimeLoop.q_and_v` returns them.
         """
         assert self.momenta is not None
         return self.momenta.at(states, self.loop.p[runs], self.loop.when.start + k * self.loop.when.step)

@@ -39,7 +39,7 @@ from pfaffian.terms.reduced_terms import (
 from pfaffian.terms.terms import Terms, shared
 
 
-class Momenta(NamedTuple):
+class BaseMomenta(NamedTuple):
     """Functions that compute the k momenta along the first joint.
 
     names, units: of the momenta.   v_units: units of the velocities along them.
@@ -72,7 +72,7 @@ class Momenta(NamedTuple):
 
 
 @remembered(64)
-def momenta_of(s: Simulation) -> Momenta | None:
+def momenta_of(s: Simulation) -> BaseMomenta | None:
     """The momenta along a first joint that is a group, if the joint is free or conserves some of them; otherwise None.
 
     None also for a reduced system, whose state contains these momenta; for parameters that change during the run; and for a
@@ -96,8 +96,8 @@ def _plain(m: Mechanism, first: Joint) -> bool:
     return not any(j.pose is not None or (j.mimic and first.name in j.mimic.joints) for j in m.joints)
 
 
-def _along(m: Mechanism, first: Joint) -> Momenta:
-    """The Momenta along the first joint of a mechanism."""
+def _along(m: Mechanism, first: Joint) -> BaseMomenta:
+    """The BaseMomenta along the first joint of a mechanism."""
     T, entries = shared(m), indices(m, (first.name,))
     k, frame = T.kinematics, translation(T.kinematics, first)
     n, moved = len(frame.entries) if frame else 0, carries(k, first)
@@ -112,7 +112,7 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
     v_units = tuple(m.v_units[i] for i in entries)
     units = tuple(f"{force_unit(unit)} s" for unit in v_units)
     conserved = np.zeros(len(entries), dtype=bool) if m.servos else ~_pushed(T, first, frame)
-    return Momenta(tuple(m.v_names[i] for i in entries), units, v_units, conserved, f)
+    return BaseMomenta(tuple(m.v_names[i] for i in entries), units, v_units, conserved, f)
 
 
 def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:

@@ -12,7 +12,7 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.terms.lengths import default_length
 
 
-class Sizes(NamedTuple):
+class StateSizes(NamedTuple):
     """How the sizes of a mechanism's states are computed.   units: units of v, in the order of the speeds.
     lever: the machine's length [m].   turns: slices of the quaternions in q.
     order, begin: indices into [q; v; 0] sorted into groups, and the position at which each group begins: plain angles (with
@@ -40,14 +40,14 @@ class Sizes(NamedTuple):
 
 
 @remembered(64)
-def sizes_of(s: Simulation) -> Sizes:
-    """The Sizes of the states of a simulation's mechanism."""
+def sizes_of(s: Simulation) -> StateSizes:
+    """How to compute the largest angle and the largest speed of each unit in the states of a simulation."""
     m = s.mechanism
     units, turns = sorted(set(m.v_units)), tuple(m.quaternions.values())
     inside = {i for turn in turns for i in range(turn.start, turn.stop)}
     angles = [i for i, unit in enumerate(m.q_units) if unit in ("rad", "1") and i not in inside]
     parts = [[*angles, m.nq + m.nv]] + [[m.nq + i for i, u in enumerate(m.v_units) if u == unit] for unit in units]
-    return Sizes(tuple(units), default_length(m), np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])]), turns)
+    return StateSizes(tuple(units), default_length(m), np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])]), turns)
 
 
 def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:

@@ -1,1 +1,10 @@
-"""What a run leaves: its result, why it stopped, its files."""
+"""What a run leaves: its result, why it stopped, its files.
+
+near_dependent_rows.py    nearly dependent rows that the rank tolerance leaves out, with one warning
+netcdf.py                 results to and from NetCDF 4 files, with a digest
+passages.py               passages of a run through singular configurations, and changes of rank
+provenance.py             the origin of a result: versions, the source files of the library, and the processor
+record_memory.py          a check that the records of a run fit into memory
+result.py                 results: an xarray.Dataset with names, units and provenance
+stops.py                  why runs stopped: the reasons, by name, and one warning
+"""

@@ -84,7 +84,7 @@ def _tell_unexpected(m: Mechanism, p: np.ndarray) -> None:
         )
 
 
-class Numbers(NamedTuple):
+class RowNumbers(NamedTuple):
     """The rows of a mechanism in numbers.   rows: function (q, v, t, p) -> A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).
     names: names of the rows.   groups, counted: see `Terms`.
     """
@@ -105,12 +105,12 @@ class Numbers(NamedTuple):
 
 
 @remembered(64)
-def _numbers(m: Mechanism) -> Numbers:
-    """The Numbers of a mechanism."""
+def _numbers(m: Mechanism) -> RowNumbers:
+    """The function that gives a mechanism's constraint rows, with their names, groups and counted columns."""
     T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
     counted = None if T.counted is None else T.counted.full()[0]
-    return Numbers(rows, row_names(T.kinematics), T.groups, counted)
+    return RowNumbers(rows, row_names(T.kinematics), T.groups, counted)
 
 
 def dropped(

@@ -13,7 +13,7 @@ from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.faults import Kind
+from pfaffian.simulate.step.faults import FaultKind
 from pfaffian.simulate.step.limits import excesses
 from pfaffian.simulate.step.running_statistics import KINDS, Tally
 from pfaffian.simulate.step.signals import entries_of, standard
@@ -131,7 +131,7 @@ def causes_of(s: Simulation) -> tuple[str, ...]:
     return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], INTERRUPTED, NO_START)
 
 
-def status_of(s: Simulation, kind: Kind) -> int:
+def status_of(s: Simulation, kind: FaultKind) -> int:
     """The status of the first fault of a kind, NO_STATUS if there is no such fault."""
     place = s.faults.place(kind)
     return NO_STATUS if place is None else len(CAUSES) + place

@@ -1,1 +1,19 @@
-"""Runs: `run`, `stepper`, runs to an accuracy, environments."""
+"""Runs: `run`, `stepper`, runs to an accuracy, environments.
+
+accurate.py          a run to an accuracy, from its arguments to its result
+batch.py             a batch of runs, from its start to its result with all findings
+companion.py         the global error of runs with steps of one length
+controlled.py        steps under error control, and an estimate of the global error
+device_stepper.py    a stepper whose state lies in the memory of an NVIDIA device
+ended.py             the result of runs in steps of fixed length
+environment.py       many copies of one machine as a Gymnasium vector environment
+findings.py          what is said about runs that have ended, in order
+interrupt.py         Ctrl-C during a run: a long run ends early and returns its results so far
+new_stepper.py       `stepper`: a machine for a loop of the caller's own
+python_law.py        a law in plain Python within runs
+resume.py            a run that continues from the end of another one
+roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
+run.py               `run`: a mechanism, initial states and inputs -> a labelled result
+singular_start.py    starts in singular configurations
+stepper.py           a machine that the caller's loop moves step by step
+"""

@@ -35,7 +35,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
-from pfaffian.simulate.step.signals import Output, as_record
+from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
@@ -108,7 +108,7 @@ class Request(NamedTuple):
     u_step: Any
     hold: str
     control: Control | None
-    outputs: Mapping[str, Output] | None
+    outputs: Mapping[str, OutputFunction] | None
     record: Any
     scheme: Scheme | None
     correct_start: bool

@@ -22,7 +22,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import Loop, compiled
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled
 from pfaffian.starts.assemble import Given
 from pfaffian.starts.start import Start, start_state
 
@@ -95,7 +95,7 @@ def computed(batch: Batch) -> Draft:
     kinds = entrances(s.mechanism, start, when.start, batch.backend) if corrected else REGULAR
     workers = threads_for(count, SHARE) if batch.threads is None else batch.threads
     p = np.broadcast_to(start.p, (count, start.p.shape[1]))
-    loop = Loop(s, rollout, when, since_start(batch.series, when), batch.hold, p, batch.due, workers, tally)
+    loop = TimeLoop(s, rollout, when, since_start(batch.series, when), batch.hold, p, batch.due, workers, tally)
     watch = StepErrorMonitor(HalfSteps(loop), batch.bound)
     departure = LoopStart(x, start, np.broadcast_to(kinds, count))
     python = python_law_of(loop, batch.backend, batch.strict)

@@ -19,7 +19,7 @@ from pfaffian.simulate.run.roll import LoopStart, first_step, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
-from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.simulate.step.time_loop import TimeLoop
 from pfaffian.states.abstract_system import show
 
 SAMPLE = 32
@@ -55,7 +55,7 @@ def as_estimated(error: Any, runs: int) -> np.ndarray:
     return np.flatnonzero(np.broadcast_to(flags, runs))
 
 
-def estimated_error(loop: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
+def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
     """(times, batch, kinds) the estimated error of runs of a batch at their records; nan for all others, and, if q and v are
     not recorded, before the end.
 
@@ -100,12 +100,12 @@ def _filled(error: np.ndarray) -> np.ndarray:
     return np.fmax(error[before], error[after])
 
 
-def _order(loop: Loop) -> int:
+def _order(loop: TimeLoop) -> int:
     """The order of the integrator."""
     return INTEGRATORS.named(loop.simulation.scheme.integrator or "").order
 
 
-def _longer(loop: Loop, times: int) -> Loop | None:
+def _longer(loop: TimeLoop, times: int) -> TimeLoop | None:
     """The loop with steps so many times as long; None if that leaves out something that happens at a single step."""
     when, series = loop.when, len(loop.series) > 1
     whole = [when.steps, when.first, *(k for pair in loop.due for k in pair), *([when.stride] if series else [])]
@@ -117,7 +117,7 @@ def _longer(loop: Loop, times: int) -> Loop | None:
     return replace(loop, when=when._replace(**steps, every=every, stride=max(1, when.stride // times)), due=due, tally=None)
 
 
-def _halved(loop: Loop) -> Loop:
+def _halved(loop: TimeLoop) -> TimeLoop:
     """The loop with steps half as long."""
     when = loop.when
     due = [(period * 2, phase * 2) for period, phase in loop.due]
@@ -125,7 +125,7 @@ def _halved(loop: Loop) -> Loop:
     return replace(loop, when=when._replace(**steps, every=when.every * 2, stride=when.stride * 2), due=due, tally=None)
 
 
-def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(times, runs, kinds) the differences of runs from their motion with other steps, nan where one of them has no record;
     and (runs,) whether that motion stopped."""
     s, when, records = other.simulation, other.when, len(motion.times)
@@ -142,13 +142,13 @@ def _differences(other: Loop, start: LoopStart, motion: RecordedMotion, runs: np
     return difference, found.status != 0
 
 
-def _coordinates(loop: Loop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
+def _coordinates(loop: TimeLoop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
     """(runs, nq + nv) q and v of last states."""
     s, when = loop.simulation, loop.when
     return np.concatenate(show(s.system, x, s.parameters(loop.p[runs], x), when.start + when.step * when.end), axis=1)
 
 
-def _motion(loop: Loop, start: LoopStart, runs: np.ndarray) -> RecordedMotion:
+def _motion(loop: TimeLoop, start: LoopStart, runs: np.ndarray) -> RecordedMotion:
     """The motion of runs with the steps of a loop."""
     s, when = loop.simulation, loop.when
     loop = replace(loop, series=loop.series[:, runs] if loop.series.ndim == 3 else loop.series, p=loop.p[runs])

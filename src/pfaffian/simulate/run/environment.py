@@ -59,7 +59,9 @@ class Environment(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(self, machines: Stepper, starts: Stepper, limits: np.ndarray, functions: _Functions, longest: int) -> None:
+    def __init__(
+        self, machines: Stepper, starts: Stepper, limits: np.ndarray, functions: _EnvironmentFunctions, longest: int
+    ) -> None:
         self.stepper, self._saved, self._f = machines, starts.save(), functions
         self.num_envs, self._longest = machines.runs, longest
         self._low, self._high = limits.T
@@ -145,7 +147,7 @@ class Environment(VectorEnv):
         return self._observed.copy(), reward, terminated, truncated, info
 
 
-class _Functions:
+class _EnvironmentFunctions:
     """The functions that the caller gave, or their defaults.   steps: steps of the stepper for each action."""
 
     def __init__(self, reward: Numbers, terminated: Numbers | None, observe: Numbers | None, steps: int) -> None:
@@ -216,7 +218,7 @@ def vector_environment(
         why = "cannot be put onto the constraints" if (saved.status != 0).any() else "is in a singular configuration"
         raise ModelError(f"vector_environment: a start {why}; see `assemble`, and choose others")
     machines.reset(starts.q[0], starts.v[0], correct_start=False)
-    functions = _Functions(reward, terminated, observe, as_whole(steps, "steps"))
+    functions = _EnvironmentFunctions(reward, terminated, observe, as_whole(steps, "steps"))
     env = Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
     if np.isfinite(as_bound(error_bound)):
         actions = min(TRIAL_ACTIONS, max(TRIAL_STEPS // functions.steps, 1), longest)

@@ -12,7 +12,7 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.stepper import Options, Stepper
 from pfaffian.simulate.step.sampling import check_seed, in_python
-from pfaffian.simulate.step.signals import Output, as_record
+from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
@@ -26,8 +26,8 @@ def stepper(
     step: float = 1e-3,
     runs: int | None = None,
     control: Control | None = None,
-    switches: Mapping[str, Output] | None = None,
-    outputs: Mapping[str, Output] | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
     record: Any = (),
     scheme: Scheme | None = None,
     seed: int = 0,

@@ -17,7 +17,7 @@ from pfaffian.model.user_functions import call_user
 from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.step.sampling import in_python, instants, pass_on, sampling
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.simulate.step.time_loop import TimeLoop
 from pfaffian.states.abstract_system import show
 
 
@@ -37,7 +37,7 @@ class PythonLaw:
     messages: run -> why it stopped.
     """
 
-    loop: Loop
+    loop: TimeLoop
     part: LawPart
     rollout: kernel.Rollout
     due: list[tuple[int, int]]
@@ -129,7 +129,7 @@ def _is_due(when: tuple[int, int], k: int) -> bool:
     return k >= phase and (k - phase) % period == 0
 
 
-def python_law_of(loop: Loop, backend: Backend, strict: bool) -> PythonLaw | None:
+def python_law_of(loop: TimeLoop, backend: Backend, strict: bool) -> PythonLaw | None:
     """The law in Python of a run, None if it has none."""
     s = loop.simulation
     part = in_python(s.control)

@@ -17,7 +17,7 @@ from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.python_law import PythonLaw
 from pfaffian.simulate.run.singular_start import REGULAR, entering
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import Loop
+from pfaffian.simulate.step.time_loop import TimeLoop
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import enter
 
@@ -79,7 +79,7 @@ class _Runs:
     tiers: tuple[str, ...] = ()
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> TimeLoop:
         return self.watch.loop
 
     @property
@@ -169,7 +169,9 @@ def roll(watch: StepErrorMonitor, departure: LoopStart, python: PythonLaw | None
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
 
 
-def first_step(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
+def first_step(
+    loop: TimeLoop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray
+) -> RolloutResult:
     """Step k from the initial states x (runs, nx); runs that start in a singular configuration take a special step."""
     at = np.flatnonzero(kinds != REGULAR)
     r = loop.steps(x, slice(None), k, 1, False, status=status, stopped=stopped)
@@ -178,7 +180,9 @@ def first_step(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.
     return r
 
 
-def _singular_step(loop: Loop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
+def _singular_step(
+    loop: TimeLoop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray, stopped: np.ndarray
+) -> RolloutResult:
     """Step k of the runs `at` of the batch, which start in singular configurations, from their states x."""
     series = loop.series[:, at] if loop.series.ndim == 3 else loop.series
     so_far: dict[str, Any] = {"status": status, "stopped": stopped}

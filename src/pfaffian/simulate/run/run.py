@@ -23,7 +23,7 @@ from pfaffian.simulate.run.resume import End, end_of, following
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
-from pfaffian.simulate.step.signals import Output, as_record
+from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
@@ -58,8 +58,8 @@ def run(
     parameters: Any = None,
     guess: Any = None,
     control: Control | None = None,
-    switches: Mapping[str, Output] | None = None,
-    outputs: Mapping[str, Output] | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,

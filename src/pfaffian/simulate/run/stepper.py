@@ -24,7 +24,7 @@ from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import Loop, compiled
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled
 from pfaffian.starts.assemble import start_arguments, start_of
 from pfaffian.starts.start import start_state
 
@@ -210,7 +210,7 @@ class Stepper:
     def _enter(self, at: Saved) -> None:
         """Take the first step; singular starts take a special one."""
         when = Times(at.start, self._options.step, 0.0, 1, LARGEST, 1)
-        loop = Loop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
+        loop = TimeLoop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
         r = first_step(loop, at.x, self._k, at.kinds, at.status, at.stopped)
         at.x[...], at.status[...], at.stopped[...] = r.x, r.status, r.stopped
         self._k, self._singular = self._k + 1, False

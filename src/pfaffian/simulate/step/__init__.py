@@ -1,1 +1,21 @@
-"""One time step as an expression: integrators, the law, switches, inputs, signals; and the compiled loop of steps."""
+"""One time step as an expression: integrators, the law, switches, inputs, signals; and the compiled loop of steps.
+
+activation.py            constraints that become active or jump during a run
+closed_loop.py           the command of a control law, with the algebraic loop through measured reactions solved
+draft.py                 a result before it is labelled
+faults.py                the faults that may stop a run, grouped by origin
+inputs.py                inputs of a run, constant or as a time series; times and step counts
+integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
+labels.py                labels of a result: its Dataset
+limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
+reaction_output.py       reaction wrenches of joints and closures as outputs of a run
+running_statistics.py    statistics of signals, accumulated without storing the signals
+sampling.py              laws in discrete time within a run
+signals.py               the signals that a run records
+simulation.py            a system under a control law and a scheme
+step.py                  one time step as CasADi functions
+switches.py              parameters that change during a run: modes that latch
+tangent.py               changes of any state from changes of q and v, and back, for implicit steps
+time_loop.py             the compiled steps of a run with their inputs
+tracing.py               the functions of a simulation that the kernel compiles
+"""

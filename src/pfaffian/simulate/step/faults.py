@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from pfaffian.control.command import Fault
 
-Kind = Literal["law", "servo", "limit", "integrator", "arriving", "sampled", "python"]
+FaultKind = Literal["law", "servo", "limit", "integrator", "arriving", "sampled", "python"]
 """Kind of a fault: a field of Faults."""
 
 
@@ -32,7 +32,7 @@ class Faults(NamedTuple):
         """All faults, in order."""
         return tuple(chain(*self))
 
-    def place(self, kind: Kind) -> int | None:
+    def place(self, kind: FaultKind) -> int | None:
         """The index of the first fault of a kind among all faults; None if there is none of this kind."""
         index = self._fields.index(kind)
         return sum(map(len, self[:index])) if self[index] else None

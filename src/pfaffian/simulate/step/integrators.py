@@ -215,7 +215,7 @@ class Stiffness(NamedTuple):
 
 
 def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
-    """The Stiffness at a state."""
+    """Mass matrix, stiffness and damping of the applied forces, and the constraint rows, as a step of TR-BDF2 needs them."""
     projector = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
     by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
     return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(projector))

@@ -96,7 +96,7 @@ PARTS: Mapping[str, Callable[[np.ndarray | None, Segment, Statistic], np.ndarray
 """Name of a quantity that is accumulated -> (its value so far, None at first; a Segment) -> its new value. NaN is left out."""
 
 
-class Kind(NamedTuple):
+class StatisticKind(NamedTuple):
     """A kind of statistic.   parts: names in PARTS of the quantities that it needs.
     value: (step [s], these quantities) -> (runs, entries, ...).   unit: unit of the signal -> unit of the statistic."""
 
@@ -106,17 +106,17 @@ class Kind(NamedTuple):
 
 
 KINDS = Table("kind of statistic", {
-    "maximum": Kind(("most",)),
-    "minimum": Kind(("least",)),
-    "mean": Kind(("total", "numbers"), lambda step, total, numbers: total / numbers),
-    "integral": Kind(
+    "maximum": StatisticKind(("most",)),
+    "minimum": StatisticKind(("least",)),
+    "mean": StatisticKind(("total", "numbers"), lambda step, total, numbers: total / numbers),
+    "integral": StatisticKind(
         ("total", "first", "last"),
         lambda step, total, first, last: step * (total - (first + last) / 2),
         lambda unit: f"{unit} s",
     ),
-    "final": Kind(("last",)),
-    "first_crossing": Kind(("crossing",), unit=lambda unit: "s"),
-    "histogram": Kind(("counts",), unit=lambda unit: "1"),
+    "final": StatisticKind(("last",)),
+    "first_crossing": StatisticKind(("crossing",), unit=lambda unit: "s"),
+    "histogram": StatisticKind(("counts",), unit=lambda unit: "1"),
 }, "compute another from recorded signals")  # fmt: skip
 
 

@@ -86,6 +86,7 @@ def samplers(
     answer_of = {answer.part: answer for answer in part_functions(control, m)}
 
     def sampler(group: Sequence[LawPart]) -> ca.Function:
+        """The Function (x and z and d, w, p, t) -> the same state with what these parts of the law return, and its faults."""
         here = system.at()
         z, before, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
         loads = Loads(

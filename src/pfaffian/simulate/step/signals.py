@@ -42,7 +42,7 @@ class MotionOutput:
     signal: Signal
 
 
-Output = Callable[[Kinematics], Any] | MotionOutput
+OutputFunction = Callable[[Kinematics], Any] | MotionOutput
 """An output that a caller may record: a function of Kinematics, or one of Terms and Motion."""
 
 
@@ -128,7 +128,7 @@ def columns(
     T: Terms,
     motion: Motion,
     command: Command,
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, OutputFunction],
     record: Record = "all",
     cut: ca.SX | None = None,
     of_state: Mapping[str, ca.SX] | None = None,
@@ -154,7 +154,7 @@ def columns(
     return {name: ca.densify(ca.vec(ca.SX(f()))) for name, f in built.items() if name in selected}
 
 
-def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
+def _output_column(name: str, output: OutputFunction, T: Terms, motion: Motion) -> ca.SX:
     """The column of a caller's output. Raises ModelError: it fails, or contains foreign symbols."""
     what = f"output {name!r}"
     if isinstance(output, MotionOutput):
@@ -163,7 +163,7 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
     return call_for_column(output, what, T.kinematics)
 
 
-def output_digest(name: str, output: Output, m: Mechanism) -> str:
+def output_digest(name: str, output: OutputFunction, m: Mechanism) -> str:
     """Digest of an output: its labels, and the graph of its expression at symbols of terms and motion."""
     T, what = symbols(m), f"output {name!r}"
     if not isinstance(output, MotionOutput):

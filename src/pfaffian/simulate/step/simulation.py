@@ -26,7 +26,7 @@ from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
-from pfaffian.simulate.step.signals import MotionOutput, Output, Record, check_names, chosen, output_digest, standard
+from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
@@ -37,7 +37,7 @@ from pfaffian.terms.equations_digest import digest
 
 def arguments(
     m: Mechanism, scheme: Any, control: Any, outputs: Any, integrator: str = DEFAULT
-) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
+) -> tuple[Scheme, Control, tuple[tuple[str, OutputFunction], ...]]:
     """Check scheme, law and outputs of a run and fill in the defaults; without a law the machine runs in open loop.
 
     integrator: of a scheme that names none.
@@ -96,7 +96,7 @@ class Simulation:
     system: AbstractSystem
     scheme: Scheme
     control: Control
-    outputs: tuple[tuple[str, Output], ...] = ()
+    outputs: tuple[tuple[str, OutputFunction], ...] = ()
     record: Record = "all"
     switches: tuple[tuple[str, Next], ...] = ()
 

@@ -203,7 +203,7 @@ def time_step(
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *differences])
 
 
-class Along(NamedTuple):
+class CorrectionFactors(NamedTuple):
     """The factors along which corrections move.   metric: factor of M.   rows: of the rows with a residual, in that metric."""
 
     metric: TreeFactor
@@ -214,10 +214,12 @@ class Along(NamedTuple):
         return solve_WT(self.metric, self.rows.solve(off))
 
 
-def along(T: Terms) -> Along:
+def along(T: Terms) -> CorrectionFactors:
     """The factors at T, without acceleration rows: these have no residual, and corrections need not satisfy them."""
     with_residual = T.rows.at(POSITION, VELOCITY)
-    return Along(T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None))
+    return CorrectionFactors(
+        T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None)
+    )
 
 
 def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -14,15 +14,15 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.user_functions import call_for_column, call_for_value
-from pfaffian.simulate.step.signals import MotionOutput, Output, output_digest
+from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, output_digest
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.equations_digest import of_function
 from pfaffian.terms.terms import Terms, symbols
 
-Next = Output
+Next = OutputFunction
 """Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
 
-Moving = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
+MotionAt = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
 """(T, z, d, w) -> the Terms under all inputs that act, and the motion under them."""
 
 
@@ -59,7 +59,7 @@ class Switches:
         p[..., self.at] = values
         return p
 
-    def sampler(self, system: AbstractSystem, before: int, size: int, where: slice, nw: int, moving: Moving) -> ca.Function:
+    def sampler(self, system: AbstractSystem, before: int, size: int, where: slice, nw: int, moving: MotionAt) -> ca.Function:
         """Function (x, w, p, t) -> (x, no faults) that gives the switched parameters, d[where], their next values.
 
         x = [state of the system; z (before); d (size)].   nw: number of inputs w.

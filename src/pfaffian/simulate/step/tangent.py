@@ -11,7 +11,7 @@ from pfaffian.terms.terms import Terms
 
 
 def tangent(s: AbstractSystem, corrects: bool) -> Tangent:
-    """The Tangent of a system's state."""
+    """How changes of the stepped state and changes of [q; v] follow from each other.   corrects: see `Tangent`."""
     return _of_another_state(s, corrects) if s.other_state else _of_velocities(s, corrects)
 
 

@@ -28,7 +28,7 @@ def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class TimeLoop:
     """A compiled simulation with its inputs.
 
     when: times of steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.

@@ -22,8 +22,8 @@ from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
-from pfaffian.simulate.step.signals import Output, Record, columns
-from pfaffian.simulate.step.step import Along, Functions, RightHandSide, Scheme, along, correct, time_step
+from pfaffian.simulate.step.signals import OutputFunction, Record, columns
+from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, Scheme, along, correct, time_step
 from pfaffian.simulate.step.switches import Switches
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import AbstractSystem, At
@@ -65,7 +65,7 @@ class Traceable(Protocol):
     @property
     def control(self) -> Control: ...
     @property
-    def outputs(self) -> tuple[tuple[str, Output], ...]: ...
+    def outputs(self) -> tuple[tuple[str, OutputFunction], ...]: ...
     @property
     def record(self) -> Record: ...
     @property
@@ -209,7 +209,7 @@ def _corrects(sim: Traceable) -> bool:
     return bool(sim.mechanism.ideal) and not sim.system.holds
 
 
-def _corrected(sim: Traceable, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+def _corrected(sim: Traceable, here: At, z: ca.SX, near: CorrectionFactors | None) -> list[ca.SX]:
     """The state put onto its manifold and, by way of (q, v), onto the constraints; and the largest relative residual."""
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
