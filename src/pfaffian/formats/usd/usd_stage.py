@@ -52,6 +52,7 @@ class UsdStage:
         return self.frames[path]
 
     def _frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rotation and origin [m] of a prim in the world with z up, and its scales (3,)."""
         from pxr import UsdGeom
 
         T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)
