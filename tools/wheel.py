@@ -23,7 +23,7 @@ from pathlib import Path
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.prebuilt import LEVELS, file_name
 from pfaffian.kernel.build.toolchain import NO_COMPILER, BuildMode, Compiler, compile_source, find_compiler
-from pfaffian.kernel.text.interpreter_source import interpreter_text
+from pfaffian.kernel.text.interpreter_source import functions_source, interpreter_text
 from pfaffian.kernel.text.passes_source import passes_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,10 +63,11 @@ def build(folder: Path, levels: Sequence[str]) -> Path:
 
 
 def compile_all(compiler: Compiler, folder: Path, levels: Sequence[str]) -> None:
-    """Write the objects of the interpreter, for one lane and for eight, and of the passes, for these levels."""
+    """Write the objects of the interpreter and its functions, with one and eight lanes, and of the passes, for these levels."""
     folder.mkdir(parents=True)
-    texts: list[tuple[str, BuildMode]] = [(interpreter_text(1), "interpreter"), (interpreter_text(8), "interpreter")]
-    for text, mode in [*texts, (passes_text(), "passes")]:
+    texts = [text for lanes in (1, 8) for text in (interpreter_text(lanes), functions_source(lanes).text)]
+    modes: list[tuple[str, BuildMode]] = [(text, "interpreter") for text in texts]
+    for text, mode in [*modes, (passes_text(), "passes")]:
         with tempfile.TemporaryDirectory() as name:
             source = Path(name) / "kernel.c"
             source.write_text(text, encoding="utf-8")

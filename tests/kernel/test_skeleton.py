@@ -17,6 +17,19 @@ def inputs_of(program):
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_steps_are_found_among_the_words(seed, random_program):
+    inner = random_program(seed + 50, 10)
+    for program in (
+        inner,
+        random_program(seed, 40 * seed, (inner, random_program(seed + 70, 5))),
+        Program((2,), (), (), ((1,),)),
+    ):
+        lengths = [3 + len(s.args) if s.op == "call" else 1 + len(s.args) for s in program.steps]
+        assert program.heads.tolist() == np.cumsum([0, *lengths])[:-1].tolist()
+        assert program.operations == {s.op for s in program.steps}
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_sorting_constants_changes_no_value(seed, random_program):
     inner = random_program(seed + 50, 10)
     whole = random_program(seed, 60, (inner, random_program(seed + 70, 5, (inner,)))), random_program(seed + 9, 5, (inner,))

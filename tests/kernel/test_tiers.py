@@ -178,6 +178,31 @@ def test_the_compiler_ends_with_the_program(tmp_path):
     assert not done.stderr
 
 
+SELDOM = """
+import casadi as ca, numpy as np
+from pathlib import Path
+from pfaffian import kernel
+x = ca.SX.sym("x", 2)
+for lanes in (1, 8):
+    for f in (ca.sin, ca.atan2, ca.tanh, ca.power):
+        y = f(x[0], x[1]) if f in (ca.atan2, ca.power) else f(x[0])
+        k = kernel.compile(ca.Function("f", [x], [y * x[1]]), lanes=lanes, backend="interpreter")
+        same = np.array_equal(k(np.array([[0.7, 1.3]] * 3))[0], kernel.compile(ca.Function("f", [x], [y * x[1]]),
+                              backend="numpy")(np.array([[0.7, 1.3]] * 3))[0])
+        print(same, len(list(Path(PLACE).glob("*/*.so"))))
+"""
+
+
+def test_seldom_used_functions_are_compiled_when_a_program_has_one(tmp_path):
+    """The passes, and for each number of lanes the interpreter, then the functions that it does not contain, once."""
+    environment = os.environ | {"PFAFFIAN_CACHE": str(tmp_path)}
+    code = SELDOM.replace("PLACE", repr(str(tmp_path)))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    found = [line.split() for line in done.stdout.splitlines()]
+    assert [same for same, _ in found] == ["True"] * 8, done.stderr
+    assert [int(n) for _, n in found] == [2, 2, 3, 3, 4, 4, 5, 5]
+
+
 def test_kernels_with_other_bits_are_never_interpreted():
     """Fused multiply-add gives other bits, so such a kernel is compiled before its first call."""
     assert kernel.compile(small(13.0), strict=False).provenance["backend"] == "c"

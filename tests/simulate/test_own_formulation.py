@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian import dynamics
 from pfaffian.control.output import KINDS as OUTPUTS
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.evaluate.reactions import compiled_wrenches
 from pfaffian.kernel import remember
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.maths.subgroups import SUBGROUPS
@@ -135,6 +136,17 @@ def test_processes_with_one_store():
     for value in ("7.0", "9.0"):
         done = subprocess.run([sys.executable, "-c", PROCESS, value], capture_output=True, text=True, check=True)
         assert done.stdout.split() == [value]
+
+
+def test_the_wrenches_of_a_picture_follow_the_function():
+    """On the carriage of a hoist acts its mass times the acceleration, and its weight."""
+    m = pf.mechanism("hoist", [pf.body("carriage", 5.0)], [pf.joint("rail", "prismatic", "world", "carriage", axis=(0, 0, 1))])
+    found = []
+    for value in (1.0, -3.0, 1.0):
+        pf.FORMULATIONS["mine"] = lambda terms, value=value: pf.Motion(ca.SX(value), ca.SX(1, 1), ca.SX(0))
+        wrenches = compiled_wrenches(m, ("rail",), "LOCAL_WORLD_ALIGNED", "mine").matrices([0.2], [0.0], [], t=0.0)
+        found.append(wrenches["through rail"][2, 0])
+    assert found == pytest.approx([5 * (9.81 + value) for value in (1.0, -3.0, 1.0)], rel=ALGEBRA)
 
 
 def test_a_deleted_name_is_unknown_although_its_results_are_stored():

@@ -560,6 +560,37 @@ def test_a_start_with_nan_or_inf_is_named():
         pf.run(four_bar(), None, [0, np.inf, 0], duration=0.1)
 
 
+def test_without_a_search_no_state_is_settled_twice(monkeypatch):
+    """A rod that is shorter than its crank lets this turn 53 degrees to either side. Half a turn away it can be put together
+    again: no way leads there, so the state is the one that Newton's iterations found."""
+    bodies = [pf.body(name, 1.0, (0.2, 0, 0), 0.01) for name in ("crank", "rod")] + [pf.body("block", 1.0)]
+    hinge = {"axis": (0, 0, 1)}
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", **hinge),
+        pf.joint("b", "revolute", "crank", "rod", placement=(1.0, 0, 0), **hinge),
+        pf.joint("s", "prismatic", "world", "block", axis=(1, 0, 0), placement=(1.8, 0, 0)),
+    ]
+    pin = pf.closure("pin", "revolute", "rod", "block", axis=(0, 0, 1), placement_a=pf.pose((0.8, 0, 0)))
+    m = pf.mechanism("short rod", bodies, joints, constraints=[pin])
+    begun, jumped = list[bytes](), list[bool]()
+
+    def counted(problem, q, v, *more, settle=start_search.newton):
+        begun.extend(row.tobytes() for row in q)
+        return settle(problem, q, v, *more)
+
+    def continued(*given, follow=start_search._continue):
+        reached = follow(*given)
+        jumped.extend(~reached)
+        return reached
+
+    monkeypatch.setattr(start_search, "newton", counted)
+    monkeypatch.setattr(start_search, "_continue", continued)
+    with pytest.warns(pf.RunWarning):
+        found = pf.assemble(m, {"a": np.array([0.3, 3.0, -2.9])}, search=False, backend="interpreter")
+    assert jumped == [False, True, True] and len(set(begun)) == len(begun)
+    assert np.isfinite(found.q).all() and found.continued.tolist() == [True, False, False]
+
+
 def test_a_guess_near_a_ridge_descends_onto_the_constraints():
     """Random guesses for Peaucellier's loops: those that full steps close keep their bits; the others follow the residual
     down, alone as in a batch."""

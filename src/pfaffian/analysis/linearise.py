@@ -420,7 +420,7 @@ class _Near(NamedTuple):
         """Residuals of the constraints at a state, and the _TermsAt."""
         off, z_rate, *here = map(np.array, self.terms(*state))
         derivatives = lambda *motion: [np.array(ca.densify(x)) for x in self.moved(*state, *motion)]  # noqa: E731
-        return off, _parts(_Here(*here), z_rate, derivatives)
+        return off, _parts(_Here.of(here), z_rate, derivatives)
 
 
 @remembered(16)
@@ -434,7 +434,7 @@ def _function(m: Mechanism, control: Control, digest: str) -> _Near:
     here, known = _here(T), residuals(T)
     moving = known.force, known.rows, known.servo, T.kinematics.q_dot, command.z_dot
     return _Near(
-        ca.Function("near", at, [ca.densify(ca.SX(x)) for x in (off_constraints(T), command.z_dot, *here)]),
+        ca.Function("near", at, [ca.densify(ca.SX(x)) for x in (off_constraints(T), command.z_dot, *here.matrices)]),
         ca.Function("moved", [*at, *known.motion], [ca.jacobian(x, variables) for x in moving]),
     )
 
@@ -445,7 +445,7 @@ class _Here(NamedTuple):
     forces: (nv, 3) -c, f and B u.   weight: root of the total mass times g.   apart: as in _TermsAt.
     b, b_s: accelerations of rows and servo rows.   Q_q, Q_v: the rows of phi, and of phi and eta, orthonormal in mass-weighted
     coordinates.   D: (s, m) such that the rows A y = d are Q_v y = D d.   bends: (m, nq) d eta / d q.
-    multipliers: of the ideal rows.   others: as in Factors.
+    multipliers: of the ideal rows.   factors: without the metric, which is computed from M with numbers.
     """
 
     M: Any
@@ -460,12 +460,18 @@ class _Here(NamedTuple):
     D: Any
     bends: Any
     multipliers: Any
-    Lam: Any
-    right: Any
-    directions: Any
-    targets: Any
-    pushed: Any
-    decouple: Any
+    factors: Factors
+
+    @property
+    def matrices(self) -> list[Any]:
+        """All matrices in one list, those of the factors last."""
+        return [*self[:-1], *self.factors[1:]]
+
+    @classmethod
+    def of(cls, matrices: Sequence[Any]) -> _Here:
+        """The terms with these `matrices`."""
+        n = len(cls._fields) - 1
+        return cls._make([*matrices[:n], Factors(None, *matrices[n:])])
 
 
 def _here(T: Terms) -> _Here:
@@ -476,17 +482,16 @@ def _here(T: Terms) -> _Here:
     constrained = T.A.shape[0] + T.servo.A.shape[0] > 0
     Q_q = Q_v = ca.SX(0, n)
     D, multipliers = ca.SX(0, 0), ca.SX(0, 1)
-    factors = [ca.SX(*shape) for shape in ((0, n), (n, 0), (n, 0), (0, n), (n, 0), (0, 0))]
+    factors = Factors(None, *[ca.SX(*shape) for shape in ((0, n), (n, 0), (n, 0), (0, n), (n, 0), (0, 0))])
     if constrained:
         at = response(T)
         rows, Q_q = _orthonormal(T, levels), _orthonormal(T, T.rows.at(POSITION)).Q
         Q_v, D = rows.Q, rows.carry(ca.SX.eye(len(levels)))[0]
-        _, *factors = at.factors
-        multipliers = at.motion().multipliers
+        factors, multipliers = at.factors, at.motion().multipliers
     forces = ca.horzcat(-T.c, T.f, T.B @ T.u)
     weight = ca.sqrt(sum(link.mass for link in T.kinematics.tree.links)) * ca.norm_2(T.mechanism.gravity)
     K = T.kinematics.kinematic_matrix
-    return _Here(T.M, K, forces, weight, _parting(T.kinematics), T.b, T.servo.b, Q_q, Q_v, D, bends, multipliers, *factors)
+    return _Here(T.M, K, forces, weight, _parting(T.kinematics), T.b, T.servo.b, Q_q, Q_v, D, bends, multipliers, factors)
 
 
 def _root(M: np.ndarray) -> np.ndarray:
@@ -503,7 +508,7 @@ def _parts(x: _Here, z_rate: np.ndarray, derivatives: Callable[..., list[np.ndar
     derivatives: (v_dot, multipliers, mu) -> derivatives of forces, rows and servo rows at this motion, of q_dot and of z_dot.
     """
     W, I = _root(x.M), np.eye(len(x.M))
-    factors = Factors(W, x.Lam, x.right, x.directions, x.targets, x.pushed, x.decouple)
+    factors = x.factors._replace(metric=W)
 
     def answer(force: np.ndarray, rows: np.ndarray, servo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         free = np.linalg.solve(W, force)

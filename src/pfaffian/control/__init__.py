@@ -17,7 +17,8 @@ pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,  
     prototype_terms, error_coordinates, transport_error, APPROACHES
 check_reference, check_thrust                                                            checks of references
 
-law.py, law_digest.py, layout.py, reason.py          the interface of a law, its digest and values, causes of faults
+command.py, law_part.py, law.py, law_digest.py,      the interface of a law, its digest and values, causes of faults
+    layout.py, reason.py
 discrete.py, regulators.py                           laws in discrete time, and their building blocks
 projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
     operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py

@@ -26,16 +26,12 @@ from pfaffian.dynamics.net_regularity import LEAST, NetBlocks, compensation, nul
 from pfaffian.maths.linear import connected
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.selected_inverse import SparseFactor, entries, factor, supports, weighed
-from pfaffian.maths.values import values
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.dependence import DEPENDENT
-from pfaffian.terms.lengths import default_length
+from pfaffian.terms.generic_states import at_generic_states
 from pfaffian.terms.loops import Loops, equations, loops
-from pfaffian.terms.terms import always_active, shared, typical
+from pfaffian.terms.terms import always_active, shared
 from pfaffian.terms.traced_now import remembered
-
-SAMPLES = 3
-"""Number of random configurations at which rank is determined if none on the constraints was found."""
 
 
 def of_loops(m: Mechanism, at: Loops) -> ca.SX:
@@ -70,11 +66,9 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
 
     Equations that contain no joint in any position, such as those normal to a plane, do not count.
     """
-    T = shared(always_active(m))
-    S, random = loops(T.kinematics).S, np.random.default_rng(22)
-    f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
-    at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(SAMPLES)]
-    samples = [values(f, q, m.p_defaults)[0] for q in at]
+    active = always_active(m)
+    S = loops(shared(active).kinematics).S
+    samples = at_generic_states(active, {"S": S}, on_constraints=True)["S"]
     occupied = [i for i, support in enumerate(supports(S)) if support]
     dependent = [set[int]() for _ in occupied]
     for x in samples:

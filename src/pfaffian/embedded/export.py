@@ -20,6 +20,7 @@ from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.single_values import as_whole
 from pfaffian.formats.text.file import as_path
+from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
@@ -144,15 +145,16 @@ def export(
         raise ModelError(f"export: name {brief(name)} cannot be a prefix of names in C: choose {way}")
     if not is_one_of(precision, PRECISIONS):
         raise ModelError(f"export: precision {brief(precision)} is unknown; one of {', '.join(PRECISIONS)}")
+    of, beside = PRECISIONS[precision], _Beside(0.0, 0.0, 0)
     how: dict[str, Any] = {"period": period, "tick": tick, "parameters": parameters, "tunable": tunable, "saturate": saturate}
-    c = controller(law, mechanism, precision=precision, **how)
-    calls = call(c, _inputs(c, mechanism, CALLS if vectors is None else vectors, "vectors"), PRECISIONS[precision].kind)
-    beside = _Beside(0.0, 0.0, 0)
-    if precision == "single":
-        exact, drawn = controller(law, mechanism, **how), vectors if draws is None else draws
-        inputs = _inputs(exact, mechanism, CALLS if drawn is None else drawn, "vectors" if draws is None else "draws")
-        beside = _beside(call(c, inputs, np.float32), call(exact, inputs), c, named_float(largest_error, "largest_error"))
-    of, programs = PRECISIONS[precision], portable_source(c.programs, precision)
+    with uncollected():
+        c = controller(law, mechanism, precision=precision, **how)
+        calls = call(c, _inputs(c, mechanism, CALLS if vectors is None else vectors, "vectors"), of.kind)
+        if precision == "single":
+            exact, drawn = controller(law, mechanism, **how), vectors if draws is None else draws
+            inputs = _inputs(exact, mechanism, CALLS if drawn is None else drawn, "vectors" if draws is None else "draws")
+            beside = _beside(call(c, inputs, np.float32), call(exact, inputs), c, named_float(largest_error, "largest_error"))
+        programs = portable_source(c.programs, precision)
     size = np.dtype(of.kind).itemsize
     stack, work = FRAME + max(programs.stack), c99.work_size(c, programs)
     state = size * len(c.state) + 4 * len(c.rates) * c.counts

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian import kernel
-from pfaffian.dynamics import formulation
+from pfaffian.dynamics import check_unchanged, formulation, identity
 from pfaffian.dynamics.reaction import ReactionWrench, reaction_wrenches
 from pfaffian.evaluate.compiled import Compiled, function_of
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
@@ -68,16 +68,22 @@ def reaction_wrench(
     return wrenches[name] if isinstance(name, str) else wrenches
 
 
-@remembered(64)
 def compiled_wrenches(m: Mechanism, names: tuple[str, ...], frame: str, by: str = "auto") -> Compiled:
     """The residuals "off" of the state, and `through` each name its wrench and uniqueness (6, 2).   by: a formulation."""
+    return _wrenches(m, names, frame, by, identity(by, m))
+
+
+@remembered(64)
+def _wrenches(m: Mechanism, names: tuple[str, ...], frame: str, by: str, known: str) -> Compiled:
+    """`compiled_wrenches`.   known: the `identity` of the formulation."""
 
     def build() -> ca.Function:
         T = symbols(m)
+        check_unchanged(by, m, known)
         wrenches = reaction_wrenches(T, formulation(by, T)(T), names, frame)
         return function_of(T, {"off": off_constraints(T)} | {through(n): ca.horzcat(*x) for n, x in wrenches.items()})
 
-    key = f"reaction wrenches {names!r} {frame} {by} {digest(m)}"
+    key = f"reaction wrenches {names!r} {frame} {known} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))
     return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 4)} | dict.fromkeys(map(through, names), (6, 2)))
 

@@ -25,9 +25,10 @@ def unpack(x: Any, numbers: ca.SX) -> Any:
 
 
 def _parts(x: Any) -> Iterator[ca.SX]:
-    """The entries (1, 1) of all SX in a structure, in order."""
+    """The entries (k, 1) of each SX in a structure, in order."""
     if isinstance(x, ca.SX):
-        yield from (x.nz[i] for i in range(x.nnz()))
+        if x.nnz():
+            yield ca.vec(x.nz[:])
     elif isinstance(x, (tuple, list)):
         for part in x:
             yield from _parts(part)

@@ -3,6 +3,7 @@
 body.py                rigid bodies: mass, mass centre, inertia and shapes
 check.py               checks of a mechanism: names, tree, references, parameters and masses
 circle.py              circles among things that follow one another
+compound.py            several forces or constraints that a mechanism takes as one
 constraint.py          constraints: closures, phi(q, t) = 0, eta(q, v, t) = 0 and Z v_dot = z
 coordinates.py         user-defined coordinates q with minimal velocities v, q_dot = K(q) v
 data.py                frozen dataclasses whose numbers are SX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -27,8 +28,7 @@ def structure(m: Mechanism) -> str:
     """
     numbers: list[ca.SX] = []
     content = [(f.name, _content(getattr(m, f.name), numbers)) for f in fields(m) if f.name != "name"]
-    columns = [ca.vec(ca.densify(x)) for x in numbers]
-    values = ca.Function("numbers", [m.p_symbols], [ca.vertcat(ca.SX(0, 1), *columns)])
+    values = ca.Function("numbers", [m.p_symbols], [ca.densify(ca.veccat(ca.SX(0, 1), *numbers))])
     return sha256((repr(content) + values.serialize()).encode()).hexdigest()
 
 
@@ -52,9 +52,15 @@ def _content(x: Any, numbers: list[ca.SX], record: bool = False) -> Any:
         of = _content(x.of, numbers, True) if is_data(x.of) else None  # no equations are made of the record of a user
         return "compound", x.name, _content(x.parts, numbers), of
     if is_dataclass(x):
-        names = [f.name for f in fields(x) if f.name not in IGNORED_FIELDS]
-        return type(x).__name__, [(name, _content(getattr(x, name), numbers, record)) for name in names]
+        kind: Any = type(x)
+        return kind.__name__, [(name, _content(getattr(x, name), numbers, record)) for name in _names(kind)]
     if record and callable(x):
         return "function"
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
     return repr(x)
+
+
+@cache
+def _names(of: Any) -> tuple[str, ...]:
+    """The fields of a class that affect the equations."""
+    return tuple(f.name for f in fields(of) if f.name not in IGNORED_FIELDS)

@@ -21,6 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.memory import in_double, on_processor
+from pfaffian.kernel.program.trace import instructions
 
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
@@ -181,8 +182,8 @@ def without_nan(x: ca.SX) -> ca.SX:
     if x.is_constant() and x.is_regular():
         return x
     f = ca.Function("f", ca.symvar(x), [x])
-    constants = (f.instruction_constant(i) for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_CONST)
-    if not all(map(np.isfinite, constants)):
+    _, constants = instructions(f)
+    if not all(map(math.isfinite, constants)):
         raise ModelError(f"the expression contains nan or inf; {NAN_HINT}")
     return x
 

@@ -23,8 +23,8 @@ SMALL = 0.003
 NEGLIGIBLE = 1e-9
 """Length of a step that is rounding [rad, machine lengths]."""
 
-SHORTEST = 1e-2
-"""Fraction of the way, or of a Newton step, below which a way ends: rows lose rank there."""
+SINGULAR_STRIDE = 1e-2
+"""Fraction of the longest stride, or of a Newton step, below which a way ends: rows lose rank there."""
 
 TURN = 1.5
 """Largest rotation of a fixed coordinate in one stride [rad]: screws count their turns, which half a turn would leave open."""
@@ -61,7 +61,7 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     )
     part, ended = np.ones(len(q)), ~np.isfinite(move).all(axis=1)
     for _ in range(DAMPED_STEPS):
-        going = np.flatnonzero(~ended & (part > SHORTEST))
+        going = np.flatnonzero(~ended & (part > SINGULAR_STRIDE))
         if not len(going):
             break
         sub, step = problem.take(going), part[going, None] * move[going]
@@ -90,7 +90,7 @@ def follow(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray
     stride = longest.copy()
     now, way, v = begin.q.copy(), np.zeros_like(goal), begin.v
     for _ in range(ROUNDS):
-        going = np.flatnonzero((part < 1) & (stride > SHORTEST * longest))
+        going = np.flatnonzero((part < 1) & (stride > SINGULAR_STRIDE * longest))
         if not len(going):
             break
         next_part = np.minimum(part[going] + stride[going], 1.0)

@@ -36,9 +36,9 @@ NUDGE = 0.1
 STRIDES = 80
 """Largest number of strides of `walk`."""
 
-SHORTEST, SHORT = 1e-7, 0.03
-"""Fraction of the way below which a stride that fails ends a walk: SHORTEST where the walk looks for the nearest possible
-value, SHORT where only its end counts."""
+FINEST_STRIDE, COARSEST_STRIDE = 1e-7, 0.03
+"""Fraction of the way below which a stride that fails ends a walk: FINEST_STRIDE where the walk looks for the nearest possible
+value, COARSEST_STRIDE where only its end counts."""
 
 NAMED_MOST = 4
 """Most coordinates that an error names."""
@@ -87,15 +87,17 @@ def find_state(
     turned = rotations(problem, origin, q) > np.pi  # Rows do not tell whether a screw has made whole turns.
     tried = np.flatnonzero((~states.satisfied | turned) & np.isfinite(states.off))
     continued = np.ones(len(q), dtype=bool)
+    straight = None
     if not search:
         straight = newton(problem.take(tried), q[tried], v[tried])
         states.put(tried[~straight.closed], straight.take(~straight.closed))
-        tried = tried[straight.closed]
+        tried, straight = tried[straight.closed], straight.take(straight.closed)
     if len(tried):
         continued[tried] = _continue(problem, states, tried, q, v, origin)
-    jumped = np.flatnonzero(~continued)
-    if len(jumped):
-        states.put(jumped, newton(problem.take(jumped), q[jumped], v[jumped]))
+    jumps = ~continued[tried]
+    if jumps.any():
+        at = tried[jumps]
+        states.put(at, newton(problem.take(at), q[at], v[at]) if straight is None else straight.take(jumps))
     loose = np.flatnonzero(_open(states) & np.isfinite(states.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
         loose = loose[_open(states)[loose]]
@@ -154,7 +156,7 @@ def _search(problem: Problem, states: State, lost: np.ndarray, q: np.ndarray, v:
     free = newton(problem.take(at).released(), q[at], v[at])
     near = free.satisfied
     if near.any():
-        way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
+        way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], COARSEST_STRIDE)
         _retry(problem, states, at[near][way == 1], reached.q[way == 1], v)
     for start in _starts(problem.m):
         at = np.flatnonzero(_open(states) & lost)
@@ -189,7 +191,7 @@ def _starts(m: Mechanism) -> Iterator[np.ndarray]:
     return (random_configuration(m, random, within) for _ in range(STARTS))
 
 
-def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHORTEST) -> tuple[np.ndarray, State]:
+def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = FINEST_STRIDE) -> tuple[np.ndarray, State]:
     """Walk from states on the constraints towards `goal` (runs, nq) at the fixed entries, straight and in adaptive strides.
 
     shortest: fraction of the way below which a stride that fails is the last.

@@ -74,7 +74,7 @@ class AbstractSystem:
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> system = pf.reduction.hamiltonian(pf.mechanism("block", [pf.body("box", mass=2.0)], [slide]))
         >>> isinstance(system, pf.reduction.AbstractSystem), [part.name for part in system.parts]
-        (True, ['q', 'momentum'])
+        (True, ['q', 'centred_momentum'])
     """
 
     mechanism: Mechanism

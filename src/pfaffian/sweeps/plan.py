@@ -168,7 +168,8 @@ class Sweep:
         """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
-        given.setdefault("error", which % SAMPLE == 0)
+        if not {"accuracy", "times"} & set(given):
+            given.setdefault("error", which % SAMPLE == 0)
         inputs: dict[str, np.ndarray] = {}
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)

@@ -294,10 +294,11 @@ class Kinematics:
         """Velocity of the origin and angular velocity of each link, in its axes [m/s, rad/s]."""
         out: list[tuple[ca.SX, ca.SX]] = []
         for link, X, w in zip(self.tree.links, self.steps, self.omega, strict=True):
-            u, _ = split_motion(link, self.s[link.v])
+            s = self.s[link.v]
             if link.parent >= 0:
-                u_parent, w_parent = out[link.parent]
-                u = u + X.R.T @ (u_parent + ca.cross(w_parent, X.p))
+                (u,) = _velocity()(link.basis, s, X.R, X.p, *out[link.parent])
+            else:
+                u, _ = split_motion(link, s)
             out.append((u, w))
         return tuple(out)
 
@@ -425,6 +426,12 @@ class Kinematics:
 def _turned_on(basis: ca.SX, s: ca.SX, R: ca.SX, before: ca.SX) -> tuple[ca.SX]:
     """Angular velocity of a link whose previous link has the angular velocity `before`."""
     return (ca.densify(basis @ s)[3:] + R.T @ before,)
+
+
+@repeated
+def _velocity(basis: ca.SX, s: ca.SX, R: ca.SX, p: ca.SX, u: ca.SX, w: ca.SX) -> tuple[ca.SX]:
+    """Velocity of the origin of a link whose previous link has the velocities u and w."""
+    return (ca.densify(basis @ s)[:3] + R.T @ (u + ca.cross(w, p)),)
 
 
 @repeated

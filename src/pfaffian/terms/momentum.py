@@ -22,7 +22,7 @@ from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.articulated_inertia import solve_tree
 from pfaffian.terms.connection import rate
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.recursions import Moments, SpatialForce, carry, composite_moments
+from pfaffian.terms.recursions import Moments, SpatialForce, carry, composite_moments, link_momentum
 from pfaffian.terms.terms import Terms
 from pfaffian.terms.tree import project_force
 
@@ -59,9 +59,7 @@ def link_momenta(k: Kinematics) -> list[SpatialForce]:
 
     They include the link itself and are in its axes.
     """
-    out = []
-    for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
-        out.append(SpatialForce(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u)))
+    out = [link_momentum(k, i) for i in range(len(k.tree.links))]
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
         if parent >= 0:

@@ -10,9 +10,10 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
+from pfaffian.maths.repeated import repeated
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Acceleration, Kinematics
-from pfaffian.terms.tree import Link, project_force
+from pfaffian.terms.tree import Link, Turning, project_force, turned, turning
 
 
 class Moments(NamedTuple):
@@ -32,14 +33,42 @@ class SpatialForce(NamedTuple):
 
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
     """Transform moments from the frame of link i to that of the previous link."""
-    X = k.steps[i]
-    return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
+    X, P, R = k.steps[i], k.tree.links[i].placement.R, k.motions[i].R
+    return Moments(*_shifted(turning(R))(*x, X.R, X.p, P, R))
+
+
+@repeated
+def _shifted(turns: Turning, mass: ca.SX, h: ca.SX, I: ca.SX, *frames: ca.SX) -> tuple[ca.SX, ...]:
+    """Moments in the frame of the previous link.
+
+    frames: R and p of the link's pose in the previous one, and the rotations of the joint's frame there and of its motion.
+    """
+    R, p, P, turn = frames
+    return translate_moments(mass, R @ h, P @ turned(turns, turn, I) @ P.T, p)
 
 
 def carry(X: Pose, x: SpatialForce) -> SpatialForce:
     """Transform a wrench, or one in each column, from frame B to frame A, X being the pose of B in A."""
-    f = X.R @ x.f
-    return SpatialForce(f, X.R @ x.n + _cross(X.p, f))
+    return SpatialForce(*_carried()(X.R, X.p, x.f, x.n))
+
+
+@repeated
+def _carried(R: ca.SX, p: ca.SX, f: ca.SX, n: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Force and moment in frame A, (R, p) being the pose of B in A."""
+    f = R @ f
+    return f, R @ n + _cross(p, f)
+
+
+@repeated
+def _momentum(mass: ca.SX, h: ca.SX, I: ca.SX, u: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Momentum of a link alone, and its angular momentum about its origin, in its axes."""
+    return mass * u + ca.cross(w, h), I @ w + ca.cross(h, u)
+
+
+def link_momentum(k: Kinematics, i: int) -> SpatialForce:
+    """Momentum of link i alone [N s], and its angular momentum about its origin [N m s], in its axes."""
+    link = k.tree.links[i]
+    return SpatialForce(*_momentum()(link.mass, link.h, link.I, *k.link_velocity[i]))
 
 
 def composite_moments(k: Kinematics) -> tuple[Moments, ...]:
@@ -167,9 +196,8 @@ def coriolis_matrix(k: Kinematics) -> ca.SX:
 def momentum(k: Kinematics) -> ca.SX:
     """(6, 1) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s]."""
     total = ca.SX.zeros(6, 1)
-    for i, (link, (u, w)) in enumerate(zip(k.tree.links, k.link_velocity, strict=True)):
-        h = SpatialForce(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
-        total += ca.vertcat(*carry(k.link_pose(i), h))
+    for i in range(len(k.tree.links)):
+        total += ca.vertcat(*carry(k.link_pose(i), link_momentum(k, i)))
     return total
 
 
@@ -177,9 +205,16 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
     """T [J], summed over the links (armature included), independently of the mass matrix."""
     T = ca.SX(0)
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
-        T += (link.mass * ca.dot(u, u) + ca.dot(w, link.I @ w)) / 2 + ca.dot(u, ca.cross(w, link.h))
-        T += ca.dot(link.armature, k.s[link.v] ** 2) / 2
+        (T,) = _with_kinetic_energy()(T, link.mass, link.h, link.I, u, w, link.armature, k.s[link.v])
     return T
+
+
+@repeated
+def _with_kinetic_energy(T: ca.SX, *of_link: ca.SX) -> tuple[ca.SX]:
+    """T and the kinetic energy of a link, with its moments, the velocities of its origin, its armature and rates."""
+    mass, h, I, u, w, armature, s = of_link
+    T = T + ((mass * ca.dot(u, u) + ca.dot(w, I @ w)) / 2 + ca.dot(u, ca.cross(w, h)))
+    return (T + ca.dot(armature, s**2) / 2,)
 
 
 def mass_centre(k: Kinematics) -> ca.SX:
@@ -199,5 +234,11 @@ def gravity_energy(k: Kinematics, gravity: ca.SX) -> ca.SX:
     V = ca.SX(0)
     for i, link in enumerate(k.tree.links):
         X = k.link_pose(i)
-        V -= ca.dot(gravity, X.R @ link.h + link.mass * X.p)
+        (V,) = _with_weight()(V, gravity, link.mass, link.h, X.R, X.p)
     return V
+
+
+@repeated
+def _with_weight(V: ca.SX, gravity: ca.SX, mass: ca.SX, h: ca.SX, R: ca.SX, p: ca.SX) -> tuple[ca.SX]:
+    """V and the energy of a link's weight, (R, p) being its pose in the world."""
+    return (V - ca.dot(gravity, R @ h + mass * p),)

@@ -126,8 +126,27 @@ def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.S
 
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Mass, first moment and inertia of a body with the pose X in a link, about the link's origin."""
-    c = X.R @ b.com + X.p
-    return b.mass, b.mass * c, so3.symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
+    c, I = _placed()(b.com, b.inertia, X.R, X.p)
+    h, about_origin = _about_origin()(b.mass, c, I, *_squares()(c))
+    return b.mass, h, about_origin
+
+
+@repeated
+def _placed(com: ca.SX, inertia: ca.SX, R: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The mass centre of a body with the pose (R, p) in a link, and the inertia about it, in the link's axes."""
+    return R @ com + p, so3.symmetric(R @ inertia @ R.T)
+
+
+@repeated
+def _squares(c: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """c^T c and c c^T. A function of its own: where these are known to be products, |c|^2 - c_i^2 is another sum."""
+    return ca.dot(c, c), c @ c.T
+
+
+@repeated
+def _about_origin(mass: ca.SX, c: ca.SX, I: ca.SX, square: ca.SX, outer: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """First moment and inertia about the origin, from the mass centre c and the inertia I about it."""
+    return mass * c, I + mass * (square * ca.SX.eye(3) - outer)
 
 
 def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:

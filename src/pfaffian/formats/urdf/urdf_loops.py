@@ -224,6 +224,7 @@ def _symmetric(K: np.ndarray) -> np.ndarray:
 
 
 def _spring(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
+    """Add a linear spring and damper between two links."""
     stem = "drake:linear_spring_damper_"
     links = _ends(e, f"{stem}body_A", f"{stem}body_B")
     points = _value(e, f"{stem}p_AP"), _value(e, f"{stem}p_BQ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,13 +11,18 @@ import numpy as np
 
 from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.compiled_passes import encoded
-from pfaffian.kernel.build.loop_trial import loop_answers
+from pfaffian.kernel.build.loop_trial import answers_of, loop_answers
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
-from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.trial_programs import tried
-from pfaffian.kernel.text.interpreter_source import interpreter_text
+from pfaffian.kernel.program.program import Program, callees_first
+from pfaffian.kernel.text.interpreter_source import (
+    APART,
+    functions_source,
+    functions_tried,
+    interpreter_text,
+    interpreter_tried,
+)
 
 
 class _CodeStruct(ctypes.Structure):
@@ -57,18 +63,22 @@ def _two(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
     return [*sizes[:2], *[()] * (2 - len(sizes))]
 
 
-def interpreter(lanes: int) -> ctypes.CDLL:
-    """The interpreter's library with this number of lanes, built and tested now if the store has none.
+def interpreter(lanes: int, programs: Sequence[Program] = ()) -> ctypes.CDLL:
+    """The interpreter's library with this number of lanes for these Programs, built and tested now if the store has none.
 
-    Raises BuildError: it can be neither found nor built.
+    Raises BuildError: it, or functions of the Programs that it does not contain, can be neither found nor built.
     """
-    return _built(lanes, toolchain.find_compiler())
+    compiler = toolchain.find_compiler()
+    built = _built(lanes, compiler)
+    if any(not program.operations.isdisjoint(APART) for program in callees_first(programs)):
+        _complete(lanes, compiler)
+    return built
 
 
 @lru_cache(maxsize=8)
 def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
     """The interpreter's library, by this compiler, with the types of its functions' arguments."""
-    programs = tried()
+    programs = interpreter_tried()
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
     built = library.ready(interpreter_text(lanes), "interpreter", trial, compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -78,11 +88,22 @@ def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
         "pfaffian_interpret_trial": [pointer] * 4,
         "pfaffian_interpret_rollout_trial": [pointer] * 4,
         "pfaffian_interpret_noting": [pointer] * 3 + [number] + [pointer] * 2,
+        "pfaffian_interpret_with": [pointer],
     }
     for name, types in arguments.items():
         function = getattr(built, name)
         function.argtypes, function.restype = types, None
     return built
+
+
+@lru_cache(maxsize=8)
+def _complete(lanes: int, compiler: Compiler | None) -> None:
+    """Give the interpreter the elementary functions that are compiled apart. Raises BuildError: as for the interpreter."""
+    program, source = functions_tried(), functions_source(lanes)
+    trial = Trial(lambda: answers_of(program), source.doubles, True)
+    functions = library.ready(source.text, "interpreter", trial, compiler)
+    table = (ctypes.c_void_p * len(APART)).in_dll(functions, "pfaffian_functions")
+    _built(lanes, compiler).pfaffian_interpret_with(ctypes.addressof(table))
 
 
 LANES = 8
@@ -92,7 +113,7 @@ class Interpreted:
     """Programs run by the interpreter, eight lanes at once, for the trial of a compiled object."""
 
     def __init__(self, *programs: Program) -> None:
-        self.program, self.library = programs[0], interpreter(LANES)
+        self.program, self.library = programs[0], interpreter(LANES, programs)
         self.encoded = encoded(*programs)
         self.words = Words(self.encoded)
         self.work = np.zeros(LANES * self.encoded.frame + LANES)

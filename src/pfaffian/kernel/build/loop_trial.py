@@ -16,15 +16,15 @@ START, STEP, LIMIT = 0.125, 0.0078125, 1e12  # [s], [s], and the limit of states
 
 def loop_answers(programs: Sequence[Program]) -> Answers:
     """Rounds for the function pfaffian_trial of rollout.h: a step, an observation, samplers, then the loop."""
-    parts = [_of_program(program) for program in programs]
+    parts = [answers_of(program) for program in programs]
     step = programs[0].inputs
     sizes = step[0], 2 * step[1], step[3]
     parts.append(_of_loop(programs, random_inputs(sizes)))
     return Answers(*(one_after_another(each) for each in zip(*parts, strict=True)))
 
 
-def _of_program(program: Program) -> Answers:
-    """Rounds of one Program with random inputs."""
+def answers_of(program: Program) -> Answers:
+    """NumPy's answers of one Program to random inputs."""
     rows = random_inputs(program.inputs, DRAWN)
     outputs = evaluate(program, split(rows, program.inputs))
     return Answers(in_rounds(rows), in_rounds(np.vstack([x.T for x in outputs])))

@@ -47,7 +47,7 @@ class Code:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Disable the garbage collector in this context. It would visit hundreds of thousands of steps again and again, which
     takes a fifth of the time, although none of them is in a cycle."""
     enabled = gc.isenabled()
@@ -59,7 +59,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@_uncollected()
+@uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
     """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
 
@@ -108,7 +108,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
-        library = interpreter(recipe.lanes)
+        library = interpreter(recipe.lanes, recipe.programs)
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error

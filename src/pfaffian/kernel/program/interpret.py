@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pfaffian.kernel.functions.elementary import FUNCTIONS
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.ops import OPS, SINGLE
 from pfaffian.kernel.program.program import Program, Step
 
 Lanes = np.ndarray  # (batch,) or (1,) for a value that is the same in all runs
@@ -76,25 +76,18 @@ def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lan
     return results
 
 
-class _PreparedStep(NamedTuple):
-    """A step, prepared for evaluation.   function: operation on arrays; None for a call.   results: number of results.
-    dead: values that no later step uses."""
-
-    step: Step
-    function: Callable[..., Any] | None
-    results: int
-    dead: list[int]
+_PreparedStep = tuple[Step, Callable[..., Any] | None, int, list[int]]
+"""A step, prepared for evaluation: the operation on arrays, None for a call; the number of results; values that no later step
+uses."""
 
 
 @lru_cache(maxsize=64)
 def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_PreparedStep], int]:
     """The constants of a Program, its prepared steps, and the number of results of all steps."""
-    functions = {s.op: None if s.op == "call" else _in_kind(s.op, kind) for s in program.steps}
-    orders = [
-        _PreparedStep(s, functions[s.op], program.width(s), dead)
-        for s, dead in zip(program.steps, _dead_after(program), strict=True)
-    ]
-    return [np.array([constant(c, kind)]) for c in program.constants], orders, sum(order.results for order in orders)
+    functions = {op: None if op == "call" else _in_kind(op, kind) for op in program.operations}
+    widths = [1 if s.op in SINGLE else program.width(s) for s in program.steps]
+    orders = zip(program.steps, [functions[s.op] for s in program.steps], widths, _dead_after(program, widths), strict=True)
+    return [np.array([constant(c, kind)]) for c in program.constants], list(orders), sum(widths)
 
 
 def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
@@ -110,14 +103,10 @@ def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
     return narrow
 
 
-def _dead_after(program: Program) -> list[list[int]]:
-    """For each step the values that no later step uses."""
-    last: dict[int, int] = {}
-    for i, step in enumerate(program.steps):
-        for r in range(step.result, step.result + program.width(step)):
-            last[r] = i
-        for a in step.args:
-            last[a] = i
+def _dead_after(program: Program, widths: Sequence[int]) -> list[list[int]]:
+    """For each step the values that no later step uses.   widths: number of results of each step."""
+    last = dict(enumerate((i for i, n in enumerate(widths) for _ in range(n)), program.first_result))
+    last |= {a: i for i, step in enumerate(program.steps) for a in step.args}
     for output in program.outputs:
         for v in output:
             last.pop(v, None)

@@ -87,6 +87,9 @@ OPS.update(
     }
 )
 
+SINGLE = frozenset(name for name, op in OPS.items() if op.results == 1)
+"""The operations with one result."""
+
 NAMES = (*OPS, "call")
 """Names of all operations; the index of each is its word."""
 

@@ -62,15 +62,17 @@ class WordSteps(Sequence[Step]):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps, decoded from the words."""
-        words, at, known, steps = self.words.tolist(), 0, self.known, []
+        words, at, known, steps, new = self.words.tolist(), 0, self.known, list[Step](), tuple.__new__
         while at < len(words):
-            op, callee, times, at = words[at], -1, 1, at + 1
+            op, at = words[at], at + 1
             if op == CALL:
                 (callee, times), at = words[at : at + 2], at + 2
                 arity, width = self.sizes[callee]
+                step = Step("call", tuple(words[at : at + arity]), known, callee, times)
             else:
                 arity, width = _ARITY[op], _RESULTS[op]
-            steps.append(Step(NAMES[op], tuple(words[at : at + arity]), known, callee, times))
+                step = new(Step, (NAMES[op], tuple(words[at : at + arity]), known, -1, 1))
+            steps.append(step)
             at, known = at + arity, known + width
         return tuple(steps)
 
@@ -132,6 +134,30 @@ class Program:
         for s in self.steps:
             words += (CALL, s.callee, s.times, *s.args) if s.op == "call" else (WORD[s.op], *s.args)
         return np.array(words, np.int32)
+
+    @cached_property
+    def heads(self) -> np.ndarray:
+        """Index of the first word of each step.
+
+        Every word is read as if a step began there; from the steps that are known, all those 1, 2, 4, ... further are found.
+        """
+        words, end = self.words, len(self.words)
+        lengths = np.array([*(1 + arity for arity in _ARITY), 3])
+        onwards = np.append(np.arange(end) + lengths[np.clip(words, 0, CALL)], end)
+        calls = np.flatnonzero(words[:-2] == CALL)
+        arities = np.array([*(n for n, _ in self.sizes), 0])
+        onwards[calls] += arities[np.clip(words[calls + 1], 0, len(self.sizes))]
+        onwards, found = np.minimum(onwards, end), np.zeros(min(1, end), int)
+        while end and onwards[0] < end:
+            further = onwards[found]
+            found = np.append(found, further[further < end])
+            onwards = onwards[onwards]
+        return found
+
+    @cached_property
+    def operations(self) -> frozenset[str]:
+        """Names of the operations of the steps."""
+        return frozenset(NAMES[word] for word in np.unique(self.words[self.heads]))
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from pfaffian.kernel.program.ops import CALL, OPS
+from pfaffian.kernel.program.ops import CALL
 from pfaffian.kernel.program.program import Program, WordSteps, callees_first
 from pfaffian.kernel.program.program_bytes import structure
 
@@ -51,17 +51,11 @@ def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
 
 def argument_words(program: Program) -> np.ndarray:
     """A mask of the words that are arguments: all except operations, callees and repetitions of calls."""
-    words, at, heads = program.words.tolist(), 0, []
-    sizes = [1 + op.arity for op in OPS.values()]
-    while at < len(words):
-        heads.append(at)
-        if words[at] == CALL:
-            heads += (at + 1, at + 2)
-            at += 3 + program.sizes[words[at + 1]][0]
-        else:
-            at += sizes[words[at]]
+    words, heads = program.words, program.heads
     mask = np.ones(len(words), bool)
     mask[heads] = False
+    calls = heads[words[heads] == CALL]
+    mask[calls + 1] = mask[calls + 2] = False
     return mask
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pfaffian.kernel.program.ops import SINGLE
 from pfaffian.kernel.program.program import Program, Step
 
 
@@ -26,12 +27,14 @@ class Call:
 class ProgramStage:
     """The steps of one C function, and the call that follows it.
 
-    steps: its operations.   called: step of the call, None if no call follows.   call: its callee and slots.
+    steps: its operations.   made: the values that these define.   called: step of the call, None if no call follows.
+    call: its callee and slots.
     loads, stores: (value, slot) that the function reads and writes.   outs: (value, k), where the value is entry k of the
     Program's outputs.
     """
 
     steps: Sequence[Step]
+    made: range
     called: Step | None = None
     call: Call | None = None
     loads: list[tuple[int, int]] = field(default_factory=list)
@@ -50,14 +53,14 @@ class Stages:
 def cut(program: Program, size: int) -> Stages:
     """Cut a Program into stages, at every call and wherever a stage would exceed the size. A slot is reused after the last
     stage that reads its value."""
-    stages = _split(program, size)
-    born = {v: j for j, stage in enumerate(stages) for s in stage.steps for v in _results(program, s)}
+    stages, first = _split(program, size), program.first_result
+    born = {v: j for j, stage in enumerate(stages) for v in stage.made}
     given = {v: j for j, stage in enumerate(stages) if stage.called for v in _results(program, stage.called)}
     for k, v in enumerate(v for output in program.outputs for v in output):
         stages[given[v] + 1 if v in given else born.get(v, 0)].outs.append((v, k))
     last: dict[int, int] = {}
     for j, stage in enumerate(stages):
-        last |= {v: j for v in _read(stage) if v >= program.first_result and born.get(v) != j}
+        last |= {v: j for v in _read(stage) if v >= first and born.get(v) != j}
     return Stages(stages, _allocate(program, stages, last))
 
 
@@ -67,28 +70,30 @@ def _split(program: Program, size: int) -> tuple[ProgramStage, ...]:
     The steps of a stage, the values that it reads and the values that it leaves to later stages are together at most `size`,
     because the time that a compiler takes grows with the square of the last two numbers.
     """
-    last = {a: i for i, step in enumerate(program.steps) for a in step.args}
-    last |= dict.fromkeys((v for output in program.outputs for v in output), len(program.steps))
-    stages, start, read, open_ = [], 0, set[int](), set[int]()
-    constants = range(program.n_in, program.first_result)
-    for i, step in enumerate(program.steps):
+    steps, n_in, known = program.steps, program.n_in, program.first_result
+    last = {a: i for i, step in enumerate(steps) for a in step.args}
+    last |= dict.fromkeys((v for output in program.outputs for v in output), len(steps))
+    stages, start, first, read, open_ = [], 0, known, set[int](), set[int]()
+    constants = range(n_in, known)
+    for i, step in enumerate(steps):
+        known, before = step.result + (1 if step.op in SINGLE else program.width(step)), step.result
         if step.op == "call":
-            stages.append(ProgramStage(program.steps[start:i], step))
-            start, read, open_ = i + 1, set(), set()
+            stages.append(ProgramStage(steps[start:i], range(first, before), step))
+            start, first, read, open_ = i + 1, known, set(), set()
             continue
         if i - start + len(read) + len(open_) >= size and i > start:
-            stages.append(ProgramStage(program.steps[start:i]))
-            start, read, open_ = i, set(), set()
+            stages.append(ProgramStage(steps[start:i], range(first, before)))
+            start, first, read, open_ = i, before, set(), set()
         for a in step.args:
             if a not in open_ and a not in constants:
                 read.add(a)
         for a in step.args:
             if last[a] == i:
                 open_.discard(a)
-        for v in _results(program, step):
+        for v in range(before, known):
             if last.get(v, i) > i:
                 open_.add(v)
-    return (*stages, ProgramStage(program.steps[start:]))
+    return (*stages, ProgramStage(steps[start:], range(first, known)))
 
 
 def _results(program: Program, step: Step) -> range:
@@ -112,7 +117,7 @@ def _allocate(program: Program, stages: tuple[ProgramStage, ...], last: dict[int
     ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # stage -> (slot, count) that become free after it
     for j, stage in enumerate(stages):
         stage.loads = sorted({(v, slot[v]) for v in _read(stage) if v in slot})
-        for v in (v for step in stage.steps for v in _results(program, step) if v in last):
+        for v in (v for v in stage.made if v in last):
             slot[v] = slots.take(1)
             stage.stores.append((v, slot[v]))
             ending[last[v]].append((slot[v], 1))

@@ -42,11 +42,12 @@ class _Tracer:
         """The Program of a Function, after the passes of TRANSLATION."""
         if not function.is_a("SXFunction"):
             raise BuildError(f"{function.name()} is not a Function of SX: build it from casadi.SX symbols")
-        called = _calls(function)
+        records, numbers = instructions(function)
+        called = _calls(function, np.flatnonzero(records[:, 0] == ca.OP_CALL).tolist())
         names = sorted(set(called.values()))
         callees = tuple(self.callee(function, name) for name in names)
         calls = {i: names.index(name) for i, name in called.items()}
-        program = self.passes["listed"](_listing(function, dense, callees, calls)).check()
+        program = self.passes["listed"](_listing(function, records, numbers, dense, callees, calls)).check()
         for name in TRANSLATION:
             program = self.passes[name](program)
         return program
@@ -68,25 +69,34 @@ class _Tracer:
         return program
 
 
-def _calls(function: ca.Function) -> dict[int, str]:
-    """{index of an instruction: name of the function that it calls}."""
-    if not function.find_functions():
+def _calls(function: ca.Function, at: Sequence[int]) -> dict[int, str]:
+    """{index of an instruction: name of the function that it calls}.   at: indices of the calls.
+
+    Raises BuildError: a name cannot be read.
+    """
+    if not at:
         return {}
     # Names of inputs and outputs precede the list and may contain any text, so lines are counted from the end.
-    n = function.n_instructions()
-    lines = function.str(True).rstrip("\n").split("\n")[-n:]
-    called = {i: match.group(1) for i, line in enumerate(lines) if (match := _CALL.search(line))}
-    return {i: name for i, name in called.items() if function.instruction_id(i) == ca.OP_CALL}
+    lines = function.str(True).rstrip("\n").split("\n")[-function.n_instructions() :]
+    called = {i: match.group(1) for i in at if (match := _CALL.search(lines[i]))}
+    if len(called) != len(at):
+        raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
+    return called
 
 
-def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, int]) -> Listing:
-    """The instruction list of the Function.   called: {index of an instruction: index of the callee that it calls}."""
+def _listing(
+    function: ca.Function,
+    records: np.ndarray,
+    numbers: Sequence[float],
+    dense: bool,
+    callees: tuple[Program, ...],
+    called: dict[int, int],
+) -> Listing:
+    """The instruction list of the Function.   records, numbers: its `instructions`.
+    called: {index of an instruction: index of the callee that it calls}."""
     n_in, n_out = function.n_in(), function.n_out()
     inputs, of_input = _layout([function.sparsity_in(i) for i in range(n_in)], dense)
     outputs, of_output = _layout([function.sparsity_out(i) for i in range(n_out)], dense)
-    records, numbers = _instructions(function)
-    if np.count_nonzero(records[:, 0] == ca.OP_CALL) != len(called):
-        raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
     values = {number.hex(): number for number in numbers}
     values.setdefault((0.0).hex(), 0.0)  # for structural zeros, and for a - a that `simplify` finds
     place = {text: sum(inputs) + i for i, text in enumerate(values)}
@@ -104,8 +114,8 @@ def _layout(ports: list[ca.Sparsity], dense: bool) -> tuple[tuple[int, ...], lis
     return lengths, [[start + k for k in chosen] for start, chosen in zip(begin, entries, strict=True)]
 
 
-def _instructions(function: ca.Function) -> tuple[np.ndarray, list[float]]:
-    """The records of a Listing, and the values of its constant instructions, in order."""
+def instructions(function: ca.Function) -> tuple[np.ndarray, list[float]]:
+    """The records of the Listing of a Function of SX, and the values of its constant instructions, in order."""
     n = function.n_instructions()
     serialised = _serialised(function) if n >= MANY else None
     records = _records(function, range(n)) if serialised is None else serialised

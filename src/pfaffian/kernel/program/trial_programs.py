@@ -3,6 +3,8 @@ and with calls, single and repeated."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import casadi as ca
 import numpy as np
 
@@ -13,9 +15,9 @@ from pfaffian.kernel.program.program import Program, Step
 NX, NU, NP = 3, 2, 3
 
 
-def tried() -> tuple[Program, Program, Program]:
-    """The Programs of the interpreter's trial: a step, an observation and a sampler."""
-    return _step(), _observation(), _sampler()
+def tried(operations: Collection[str] = tuple(OPS)) -> tuple[Program, Program, Program]:
+    """The Programs of the interpreter's trial: a step, an observation with these operations, and a sampler."""
+    return _step(), _observation(operations), _sampler()
 
 
 def _settling() -> Program:
@@ -39,15 +41,19 @@ def _step() -> Program:
     return Program(inputs, (1.0,), steps, ((n + 7, n + 8, n + 9), (n + 10,)), (_settling(),))
 
 
-def _observation() -> Program:
-    """(x, u, p, t) -> the results of every operation on neighbouring inputs, then of every operation on these results."""
-    inputs = NX, NU, NP, 1
+def _observation(operations: Collection[str]) -> Program:
+    """(x, u, p, t) -> the results of the operations on neighbouring inputs, then of the operations on these results."""
+    return with_each(operations, (NX, NU, NP, 1))
+
+
+def with_each(operations: Collection[str], inputs: tuple[int, ...]) -> Program:
+    """The results of the operations on neighbouring inputs, then of the operations on these results."""
     n = sum(inputs)
     steps: list[Step] = []
     known, values = n + 1, list(range(n + 1))
     for _ in range(2):
         before, values = values, []
-        for i, (name, op) in enumerate(OPS.items()):
+        for i, (name, op) in enumerate((name, OPS[name]) for name in operations):
             steps.append(Step(name, tuple(before[(i + k) % len(before)] for k in range(op.arity)), known))
             values += range(known, known + op.results)
             known += op.results

@@ -104,9 +104,9 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
     of = PRECISIONS[precision]
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
-    used = sorted({s.op for program in order for s in program.steps} - {"call"})
+    used = sorted({op for program in order for op in program.operations} - {"call"})
     functions = [_elementary(name) for name in used if name in elementary.FUNCTIONS]
-    repeats = any(s.times > 1 for program in order for s in program.steps)
+    repeats = any(s.times > 1 for program in order if program.callees for s in program.steps)
     deepest = max((8 * text.count("\n") for text in functions), default=0) + FRAME
     bodies: list[str] = []
     work: list[int] = []
@@ -159,8 +159,8 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
     for j, stage in enumerate(pieces.stages):
         lines = stage_lines(program, stage, literals, V, partial(_statement, of), in_place=True)
         if lines:
-            words = "\n".join(lines)
-            most = max(most, sum(size * line.startswith(f"  const {V} ") + (size + 16) * ("V d" in line) for line in lines))
+            words = "\n".join(["", *lines])
+            most = max(most, size * words.count(f"\n  const {V} ") + (size + 16) * words.count("\n  V d"))
             lines = [f"  (void){name};" for name in ("in", "out", "w") if f"{name}[" not in words] + lines
             text += [f"static void p{index}_{j}(const {V} *in, {V} *out, {V} *w) {{", *lines, "}"]
             body.append(f"  p{index}_{j}(in, out, w);")

@@ -107,9 +107,8 @@ static void try_program(Program *program, const double *c, const int *in_sizes, 
 
 /* Set the default rounding mode and denormals, so that the bits are the same whatever modes another library has set. */
 #if defined(__SSE2__) && !defined(__CUDACC__)
-#include <xmmintrin.h>
-#define FP_ENTER const unsigned fp_saved = _mm_getcsr(); _mm_setcsr(0x1f80)
-#define FP_LEAVE _mm_setcsr(fp_saved)
+#define FP_ENTER const unsigned fp_saved = __builtin_ia32_stmxcsr(); __builtin_ia32_ldmxcsr(0x1f80)
+#define FP_LEAVE __builtin_ia32_ldmxcsr(fp_saved)
 #else
 #define FP_ENTER
 #define FP_LEAVE

@@ -10,7 +10,7 @@ from functools import cache
 from pfaffian import sources
 from pfaffian.kernel.functions import angle_reduction as reduction
 from pfaffian.kernel.functions import elementary
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.ops import OPS, SINGLE
 from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.skeleton import places
 from pfaffian.kernel.program.stages import Call, ProgramStage, Stages, cut
@@ -217,7 +217,7 @@ def stage_lines(
     literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs
     and slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
     """
-    names = _ValueNames({program.n_in + i: text for i, text in enumerate(literals)})
+    names = _ValueNames(enumerate(literals, program.n_in))
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:
@@ -235,7 +235,7 @@ def stage_lines(
     write = statement or _LaneWriter()
     for op, args, v, *_ in stage.steps:
         lines.append(write(op, v, [names[a] for a in args]))
-        for r in range(v, v + OPS[op].results):
+        for r in (v,) if op in SINGLE else range(v, v + OPS[op].results):
             if r in places:
                 lines += [f"  {place} = v{r};" for place in places[r]]
     return lines
@@ -245,4 +245,5 @@ class _ValueNames(dict[int, str]):
     """The C text of values: that of constants and of places in memory, else the name v and the value's number."""
 
     def __missing__(self, v: int) -> str:
-        return f"v{v}"
+        text = self[v] = f"v{v}"
+        return text

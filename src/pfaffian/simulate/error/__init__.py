@@ -7,6 +7,7 @@ between_comparisons.py    the error of the steps between the comparisons of a ru
 comparisons.py            errors of single steps, from comparisons with two half steps, and their sum over a run
 drift.py                  the check of a reduced run
 fastest.py                the fastest part of a machine at a state, by name
+global_error.py           the difference of the motion from that of another solution, at every record
 half_steps.py             comparison of a step with two steps of half its length
 momenta.py                the momenta that a floating machine conserves
 sizes.py                  sizes of states and of their differences

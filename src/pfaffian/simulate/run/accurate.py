@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +15,13 @@ from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, s
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.controlled import (
-    Inputs,
+    InputIntervals,
     Solver,
     compiled_attempt,
     compiled_record,
@@ -39,7 +40,7 @@ from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
 from pfaffian.simulate.step.time_marks import time_marks
-from pfaffian.starts.assemble import start_arguments, start_of
+from pfaffian.starts.assemble import Given, start_arguments, start_of
 from pfaffian.starts.start import Start, start_state
 from pfaffian.states.abstract_system import AbstractSystem
 
@@ -92,7 +93,7 @@ def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[k
     return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
 
 
-class Request(NamedTuple):
+class RunRequest(NamedTuple):
     """The arguments of a run to an accuracy, as in `run`, not yet checked."""
 
     accuracy: Any
@@ -120,13 +121,13 @@ class Request(NamedTuple):
     progress: bool
 
 
-def run_accurately(system: AbstractSystem, asked: Request) -> Draft:
+def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     """The result of `run` with an accuracy. Raises and warns as `run` does."""
-    solver, begun, x, more = _solver(system, asked)
+    solver, begun, x, more = _solver(system, request)
     s, accuracy = solver.simulation, float(more["accuracy"])
-    estimated = as_estimated(True if asked.error is None else asked.error, len(x))
+    estimated = as_estimated(True if request.error is None else request.error, len(x))
     status, _ = initial_status(s, begun, len(x), 0)
-    done = controlled(solver, x, accuracy, status, estimated, asked.progress)
+    done = controlled(solver, x, accuracy, status, estimated, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
     provenance |= {f"kernel_{k}": value for k, value in solver.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
@@ -138,49 +139,41 @@ def run_accurately(system: AbstractSystem, asked: Request) -> Draft:
     result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
     result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
     last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(x), REGULAR), asked.backend))
+    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(x), REGULAR), request.backend))
     _warn_of_error(result, accuracy)
     return result
 
 
-def _solver(system: AbstractSystem, asked: Request) -> tuple[Solver, Start, np.ndarray, dict[str, Any]]:
+def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start, np.ndarray, dict[str, Any]]:
     """What solves the runs, their start, their first states (runs, [x; z; d]) and attributes of the result.
 
     Raises ModelError: an argument is wrong. Raises RunError: no run can start on its constraints.
     """
-    m, accuracy, begin = system.mechanism, as_accuracy(asked.accuracy), as_number(asked.start, "start")
-    instants = as_instants(asked.times, begin, asked.duration)
-    longest = np.inf if asked.max_step is None else as_number(asked.max_step, "max_step", above=0)
-    period = np.inf if asked.u_step is None else as_number(asked.u_step, "u_step", above=0)
-    scheme, law, extra = arguments(m, asked.scheme, asked.control, asked.outputs, pair_for(accuracy))
+    m, accuracy, begin = system.mechanism, as_accuracy(request.accuracy), as_number(request.start, "start")
+    instants = as_instants(request.times, begin, request.duration)
+    longest = np.inf if request.max_step is None else as_number(request.max_step, "max_step", above=0)
+    period = np.inf if request.u_step is None else as_number(request.u_step, "u_step", above=0)
+    scheme, law, extra = arguments(m, request.scheme, request.control, request.outputs, pair_for(accuracy))
     if in_python(law):
         raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
-    if isinstance(asked.record, Mapping):
+    if isinstance(request.record, Mapping):
         raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
-    seeds, names, sampled_inputs = check_seeds(asked.seed), input_names(m, law), asked.u_step is not None
-    refuse_inputs(asked.u, names)
-    with progress_line(m.name, asked.progress):
-        constant = None if sampled_inputs else asked.u
-        arrays = start_arguments(m, asked.q, asked.v, asked.parameters, guess=asked.guess, u=constant, u_names=names)
-        given = start_of(m, arrays, begin, asked.backend)
+    seeds, names = check_seeds(request.seed), input_names(m, law)
+    with progress_line(m.name, request.progress):
+        given, series = _start_and_inputs(m, request, begin, names)
         check_parameters(law, m, given.p)
-        named = isinstance(asked.u, Mapping)
-        series = series_of(asked.u, names) if sampled_inputs else constant_inputs(arrays.u, named, len(given.p))
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        s = Simulation(system, scheme, law, extra, as_record(asked.record, count))
-        more = {"state": system.name, "accuracy": accuracy, "order": s.pair.order, "hold": asked.hold}
-        more |= {"duration": float(instants[-1] - begin)} | sampled(law, s.changing, asked.seed)
-        more |= {"state_about": "\n".join(system.about)} if system.about else {}
-        begun = start_state(given, asked.correct_start)
-        x = first_state(s, begun, begin, count, asked.seed)
+        s = Simulation(system, scheme, law, extra, as_record(request.record, count))
+        begun = start_state(given, request.correct_start)
+        x = first_state(s, begun, begin, count, request.seed)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
         instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
-        inputs = Inputs(series, period, asked.hold == "linear", instants_of_law, marks)
-        compiled = (s, asked.backend, asked.strict)
+        inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks)
+        compiled = (s, request.backend, request.strict)
         solver = Solver(
             s,
-            compiled_attempt(s, asked.backend, 8, asked.strict),
+            compiled_attempt(s, request.backend, 8, request.strict),
             compiled_record(*compiled),
             compiled_start(*compiled),
             _compiled_samplers(*compiled),
@@ -189,9 +182,23 @@ def _solver(system: AbstractSystem, asked: Request) -> tuple[Solver, Start, np.n
             begin,
             inputs.snapped(instants - begin),
             longest,
-            threads_for(count, SHARE) if asked.threads is None else as_whole(asked.threads, "threads", most=MOST_THREADS),
+            threads_for(count, SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
         )
-    return solver, begun, x, more
+    more = {"state": system.name, "accuracy": accuracy, "order": s.pair.order, "hold": request.hold}
+    more |= {"duration": float(instants[-1] - begin)} | sampled(law, s.changing, request.seed)
+    return solver, begun, x, more | ({"state_about": "\n".join(system.about)} if system.about else {})
+
+
+def _start_and_inputs(m: Mechanism, request: RunRequest, begin: float, names: Sequence[str]) -> tuple[Given, np.ndarray]:
+    """The given start, and the inputs (samples, nw) or (samples, runs, nw).   begin: [s].   names: of the inputs."""
+    refuse_inputs(request.u, names)
+    series = None if request.u_step is None else series_of(request.u, names)
+    constant = request.u if series is None else None
+    arrays = start_arguments(m, request.q, request.v, request.parameters, guess=request.guess, u=constant, u_names=names)
+    given = start_of(m, arrays, begin, request.backend)
+    if series is None:
+        series = constant_inputs(arrays.u, isinstance(request.u, Mapping), len(given.p))
+    return given, series
 
 
 def _warn_of_error(result: Draft, accuracy: float) -> None:

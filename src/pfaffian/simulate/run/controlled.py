@@ -80,7 +80,7 @@ class Interval(NamedTuple):
     due: tuple[int, ...]
 
 
-class Inputs(NamedTuple):
+class InputIntervals(NamedTuple):
     """Inputs and samplers of runs.   series: (samples, nw) or (samples, runs, nw).   step: time between two samples [s].
     linear: whether they are interpolated.   rates: period and phase of each sampler [s].   marks: other instants at which
     the equations change abruptly, since the run began [s]."""
@@ -122,7 +122,7 @@ class Inputs(NamedTuple):
         return intervals
 
 
-class Solved(NamedTuple):
+class SolvedRuns(NamedTuple):
     """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
     status: (runs,).   tried: (runs,) number of steps tried."""
 
@@ -158,7 +158,7 @@ class Watch(NamedTuple):
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
-    lost: Callable[[Solved], np.ndarray]
+    lost: Callable[[SolvedRuns], np.ndarray]
 
 
 class Solver(NamedTuple):
@@ -171,14 +171,14 @@ class Solver(NamedTuple):
     recorder: kernel.Kernel
     starter: kernel.Kernel
     samplers: tuple[kernel.Kernel, ...]
-    inputs: Inputs
+    inputs: InputIntervals
     p: np.ndarray
     begin: float
     instants: np.ndarray
     longest: float
     threads: int
 
-    def solve(self, x: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> Solved:
+    def solve(self, x: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> SolvedRuns:
         """Solve runs from their states x (n, [x; z; d]), each with a tolerance (n,).
 
         runs: (n,) which run of the batch each is.
@@ -206,13 +206,13 @@ class Solver(NamedTuple):
         more = np.linspace(0.0, end, CHECKS + 1)[:-1] if len(self.instants) < CHECKS else self.instants[:0]
         return self._replace(instants=np.union1d(self.instants, more))
 
-    def empty(self, n: int) -> Solved:
+    def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""
         records, q_v = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
         lane, status = np.zeros((n, lane_of(self.simulation).size)), np.zeros(n, np.int32)
-        return Solved(records, q_v, lane, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
+        return SolvedRuns(records, q_v, lane, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
 
-    def _sample(self, solved: Solved, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
+    def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
         """Call the samplers that are due at the begin of an interval; lanes in which one has a fault stop."""
         at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
         first = 2 + self.loop.shapes[0].outputs[1]
@@ -227,7 +227,9 @@ class Solver(NamedTuple):
                 lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
             first += sampler.shape.outputs[1]
 
-    def _pass(self, solved: Solved, block: slice, interval: Interval, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
+    def _pass(
+        self, solved: SolvedRuns, block: slice, interval: Interval, w: np.ndarray, runs: np.ndarray, watch: Watch
+    ) -> None:
         """Advance the lanes of a block to the end of an interval, and write their records."""
         at, lane, n = lane_of(self.simulation), solved.lane[block], FIRST_CALL
         status, tried, p = solved.status[block], solved.tried[block], self.p[runs[block]]
@@ -254,7 +256,14 @@ class Solver(NamedTuple):
             n = min(2 * n, ATTEMPTS)
 
     def _record(
-        self, solved: Solved, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray, now: Interval
+        self,
+        solved: SolvedRuns,
+        passed: np.ndarray,
+        x: np.ndarray,
+        lanes: np.ndarray,
+        w: np.ndarray,
+        p: np.ndarray,
+        now: Interval,
     ) -> None:
         """Write the records at instants within the steps that lanes have made.
 
@@ -283,7 +292,7 @@ class Controlled(NamedTuple):
     """Runs to an accuracy.   solved: of each run.   error: (times, runs, kinds), nan where it was not estimated.
     tolerance: (runs,) of the steps.   steps: (runs,) number of steps made.   interrupted: whether Ctrl-C ended the runs."""
 
-    solved: Solved
+    solved: SolvedRuns
     error: np.ndarray
     tolerance: np.ndarray
     interrupted: bool
@@ -345,24 +354,24 @@ class _Pairs(NamedTuple):
         order = np.argsort(np.concatenate([first, second]), kind="stable")
         return _Pairs(solver, np.concatenate([first, second])[order], order >= len(first), first, second)
 
-    def error(self, found: Solved) -> np.ndarray:
+    def error(self, found: SolvedRuns) -> np.ndarray:
         """(times, runs, kinds) the estimated error of the runs `second`."""
         fine = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)]
         both, s = Solutions(found.q_v[:, self.coarse], fine), self.solver
         return ROUNDING + PART * global_error(s.simulation.mechanism, both, s.p[self.second], float(s.instants[-1]))
 
-    def worst(self, found: Solved) -> tuple[np.ndarray, np.ndarray]:
+    def worst(self, found: SolvedRuns) -> tuple[np.ndarray, np.ndarray]:
         """The largest error of each of the runs `second`, and the part of the time to which it is known."""
         error = self.error(found)
         known = np.isfinite(error).all(axis=2).sum(axis=0)
         end = self.solver.instants[np.maximum(known - 1, 0)] / max(self.solver.instants[-1], np.finfo(float).tiny)
         return np.nanmax(error, axis=(0, 2), initial=0.0), end
 
-    def lost(self, accuracy: float, tolerance: np.ndarray, found: Solved) -> np.ndarray:
+    def lost(self, accuracy: float, tolerance: np.ndarray, found: SolvedRuns) -> np.ndarray:
         """(lanes,) whether the error of a lane's run exceeds the accuracy already, so that it will be repeated."""
         beyond = (self.worst(found)[0] > accuracy) & (tolerance[self.second] > SMALLEST)
         return np.isin(self.runs, self.second[beyond])
 
-    def nothing(self, found: Solved) -> np.ndarray:
+    def nothing(self, found: SolvedRuns) -> np.ndarray:
         """No lane is given up."""
         return np.zeros(len(self.runs), dtype=bool)

@@ -16,7 +16,7 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.error.accuracy import BOUND, as_bound
-from pfaffian.simulate.run.accurate import Request, run_accurately
+from pfaffian.simulate.run.accurate import RunRequest, run_accurately
 from pfaffian.simulate.run.batch import Batch, computed, started
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following
@@ -164,7 +164,7 @@ def run(
     if accuracy is not None or times is not None:
         most = None if error_bound == BOUND else error_bound
         _refuse_with_accuracy(step=step, every=every, start_from=start_from, switches=switches or None, error_bound=most)
-        asked = Request(
+        request = RunRequest(
             accuracy=ACCURACY if accuracy is None else accuracy,
             times=times,
             duration=duration,
@@ -189,7 +189,7 @@ def run(
             threads=threads,
             progress=progress,
         )
-        result = run_accurately(system, asked)
+        result = run_accurately(system, request)
         return result.labelled(squeeze and result["status"].size == 1)
     _refuse_without_accuracy(max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)

@@ -1,6 +1,7 @@
 """One time step as an expression: integrators, the law, switches, inputs, signals; and the compiled loop of steps.
 
 activation.py            constraints that become active or jump during a run
+attempt.py               steps under error control as a step of the compiled loop
 closed_loop.py           the command of a control law, with the algebraic loop through measured reactions solved
 draft.py                 a result before it is labelled
 faults.py                the faults that may stop a run, grouped by origin
@@ -8,6 +9,8 @@ inputs.py                inputs of a run, constant or as a time series; times an
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
 labels.py                labels of a result: its Dataset
 limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
+method.py                what an integrator takes and returns
+pairs.py                 explicit Runge-Kutta pairs, with an estimate of the error of a step
 reaction_output.py       reaction wrenches of joints and closures as outputs of a run
 running_statistics.py    statistics of signals, accumulated without storing the signals
 sampling.py              laws in discrete time within a run
@@ -17,5 +20,6 @@ step.py                  one time step as CasADi functions
 switches.py              parameters that change during a run: modes that latch
 tangent.py               changes of any state from changes of q and v, and back, for implicit steps
 time_loop.py             the compiled steps of a run with their inputs
+time_marks.py            instants at which the equations change abruptly with time
 tracing.py               the functions of a simulation that the kernel compiles
 """

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from xarray.indexes import PandasIndex
 
@@ -68,7 +69,7 @@ def _coordinates(coords: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]
             continue
         variables[name] = value
         if value.dims == (name,):
-            indexes[name] = PandasIndex(value.values, name)
+            indexes[name] = _entries(value.values, name)
             variables |= indexes[name].create_variables(variables)
     return variables, indexes
 
@@ -76,8 +77,13 @@ def _coordinates(coords: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]
 @lru_cache(maxsize=256)
 def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
     """The index of a dimension's entries by name, and its variable. Building them takes a tenth of the time of a short run."""
-    index = PandasIndex(np.array(names), dim)
+    index = _entries(np.array(names), dim)
     return index, dict(index.create_variables())
+
+
+def _entries(values: np.ndarray, dim: Any) -> PandasIndex:
+    """The index of a dimension by these values, made by pandas: of an array xarray would first ask whether it is dask's."""
+    return PandasIndex(pd.Index(values), dim)
 
 
 @lru_cache(maxsize=256)
