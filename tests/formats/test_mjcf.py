@@ -14,7 +14,7 @@ import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from tests.refused import refused_texts
 from tests.tolerance import PEER, SATISFIED, close
-from tools.compare_mjcf import examine
+from tools.compare_files.mjcf import examine
 
 SMALL = '<inertial pos="0.1 0.02 -0.05" mass="1.3" fullinertia="0.05 0.06 0.04 0.002 -0.003 0.001"/>'
 
@@ -61,6 +61,16 @@ MACHINES = {
         '<joint name="f" type="free" stiffness="2" damping="0.3" armature="0.4"/>',
         place='pos="0.3 0.1 0.2" quat="0.6 0 0.8 0"',
     ),
+    "polynomial springs and dampers": body(
+        "a",
+        '<joint name="h" axis="0 1 0" stiffness="3 -1 0.5" springref="0.4" damping="0.2 0.3 0.1"/>',
+        body(
+            "b1",
+            '<joint name="s" type="slide" stiffness="0 4 0.5" damping="0 0 0.2"/>',
+            body("c", '<joint name="b" type="ball" stiffness="0.7 0.4 0.3"/>'),
+        ),
+    ),
+    "a free body with a polynomial spring": body("a", '<joint name="f" type="free" stiffness="2 0.5 0.3"/>'),
     "weight held up": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="0.7"'),
 }
 TWO = body(
@@ -72,6 +82,7 @@ FIXED = '<fixed name="t" {}><joint joint="h" coef="0.7"/><joint joint="s" coef="
 SITES = '<site name="w" pos="1 -1 2"/><site name="w2" pos="-1 0.5 0"/>'
 TENDONS = {
     "a fixed tendon": (FIXED.format('stiffness="9" damping="0.4" springlength="0.2" armature="0.3"'), ""),
+    "polynomials of a length": (FIXED.format('stiffness="9 2 -1" springlength="-0.1 0.2" damping="0.4 0.3 0.2"'), ""),
     "a spring with play": (FIXED.format('stiffness="9" springlength="-0.1 0.1"'), ""),
     "a path with a pulley": (
         '<spatial name="t" stiffness="11" damping="0.4" springlength="0.5" armature="0.2"><site site="w"/><site site="p"/>'
@@ -86,6 +97,8 @@ ACTUATORS = {
     "general": '<general name="u" joint="s" gainprm="2" biastype="affine" biasprm="0.5 -4 -0.3" gear="3"/>',
     "tendon": '<general name="u" tendon="t" gainprm="2" biastype="affine" biasprm="0.5 -4 -0.3" gear="3"/>',
     "armature": '<motor name="u" joint="h" gear="2" armature="0.1" damping="0.2"/>',
+    "a polynomial damper": '<motor name="u" joint="h" gear="2" damping="0.2 0.3 0.1"/>',
+    "a polynomial damper of a tendon": '<motor name="u" tendon="t" gear="2" damping="0.2 0.3 0.1"/>',
     "armature of a tendon": '<motor name="u" tendon="t" gear="2" armature="0.1" damping="0.2"/>',
 }
 DRONE = (
@@ -134,7 +147,7 @@ def check_against_mujoco(text, seeds=(0, 1), **options):
         random = np.random.default_rng(seed)
         q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
         data.qpos, data.qvel, turns = state_of(model, q, v)
-        data.ctrl[:] = u
+        data.ctrl[:] = u if m.nu else 0  # actuation may be switched off
         mujoco.mj_forward(model, data)
         found = at(q, v, u)
         close(np.ravel(found["v_dot"]), ours(data.qacc, data.qvel, turns), PEER, f"acceleration, seed {seed}")
@@ -167,6 +180,67 @@ def test_actuators_act_as_in_mujoco(name):
 @pytest.mark.parametrize("name", DRIVEN)
 def test_wrenches_act_as_in_mujoco(name):
     assert check_against_mujoco(mjcf(DRONE, f"<actuator>{DRIVEN[name]}</actuator>")).u_names == ("u",)
+
+
+COMPENSATED = """<body name="a" gravcomp="0.7" pos="0.1 0.2 0.3" quat="0.8 0.1 0.6 0">{0}
+<joint name="s" type="slide" axis="0 0.6 0.8" {1}/><joint name="h" axis="0 1 0" pos="0.1 0 0.2" {2}/>
+<body name="b1" pos="0.3 0 0" gravcomp="1.2">{0}<joint name="h2" axis="1 1 0" pos="0 0.1 0" {3}/></body></body>"""
+BY_MOTORS = 'actuatorgravcomp="true"'
+LITTLE = BY_MOTORS + ' actuatorfrcrange="-0.5 0.7"'
+IDLE = '<actuator><motor name="u" joint="h2"/></actuator>'
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "joints"),
+    [
+        ("", "", (BY_MOTORS, BY_MOTORS, "")),
+        ("", IDLE, (BY_MOTORS, BY_MOTORS, "")),
+        ("", IDLE, (LITTLE, LITTLE, "")),
+        ('<option><flag actuation="disable"/></option>', IDLE, (LITTLE, BY_MOTORS, LITTLE)),
+        ("", "", ("", BY_MOTORS, LITTLE)),
+        ('<option><flag gravity="disable"/></option>', "", (BY_MOTORS, BY_MOTORS, "")),
+    ],
+)
+def test_motors_compensate_gravity_only_where_there_are_any_and_within_their_range(head, more, joints):
+    """Joints before and after each other on one body, and on the next body; gravity is not along an axis."""
+    head += '<option gravity="1 -2 -9"/>'
+    check_against_mujoco(mjcf(COMPENSATED.format(SMALL, *joints), more, '<compiler angle="radian"/>' + head), seeds=(0, 1, 2))
+
+
+def test_a_motor_beside_its_gravity_compensation_is_named():
+    messages = quiet(mjcf(COMPENSATED.format(SMALL, "", "", LITTLE), IDLE))[2]
+    assert "limits gravity compensation and motors one by one, not their sum: 'h2'" in messages
+    ball = '<joint name="b" type="ball" actuatorgravcomp="true"/>'
+    assert "acts without motors and limits: 'b'" in quiet(mjcf(body("a", ball).replace('name="a"', 'name="a" gravcomp="1"')))[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        mjcf(body("a", '<joint name="h" type="ball" stiffness="1" springyield="0.3"/>')),
+        mjcf(TWO, "<tendon>" + FIXED.replace('"t"', '"h"').format('stiffness="1" springyield="0.3"') + "</tendon>"),
+    ],
+)
+def test_springs_that_yield_are_refused(text):
+    with pytest.raises(ModelError, match=r"(joint|tendon) 'h': its spring yields \(springyield\).* for an elastic one"):
+        read(text)
+    read(text.replace("stiffness", "damping"))  # without a spring there is nothing to yield
+
+
+@pytest.mark.parametrize(
+    ("actuator", "sort"),
+    [
+        ('<muscle name="u" joint="h" lengthrange="0 1"/>', "muscle"),
+        ('<dcmotor name="u" joint="h" motorconst="1" resistance="2"/>', "dcmotor"),
+        ('<pid name="u" joint="h" kp="3" ki="1"/>', "pid"),
+        ('<orientation name="u" joint="b" kp="3"/>', "so3"),
+        ('<damper name="u" joint="h" kv="3" ctrlrange="0 1"/>', "a force that is not affine in its input"),
+        ('<general name="u" joint="h" gaintype="user"/>', "user"),
+    ],
+)
+def test_actuators_that_are_left_out_are_named_with_their_sort(actuator, sort):
+    bodies = body("a", HINGE, body("b1", BALL))
+    assert f"cannot represent are left out: 'u ({sort})'" in quiet(mjcf(bodies, f"<actuator>{actuator}</actuator>"))[2]
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
@@ -378,6 +452,50 @@ def test_includes_are_read_only_below_the_folder(tmp_path):
         pf.formats.parse_mjcf(inside)
 
 
+def test_files_beside_the_folder_are_found_below_a_common_one(tmp_path):
+    """As in MuJoCo, names are relative to the main file or, if there is no such file, to the one that includes."""
+    for name in ("arm", "common/deep", "meshes"):
+        (tmp_path / name).mkdir(parents=True)
+    main = tmp_path / "arm" / "m.xml"
+    part = '<include file="../common/a.xml"/><include file="../common/tools.xml"/>'
+    main.write_text(f"<mujoco><compiler meshdir='../meshes'/><worldbody>{part}</worldbody></mujoco>")
+    include = '<include file="deep/b.xml"/><include file="../common/c.xml"/>'
+    (tmp_path / "common" / "a.xml").write_text(f"<mujocoinclude>{body('a', HINGE)}{include}</mujocoinclude>")
+    hinge = '<joint name="{}"/>'
+    for name in ("common/deep/b", "common/c", "common/tools", "arm/tools"):
+        made = body(name, hinge.format(name))
+        (tmp_path / f"{name}.xml").write_text(f"<mujocoinclude>{made}</mujocoinclude>")
+    (tmp_path / "arm" / "b.xml").symlink_to(tmp_path / "common" / "c.xml")
+    names = {mujoco.MjModel.from_xml_path(str(main)).joint(i).name for i in range(4)}
+    assert names == {"h", "common/deep/b", "common/c", "common/tools"}
+    m, _ = pf.read(main, folder=tmp_path)
+    assert set(m.q_names) == names and pf.read(str(main), folder=str(tmp_path))[0] == m
+    with pytest.raises(ModelError, match="read the main file with folder="):
+        pf.read(main)
+    with pytest.raises(ModelError, match="give a folder above the file"):
+        pf.read(main, folder=tmp_path / "common")
+    outside = tmp_path / "common" / "a.xml"
+    outside.write_text('<mujocoinclude><include file="../../../etc/a.xml"/></mujocoinclude>')
+    with pytest.raises(ModelError, match="leads out of the file's own folder"):
+        pf.read(main, folder=tmp_path)
+
+
+def test_models_beside_the_folder_are_attached_with_their_meshes(tmp_path):
+    (tmp_path / "arm").mkdir()
+    (tmp_path / "hand" / "meshes").mkdir(parents=True)
+    corners = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    (tmp_path / "hand" / "meshes" / "palm.obj").write_bytes(corners)
+    hand = "<mujoco model='hand'><compiler meshdir='meshes'/><asset><mesh name='palm' file='palm.obj'/></asset>"
+    hand += "<worldbody><body name='palm'><joint name='bend'/><geom type='mesh' mesh='palm'/></body></worldbody></mujoco>"
+    (tmp_path / "hand" / "hand.xml").write_text(hand)
+    place = '<attach model="hand" body="palm" prefix="left_"/>'
+    model = '<asset><model name="hand" file="../hand/hand.xml"/></asset>'
+    main = tmp_path / "arm" / "m.xml"
+    main.write_text(mjcf(body("a", HINGE, place), model))
+    b = pf.read(main, folder=tmp_path)[0].body("left_palm")
+    assert float(b.mass) == pytest.approx(1000 / 6)
+
+
 BEND = HINGE.replace('"h"', '"bend"')
 HAND = mjcf(
     CHAIN + '<frame name="mount" pos="0.1 0.2 0.3" quat="0.6 0 0.8 0">' + body("palm", BEND) + "</frame>",
@@ -425,7 +543,7 @@ def test_attached_models_are_limited_in_size_and_to_their_folder(tmp_path):
     path = attaching(tmp_path)
     text, hand = path.read_text(), tmp_path / "hand.xml"
     for old, new, words in (
-        ("parts/arm.xml", "../arm.xml", "is not a path below the file's own folder; move the file there$"),
+        ("parts/arm.xml", "../arm.xml", "is not a path below the file's own folder; move the file there, or read"),
         ("parts/arm.xml", "/etc/hostname", "is not a path below the file's own folder"),
         ("parts/arm.xml", "parts/foot.xml", "foot.xml"),
         ('model="arm"', 'model="foot"', "foot"),
@@ -600,7 +718,7 @@ def test_parts_that_are_left_out_are_named_in_one_warning():
         "limits of ball joints are left out: 'b'",
         "dry friction (frictionloss) is left out: 'b'",
         "tendons that wrap around shapes are left out, with their actuators: 'round'",
-        "actuators that a mechanism cannot represent are left out: 'm', 'w', 'j'",
+        "actuators that a mechanism cannot represent are left out: 'm (muscle)', 'w', 'j'",
         "activation dynamics of actuators are left out, so the input is the activation: 'f'",
         "limits of tendons are left out: 't'",
         "dry friction of tendons is left out: 't'",
@@ -631,7 +749,7 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     for name, text in {"loop": mjcf(chain, pin + servo), "late": mjcf(chain, late), "still": mjcf(body("a", ""))}.items():
         (tmp_path / f"{name}.xml").write_text(text)
     loop, late, still = (examine(tmp_path / f"{name}.xml") for name in ("loop", "late", "still"))
-    assert loop.outcome == "equal" and (loop.nv, loop.rows, loop.rank) == (3, 3, 2) and loop.tied < PEER and not loop.text
+    assert loop.outcome == "equal" and (loop.nv, loop.note) == (3, "rows 3, rank 2") and loop.differences["tied"] < PEER
     assert late.outcome == "differs" and "delays of actuators are left out" in late.why
     assert still.outcome == "does not open" and "no joint moves" in still.why
 

@@ -528,7 +528,10 @@ WRONG = {
         ),
         "line 4: <joint> 'j': mimic joints follow each other in a circle",
     ),
-    "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
+    "inertia of shapes": (
+        sdf(link("a", "", '<inertial auto="true"/>')),
+        "auto needs a <collision> of the link",
+    ),
     "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are not allowed"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
@@ -638,3 +641,112 @@ def test_a_joint_between_links_that_are_already_connected_closes_a_loop():
     ends = (("1", "r", "u"), ("2", "p", "v"), ("3", "p", "u"), ("4", "r", "v"))
     m, _, _ = read(sdf(*(link(n) for n in "rupv"), *(joint(n, "revolute", a, b) for n, a, b in ends)))
     assert [c.name for c in m.constraints] == ["4"] and [j.name for j in m.joints] == ["root_joint", "1", "3", "2"]
+
+
+# -- what the file leaves to its shapes, to the world, or to other engines ---------------------------------------------
+
+AT = "<pose>1 0 0 0.1 0.2 0.3</pose>"
+SOLIDS = {
+    "sphere": ("<radius>0.1</radius>", 4.188790204786391, (1, 0, 0), (0.01675516, 4.20554537, 4.20554537), (0, 0, 0)),
+    "capsule": ("<radius>0.1</radius><length>0.5</length>", 19.89675347273536, (1, 0, 0),
+                (0.69365716, 20.61950881, 20.02286297), (0.00507027, -0.13378729, 0.02264421)),
+    "cylinder": ("<radius>0.1</radius><length>0.5</length>", 15.707963267948967, (1, 0, 0),
+                 (0.35278915, 16.07408908, 15.80062641), (0.00232387, -0.06131918, 0.0103786)),
+    "cone": ("<radius>0.1</radius><length>0.5</length>", 5.235987755982989, (0.97270617, 0.00461963, -0.12189629),
+             (0.13288722, 5.08875302, 4.97190988), (-0.02319538, 0.61204748, 0.00443449)),
+    "ellipsoid": ("<radii>0.1 0.2 0.3</radii>", 25.132741228718345, (1, 0, 0), (0.62286728, 25.64770238, 25.40234631),
+                  (0.04292081, -0.08156498, 0.00038078)),
+}  # fmt: skip
+"""Kind -> its size; mass, mass centre, moments and products of inertia about the origin by Drake 1.51.1, which reads SDF by
+libsdformat."""
+
+PRINTED = 2e-8
+"""Drake's numbers were printed with eight decimals."""
+
+
+def auto(shapes, inside="", of=""):
+    return sdf(link("a", "", f'<inertial auto="true">{inside}</inertial>{shapes}{of}'), version="1.11")
+
+
+@pytest.mark.parametrize("kind", SOLIDS)
+def test_inertias_of_shapes_are_those_of_drake(kind):
+    size, mass, com, moments, products = SOLIDS[kind]
+    shape = f"<collision name='c'>{AT}<geometry><{kind}>{size}</{kind}></geometry></collision>"
+    m = read(auto(shape))[0]
+    b = m.bodies[0]
+    c, I = m.value(b.com).ravel(), m.value(b.inertia)
+    about = I + float(b.mass) * (c @ c * np.eye(3) - np.outer(c, c))
+    close([float(b.mass), *c, *np.diag(about)], [mass, *com, *moments], PRINTED, kind)
+    close(about[(0, 0, 1), (1, 2, 2)], products, PRINTED, kind, 1.0)
+
+
+def test_densities_of_shapes_come_before_that_of_the_link():
+    """Three cubes of 0.1 m: one by its own density, one by that of the link; a mass of the link scales both."""
+    box = "<geometry><box><size>0.1 0.1 0.1</size></box></geometry>"
+    cube = f"<collision name='{{}}'><pose>{{}} 0 0 0 0 0</pose>{{}}{box}</collision>"
+    own = cube.format("c", 0, "<density>3000</density>")
+    for link_density, mass, total in (("", "", 4), ("<density>500</density>", "", 3.5), ("", "<mass>8</mass>", 8)):
+        m = read(auto(own, link_density + mass, cube.format("d", 1, "")))[0]
+        second = 0.5 if link_density else 1
+        assert float(m.bodies[0].mass) == pytest.approx(total)
+        assert float(m.bodies[0].com[0]) == pytest.approx(second / (3 + second))
+        about = total / (3 + second) * (3 * second / (3 + second)) + total * 0.01 / 6
+        assert float(m.bodies[0].inertia[2, 2]) == pytest.approx(about)
+
+
+def test_the_inertia_of_a_mesh(tmp_path):
+    pytest.importorskip("trimesh")
+    corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n"
+    (tmp_path / "open.obj").write_text(corners)
+    (tmp_path / "closed.obj").write_text(corners + "f 2 3 4\n")
+    mesh = "<collision name='c'><geometry><mesh><uri>{}.obj</uri><scale>2 1 1</scale></mesh></geometry></collision>"
+    b = read(auto(mesh.format("closed")), folder=tmp_path)[0].bodies[0]
+    assert [float(b.mass), float(b.com[0])] == pytest.approx([1000 / 3, 0.5])
+    assert float(b.inertia[0, 0]) == pytest.approx(1000 / 3 * (3 / 80 + 3 / 80))  # 3/80 m a^2 of each edge of a tetrahedron
+    for name, words in (("open", "is not closed, so it has no inertia"), ("none", "which is not found; pass meshes=")):
+        with pytest.raises(ModelError, match=words):
+            read(auto(mesh.format(name)), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("inside", "shape", "words"),
+    [
+        ("<pose>0 0 1 0 0 0</pose>", "<sphere/>", "with auto, <pose> is computed and must not be given"),
+        ("", "<plane/>", "auto knows no inertia of this shape"),
+        ("<mass>-1</mass>", "<sphere/>", "the mass -1.0 is not above zero"),
+        ("<density>0</density>", "<sphere/>", "the density 0.0 is not above zero"),
+        ("", "<sphere><radius>0</radius></sphere>", "it has no volume, so auto cannot give it a mass"),
+        ("", "<sphere/><box/>", "one shape is needed in <geometry>"),
+    ],
+)
+def test_wrong_inertias_of_shapes_are_refused(inside, shape, words):
+    with pytest.raises(ModelError, match=words):
+        read(auto(f"<collision name='c'><geometry>{shape}</geometry></collision>", inside))
+
+
+def test_gravity_of_a_world_and_of_none():
+    """9.8 m/s^2 in a world that gives none, as libsdformat 12.3.0 has it; up to SDF 1.4 it is in <physics>."""
+    model = sdf(link("a"))[len('<sdf version="1.9">') : -len("</sdf>")]
+    physics = "<physics><gravity>0 0 -1</gravity></physics>"
+    for text, z in (
+        (sdf(link("a")), -9.81),
+        (f'<sdf version="1.9"><world name="w">{model}</world></sdf>', -9.8),
+        (f'<sdf version="1.4"><world name="w">{physics}{model}</world></sdf>', -1),
+    ):
+        m = read(text)[0]
+        assert m.value(m.gravity).ravel().tolist() == [0, 0, z]
+
+
+def test_elements_that_are_not_read_are_named():
+    inside = "<velocity_decay><linear>0.1</linear></velocity_decay><enable_wind>true</enable_wind>"
+    inside += "<must_be_base_link>1</must_be_base_link>"
+    hinge = joint("j", "revolute", "world", "a", "<axis><xyz>0 1 0</xyz><dynamics><dampping>1</dampping></dynamics></axis>"
+                  "<physics><ode><max_force>1</max_force><cfm>1</cfm></ode></physics>")  # fmt: skip
+    model = sdf(link("a", inside), hinge, "<enable_wind>0</enable_wind><model_state name='m'/>")
+    plugins = "<plugin name='gz::sim::systems::Physics'/><plugin name='gz::sim::systems::Buoyancy'/>"
+    world = model.replace("<model", '<world name="w"><wind/><joint name="k"/><model', 1)
+    messages = read(world.replace("</sdf>", f"{plugins}</world></sdf>"))[2]
+    listed = "'<joint> in <world> w', '<model_state> in <model> m', '<velocity_decay> in <link> a', "
+    listed += "'<enable_wind> in <link> a', '<dampping> in <dynamics> j', '<max_force> in <ode> j'"
+    assert f"elements and attributes that are not read: {listed}" in messages
+    assert "plugins are left out: 'gz::sim::systems::Buoyancy'" in messages

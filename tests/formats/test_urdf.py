@@ -346,3 +346,91 @@ def test_every_link_costs_the_same():
     parse_urdf(chain(2))  # imports
     few, many = (calls(lambda n=n: parse_urdf(chain(n))) for n in (50, 150))
     assert many < 3.2 * few and (many - few) / 100 < LINK
+
+
+# -- Gazebo, transmissions, and what is not read -----------------------------------------------------------------------
+
+PAIR = """<robot name="r"><link name="base"/><link name="a">{0}</link><link name="b">{0}</link>
+<joint name="A" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>{1}</joint>
+<joint name="B" type="{2}"><parent link="a"/><child link="b"/><origin xyz="0 0 1"/><axis xyz="1 0 0"/>{3}</joint>{4}</robot>"""
+HEAVY = """<inertial><origin xyz="0.1 0 -0.3"/><mass value="2"/>
+<inertia ixx=".2" iyy=".3" izz=".4" ixy="0" ixz="0" iyz="0"/></inertial>"""
+
+
+def pair(more="", first="", kind="prismatic", second="", match=None):
+    text = PAIR.format(HEAVY, first, kind, second, more)
+    if match is None:
+        return pf.formats.parse_urdf(text)
+    with pytest.warns(ModelWarning, match=match):
+        return pf.formats.parse_urdf(text)
+
+
+def test_springs_of_gazebo_act_as_those_of_joints():
+    springs = "<springStiffness>{}</springStiffness><springReference>{}</springReference>"
+    more = f'<gazebo reference="A">{springs.format(5, 0.2)}<implicitSpringDamper>1</implicitSpringDamper></gazebo>'
+    more += f'<gazebo reference="B">{springs.format(70, -0.1)}</gazebo>'
+    m, bare = pair(more), pair()
+    q, v = [0.5, 0.3], [1.0, -2.0]
+    pull = pf.mass_matrix(bare, q) @ (pf.forward_dynamics(m, q, v).v_dot - pf.forward_dynamics(bare, q, v).v_dot)
+    assert pull == pytest.approx([-5 * 0.3, -70 * 0.4])
+    fixed = '<gazebo reference="B"><springStiffness>5</springStiffness></gazebo>'
+    pair(fixed, kind="fixed", match="<springStiffness> of <gazebo> B, which is a fixed joint")
+
+
+@pytest.mark.parametrize(("switch", "off"), [("turnGravityOff", "true"), ("gravity", "false")])
+def test_gravity_of_a_link_is_switched_off(switch, off):
+    m = pair(f'<gazebo reference="b"><{switch}>{off}</{switch}></gazebo><gazebo reference="a"><gravity>1</gravity></gazebo>')
+    arm = pf.mechanism("arm", [pf.body("a", mass=2, com=(0.1, 0, -0.3), inertia=(0.2, 0.3, 0.4))],
+                       [pf.joint("A", "revolute", "world", "a", axis=(0, 1, 0))])  # fmt: skip
+    q = [0.4, 0.2]
+    torque = -pf.mass_matrix(m, q) @ pf.forward_dynamics(m, q).v_dot
+    own = -pf.mass_matrix(arm, q[:1]) @ pf.forward_dynamics(arm, q[:1]).v_dot
+    assert torque == pytest.approx([own[0], 0], abs=1e-12)
+
+
+def geared(sort, inside=""):
+    return f'<transmission name="t"><type>x/{sort}</type>{inside}</transmission>'
+
+
+REDUCTION = '<actuator name="m"><mechanicalReduction>50</mechanicalReduction></actuator>'
+UNREAD = {
+    '<gazebo reference="a"><dampingFactor>0.1</dampingFactor><mu1>1</mu1></gazebo>': "'<dampingFactor> of <gazebo> a'$",
+    '<gazebo reference="c"><springStiffness>1</springStiffness></gazebo>': "'<springStiffness> of <gazebo> c'$",
+    "<gazebo>\n<static>true</static><self_collide>1</self_collide></gazebo>": "'<static> of <gazebo> on line \\d'$",
+    "<gazebo><plugin name='p'/></gazebo>": "'<plugin> of <gazebo> on line",
+    '<spring joint="A" k="5"/>': "'<spring> in <robot> r'$",
+    geared("DifferentialTransmission"): "'<transmission> t, a DifferentialTransmission'$",
+    f'<ros2_control name="s">{geared("FourBarLinkageTransmission")}</ros2_control>': "t, a FourBarLinkageTransmission'$",
+    geared("SimpleTransmission", REDUCTION): "joint's side of transmissions, whatever their mechanicalReduction: 't'$",
+}
+
+
+@pytest.mark.parametrize(("more", "words"), UNREAD.items())
+def test_elements_that_are_not_read_are_named(more, words):
+    pair(more, match=words)
+
+
+def test_attributes_that_are_not_read_are_named():
+    dynamics = '<dynamics dampping="1" friction="0" spring_stiffness="3"/>'
+    pair(first=dynamics, match="'dampping of <dynamics> A', 'spring_stiffness of <dynamics> A'$")
+    pair(first='<limit effort="1" velocity="2" acceleration="3"/>', match="'acceleration of <limit> A'$")
+    with pytest.raises(ModelError, match="quat_xyzw is not read; write the rotation as rpy"):
+        pair(first='<origin quat_xyzw="0 0 0 1"/>')
+
+
+def test_bounds_that_a_limit_leaves_out_are_told():
+    limit = '<limit effort="7" velocity="3" {}/>'
+    m = pair(second=limit.format(""), match=r"leaves out are 0 by the format: 'B \(lower and upper\)'; write them")
+    assert m.joint("B").limits == ((0, 0),)
+    m = pair(second=limit.format('upper="2"'), match=r"'B \(lower\)'")
+    assert m.joint("B").limits == ((0, 2),)
+
+
+def test_damping_of_other_joints_is_read_or_named():
+    """One number says the damping of a ball joint of Drake, but not that of a planar one."""
+    head = '<drake:joint name="B" type="ball"><parent link="a"/><child link="b"/><dynamics damping="0.4"/></drake:joint>'
+    text = PAIR.format(HEAVY, "", "prismatic", "", "")
+    start, end = text.index('<joint name="B"'), text.index("</robot>")
+    m = pf.formats.parse_urdf(text[:start] + head + text[end:])
+    assert np.diag(np.array(m.value(m.joint("B").damping))) == pytest.approx([0.4] * 3)
+    pair(kind="planar", second='<dynamics damping="0.4"/>', match="velocities of several units is left out: 'B'")

@@ -132,11 +132,19 @@ def every_law():
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
         pf.forces.potential("up", coupling.GravityCompensation("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
         pf.forces.potential("pull", coupling.LengthSpring(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
-        pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX(0.25))),
+        pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX([0.25, 0.5]))),
         pf.forces.potential("bias", coupling.ActuatorBias(both, ca.SX(0.25), K.symbol)),
         pf.forces.kinetic_energy("rotor", coupling.LengthInertia(points, ca.SX(0.25))),
         pf.forces.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
         pf.forces.kinetic_energy("armature", coupling.FreeArmature("base", ca.SX(np.arange(1.0, 7.0)))),
+        pf.forces.generalised_force(
+            "carried",
+            coupling.MotorGravityCompensation(
+                True, "b", ca.SX([0, 1, 0]), ca.SX([0.1, 0, 0]), ("b", "c"), ca.SX(DRAW.normal(size=(3, 2))),
+                ca.SX(DRAW.normal(size=(3, 2))), ca.SX(-1), K.symbol,
+            ),
+            joint="b",
+        ),
     ]  # fmt: skip
     ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
     fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
@@ -515,6 +523,42 @@ def test_names_that_mjcf_changes_are_told(tmp_path, kind, parent):
     read = pf.read(path)[0]
     lost = {*m.q_names, *m.v_names} - {*read.q_names, *read.v_names}
     assert all(n in words for n in lost) and bool(lost) == bool(words)
+
+
+@pytest.mark.filterwarnings("ignore::pfaffian.errors.ModelWarning")
+def test_laminas_and_rods_are_inertias_that_mujoco_accepts(tmp_path):
+    """The largest moment is the sum of the others, or two are equal and one is zero; axes are the body's, or turned."""
+    mujoco = pytest.importorskip("mujoco")
+    flatness = 1e-11  # relative size that the writer gives to moments that are zero, with rounding
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        a, b = rng.uniform(0.1, 1, 2)
+        moments = rng.permutation([(a, b, a + b), (0, a, a)][seed % 2])
+        R = np.linalg.qr(rng.normal(size=(3, 3)))[0] if seed % 3 else np.eye(3)
+        I = R @ np.diag(moments) @ R.T
+        six = [I[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        flat = pf.mechanism("flat", [pf.body("a", mass=1, inertia=six)], [pf.joint("j", "free", "world", "a")], lenient=True)
+        (file,) = pf.write(pf.mechanism("flat", flat.bodies, flat.joints), tmp_path / "m.xml")
+        M = mujoco.MjModel.from_xml_path(str(file))
+        close(np.sort(M.body_inertia[1]), np.sort(moments), flatness, f"moments, seed {seed}")
+
+
+def test_coordinates_of_followers_are_told(tmp_path):
+    bodies = [pf.body(n, mass=1, inertia=1) for n in "ab"]
+    gear = pf.joint("gear", "revolute", "a", "b", mimic=pf.mimic({"wheel": 2}))
+    m = pf.mechanism("m", bodies, [pf.joint("wheel", "revolute", "world", "a"), gear])
+    with pytest.warns(ModelWarning, match="joint 'gear' follows exactly, .* so that the joint has a coordinate of its own"):
+        pf.write(m, tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize("length", [101, 128])
+def test_long_names_survive_mjcf(tmp_path, length):
+    name = "n" * length
+    m = pf.mechanism("m", [pf.body(name, mass=1, inertia=1)], [pf.joint(name, "revolute", "world", name)],
+                     actuators=[pf.actuator(name, name)])  # fmt: skip
+    (file,) = pf.write(m, tmp_path / "m.xml")
+    found = pf.read(file)[0]
+    assert (found.q_names, found.u_names, found.bodies[0].name) == (m.q_names, m.u_names, name)
 
 
 def test_an_order_that_mjcf_changes_is_told(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.mjcf.mjcf_actuator import read_actuators
-from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
+from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_motor_gravcomp, read_passive, tendon_lengths
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
@@ -26,13 +26,14 @@ FRICTION = ("smooth", "none")
 """Choices for dry friction: smoothed or left out."""
 
 
-def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+def read_mjcf(path: str | Path, *, folder: str | Path | None = None, **options: Any) -> tuple[Mechanism, RunSettings]:
     """Read the mechanism of an MJCF file, with exact loop closures, and its start: (Mechanism, RunSettings).
 
     Args:
-        path: of the file. Included files, and meshes that an inertia needs, are read only from below its folder.
-        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by
-            default the file's).
+        path: of the file.
+        folder: the one below which included files, and meshes that an inertia needs, must lie; None, the default, for that of
+            the file. Pass a higher one where a file includes others from folders beside its own.
+        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name).
     Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
     Warns ModelWarning: one warning with everything that was left out or changed.
 
@@ -47,8 +48,11 @@ def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]
     """
     place = as_path(path)
     options.setdefault("source", place.name)
-    options.setdefault("folder", place.parent)
-    return parse_mjcf(read_text(place), **options)
+    if folder is not None and not place.resolve().is_relative_to(Path(folder).resolve()):
+        raise ModelError(
+            f"folder={printable(str(folder))} does not contain {printable(place.name)}; give a folder above the file"
+        )
+    return parse_mjcf(read_text(place), folder=place.parent, root=folder, **options)
 
 
 def parse_mjcf(
@@ -59,6 +63,7 @@ def parse_mjcf(
     name: str | None = None,
     source: str = "MJCF",
     folder: str | Path | None = None,
+    root: str | Path | None = None,
     meshes: Iterable[str | Path] = (),
 ) -> tuple[Mechanism, RunSettings]:
     """Read the mechanism of an MJCF text, and its start: (Mechanism, RunSettings). This needs the package mujoco.
@@ -79,6 +84,7 @@ def parse_mjcf(
         name: of the mechanism; None, the default, takes the name in the file.
         source: name of the text in errors, "MJCF" by default.
         folder: of the file, for includes and meshes; with None, the default, none are found.
+        root: the folder below which these must lie; None, the default, for `folder`.
         meshes: more folders with meshes; none by default. A missing mesh is an error only if an inertia needs it.
     Returns: the mechanism, and settings with the file's time step and its start in `guess`, `v` and `u`.
     Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
@@ -94,9 +100,9 @@ def parse_mjcf(
         (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
     """
     check_choice(friction, FRICTION, "friction")
-    base = None if folder is None else Path(folder)
-    found = prepare(text, source, base)
-    c = compiled(found, places(base, meshes))
+    base, top = (None if x is None else Path(x) for x in (folder, root))
+    found = prepare(text, source, base, top)
+    c = compiled(found, places(base, [*([top] if top else []), *meshes]))
     lost = found.lost
     bodies, joints = read_tree(c, lost)
     if not any(j.nv for j in joints):
@@ -105,12 +111,13 @@ def parse_mjcf(
     lengths = tendon_lengths(c, lost)
     motors, biases = read_actuators(c, lengths, lost)
     start = _start(c, keyframe)
+    forces = [*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *read_motor_gravcomp(c, lost), *biases]
     made = mechanism(
         name or plain(found.root.attributes.get("model") or "mechanism", 120),
         bodies,
         joints,
         constraints=[*read_closures(c, lost), *read_couplings(c, lengths, lost)],
-        forces=[*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *biases],
+        forces=forces,
         actuators=motors,
         gravity=(0, 0, 0) if disabled(c, "GRAVITY") else c.model.opt.gravity.tolist(),
         lenient=True,
@@ -139,9 +146,7 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
     q, v = from_mujoco(c, qpos, qvel)
-    ctrl = (
-        {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
-    )
+    ctrl = {} if key is None else {n: _input(model, key, c.actuators.index(n)) for n in m.u_names}
     return RunSettings(
         duration=max(1.0, step),
         step=step,
@@ -149,6 +154,13 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
         v={n: float(x) for n, x in zip(m.v_names, v, strict=True) if x},
         u={n: x for n, x in ctrl.items() if x},
     )
+
+
+def _input(model: Any, key: int, i: int) -> float:
+    """The input of an actuator in a keyframe: its control or, where it has activations, the last one, the input here."""
+    if model.actuator_actnum[i]:
+        return float(model.key_act[key][model.actuator_actadr[i] + model.actuator_actnum[i] - 1])
+    return float(model.key_ctrl[key][model.actuator_ctrladr[i]])
 
 
 def from_mujoco(c: CompiledModel, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -35,7 +35,7 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         gain = _gain(c, i)
         if gain is None:
-            leave(lost, NOT_REPRESENTED, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, f"{c.actuators[i]} ({_sort(c, i)})")
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
             leave(lost, "activation dynamics of actuators are left out, so the input is the activation", c.actuators[i])
@@ -46,6 +46,20 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
         motors += [made[0]] if made[0] else []
         forces += made[1]
     return motors, forces
+
+
+def _sort(c: CompiledModel, i: int) -> str:
+    """What makes an actuator other than a motor or a servo, in MuJoCo's words."""
+    m, enums = c.model, c.mujoco
+    if m.actuator_plugin[i] >= 0:
+        return "plugin"
+    words = [
+        enums.mjtDyn(int(m.actuator_dyntype[i])).name, enums.mjtGain(int(m.actuator_gaintype[i])).name,
+        enums.mjtBias(int(m.actuator_biastype[i])).name,
+    ]  # fmt: skip
+    plain = {"NONE", "FIXED", "AFFINE", "INTEGRATOR", "FILTER", "FILTEREXACT"}
+    sorts = dict.fromkeys(kind for word in words if (kind := word.split("_", 1)[1]) not in plain)
+    return ", ".join(sorts).lower() or "a force that is not affine in its input"
 
 
 def _transmits(c: CompiledModel, i: int, *kinds: str) -> bool:
@@ -76,10 +90,17 @@ def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float 
     """(low, high) of the input, from ctrlrange and the force ranges.   scalar: gear of an actuator on a single joint."""
     m, biased = c.model, bool(np.any(_bias(c, i)))
     u = int(m.actuator_ctrladr[i])
-    low, high = map(float, m.actuator_ctrlrange[u]) if m.actuator_ctrllimited[u] else (-np.inf, np.inf)
+    low, high = -np.inf, np.inf
+    if m.actuator_ctrllimited[u] and not disabled(c, "CLAMPCTRL") and m.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_INTEGRATOR:
+        low, high = map(float, m.actuator_ctrlrange[u])
+    if m.actuator_actlimited[i]:  # the input is the activation
+        low, high = max(low, float(m.actuator_actrange[i, 0])), min(high, float(m.actuator_actrange[i, 1]))
     bounds = [(m.actuator_forcerange[i], gain)] if m.actuator_forcelimited[i] else []
     if scalar and m.jnt_actfrclimited[m.actuator_trnid[i, 0]]:
         bounds.append((m.jnt_actfrcrange[m.actuator_trnid[i, 0]], gain * scalar))
+    n, of_tendon = m.actuator_trnid[i, 0], _transmits(c, i, "TENDON")
+    if of_tendon and m.tendon_actfrclimited[n]:
+        bounds.append((m.tendon_actfrcrange[n], gain * float(m.actuator_gear[m.actuator_outadr[i], 0])))
     for pair, factor in bounds:
         if biased or not factor:
             leave(lost, "force limits of servos are left out", c.actuators[i])
@@ -134,7 +155,7 @@ def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[F
     found, name = list[Force](), c.actuators[i]
     if b0 or b1:
         found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
-    if b2 and not disabled(c, "DAMPER"):
+    if b2:
         found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
     return found
 

@@ -18,18 +18,24 @@ from pfaffian.formats.text.coupling import (
     LengthDamper,
     LengthInertia,
     LengthSpring,
+    MotorGravityCompensation,
     Path,
     TurnSpring,
     one,
 )
 from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.text.strict_number import printable
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
-from pfaffian.model.force import Dissipation, Force, KineticEnergy, Potential
+from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential
 from pfaffian.parts.friction import joint_friction
 
-SPHERICAL, FREE = 1, 0
-"""MuJoCo's type numbers of ball and free joints."""
+SPHERICAL, FREE, REVOLUTE = 1, 0, 3
+"""MuJoCo's type numbers of ball, free and hinge joints."""
+
+
+MAX_CARRIED = 20_000
+"""Largest number of bodies in the equations of gravity compensation by motors, over all joints."""
 
 
 # -- lengths ----------------------------------------------------------------------------------------------------------
@@ -97,6 +103,8 @@ def read_passive(c: CompiledModel, lengths: dict[int, Length], friction: bool, l
         found += _of_joint(c, n, friction, lost)
     for i, along in lengths.items():
         found += _of_tendon(c, i, along, lost)
+    if c.model.opt.enableflags & int(c.mujoco.mjtEnableBit.mjENBL_SLEEP):
+        leave(lost, "bodies that come to rest do not fall asleep (flag sleep)")
     if c.model.opt.density or c.model.opt.viscosity:
         leave(lost, "fluid forces (density, viscosity) are left out")
     if not disabled(c, "CONTACT") and not disabled(c, "CONSTRAINT") and c.touch:
@@ -108,12 +116,24 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
     """Spring, armature and dry friction of a joint, as far as its Joint does not have them."""
     m, name, kind, found = c.model, c.joints[n], joint_type(c, n), list[Force]()
     q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
-    if kind in (FREE, SPHERICAL) and m.jnt_stiffness[n] and not disabled(c, "SPRING"):
+    stiffness = np.r_[m.jnt_stiffness[n], m.jnt_stiffnesspoly[n]]
+    if np.any(stiffness) and not disabled(c, "SPRING"):
+        _check_elastic(c, "joint", name, m.jnt_springyield[n])
+    if kind in (FREE, SPHERICAL) and np.any(stiffness) and not disabled(c, "SPRING"):
         w = m.qpos_spring[q : q + 7] if kind == FREE else m.qpos_spring[q : q + 4]
-        rest = [*w[:-4], *w[-3:], w[-4]]
-        found.append(Potential(f"{name} spring"[:128], TurnSpring(name, _number(m.jnt_stiffness[n]), ca.SX(ca.DM(rest)))))
+        turned = _column([*w[:-4], *w[-3:], w[-4]])
+        found.append(Potential(f"{name} spring"[:128], TurnSpring(name, _trimmed(stiffness), turned)))
+    elif np.any(stiffness[1:]) and not disabled(c, "SPRING"):
+        rest = _number(m.qpos_spring[q])
+        found.append(Potential(f"{name} spring"[:128], LengthSpring(one(name), _trimmed([0.0, *stiffness[1:]]), rest, rest)))
+    damping = m.dof_dampingpoly[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_dampingpoly)
+    if np.any(damping) and not disabled(c, "DAMPER"):
+        if kind in (FREE, SPHERICAL):
+            leave(lost, "dampers of ball and free joints keep their linear part only", name)
+        else:
+            found.append(Dissipation(f"{name} damper"[:128], LengthDamper(one(name), _trimmed([0.0, *damping]))))
     if kind == FREE and np.any(m.dof_armature[v : v + 6]):
-        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, ca.SX(ca.DM(m.dof_armature[v : v + 6])))))
+        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, _column(m.dof_armature[v : v + 6]))))
     dry = float(m.dof_frictionloss[v])
     if not dry or disabled(c, "FRICTIONLOSS") or disabled(c, "CONSTRAINT"):
         return found
@@ -129,22 +149,84 @@ def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[F
     """Spring, damper and inertia of a tendon; damping and armature include those of its actuators."""
     m, name, found = c.model, c.tendons[i], list[Force]()
     kind = c.mujoco.mjtTrn.mjTRN_TENDON
-    damping = float(m.tendon_damping[i]) + of_actuators(c, kind, i, m.actuator_damping)
-    armature = float(m.tendon_armature[i]) + of_actuators(c, kind, i, m.actuator_armature)
-    if m.tendon_stiffness[i] and not disabled(c, "SPRING"):
+    stiffness = np.r_[m.tendon_stiffness[i], m.tendon_stiffnesspoly[i]]
+    damping = np.r_[
+        m.tendon_damping[i] + of_actuators(c, kind, i, m.actuator_damping),
+        m.tendon_dampingpoly[i] + of_actuators(c, kind, i, m.actuator_dampingpoly),
+    ]
+    armature = float(m.tendon_armature[i] + of_actuators(c, kind, i, m.actuator_armature))
+    if np.any(stiffness) and not disabled(c, "SPRING"):
+        _check_elastic(c, "tendon", name, m.tendon_springyield[i])
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
-        found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _number(m.tendon_stiffness[i]), low, high)))
-    if damping and not disabled(c, "DAMPER"):
-        found.append(Dissipation(f"{name} damper"[:128], LengthDamper(along, _number(damping))))
+        found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _trimmed(stiffness), low, high)))
+    if np.any(damping) and not disabled(c, "DAMPER"):
+        found.append(Dissipation(f"{name} damper"[:128], LengthDamper(along, _trimmed(damping))))
     if armature:
         found.append(KineticEnergy(f"{name} armature"[:128], LengthInertia(along, _number(armature))))
     if m.tendon_limited[i] and not disabled(c, "LIMIT"):
         leave(lost, "limits of tendons are left out", name)
     if m.tendon_frictionloss[i] and not disabled(c, "FRICTIONLOSS"):
         leave(lost, "dry friction of tendons is left out", name)
-    if np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
-        leave(lost, "springs and dampers keep their linear part only", name)
     return found
+
+
+def _check_elastic(c: CompiledModel, what: str, name: str, limit: float) -> None:
+    """Raise ModelError for a spring that yields: its rest moves, which is a state that a mechanism does not have."""
+    if limit > 0:
+        reason = f"{what} {printable(name)}: its spring yields (springyield), and a mechanism has no spring whose rest moves"
+        raise c.error(f"{reason}; leave springyield out for an elastic one")
+
+
+def _trimmed(coefs: Any) -> ca.SX:
+    """The coefficients of a polynomial as a column, without zeros at its end."""
+    return ca.SX(ca.DM(np.trim_zeros(np.asarray(coefs, dtype=float), "b")))
+
+
+def read_motor_gravcomp(c: CompiledModel, lost: LeftOut) -> list[GeneralisedForce]:
+    """What changes where the motors of a joint compensate gravity (actuatorgravcomp), not a force of its own.
+
+    They do so if the file has any actuator, within the joint's actuatorfrcrange.
+    """
+    m, found = c.model, list[GeneralisedForce]()
+    if disabled(c, "GRAVITY") or not np.any(m.body_gravcomp):
+        return found
+    motors, sizes, terms = m.nactuator > 0 and not disabled(c, "ACTUATION"), _branch_sizes(c), 0
+    for n in np.flatnonzero(m.jnt_actgravcomp).tolist():
+        low, high = m.jnt_actfrcrange[n] if m.jnt_actfrclimited[n] else (-np.inf, np.inf)
+        if not motors:
+            low = high = 0.0
+        first = int(m.jnt_bodyid[n])
+        carried = [i for i in range(first, first + sizes[first]) if m.body_gravcomp[i] and m.body_mass[i]]
+        if not carried or (low, high) == (-np.inf, np.inf):
+            continue
+        terms += len(carried)
+        if terms > MAX_CARRIED:
+            leave(lost, "actuatorgravcomp of joints that carry too many bodies acts without motors and limits", c.joints[n])
+            continue
+        if joint_type(c, n) in (FREE, SPHERICAL):
+            leave(lost, "actuatorgravcomp of ball and free joints acts without motors and limits", c.joints[n])
+            continue
+        if c.driven_by.get((int(c.mujoco.mjtTrn.mjTRN_JOINT), int(n))) and motors:
+            leave(lost, "actuatorfrcrange limits gravity compensation and motors one by one, not their sum", c.joints[n])
+        force = -(m.body_gravcomp[carried] * m.body_mass[carried]) * m.opt.gravity[:, None]
+        law = MotorGravityCompensation(
+            joint_type(c, n) == REVOLUTE, c.children[n], _column(m.jnt_axis[n]), _column(m.jnt_pos[n]),
+            tuple(c.bodies[i] for i in carried), _column(m.body_ipos[carried].T), _column(force), _number(low), _number(high),
+        )  # fmt: skip
+        found.append(GeneralisedForce(f"{c.joints[n]} gravcomp"[:128], law, c.joints[n]))
+    return found
+
+
+def _branch_sizes(c: CompiledModel) -> list[int]:
+    """Number of bodies in the branch of each body, itself included; these have the numbers after its own."""
+    sizes = [1] * c.model.nbody
+    for i in range(c.model.nbody - 1, 0, -1):
+        sizes[int(c.model.body_parentid[i])] += sizes[i]
+    return sizes
+
+
+def _column(x: Any) -> ca.SX:
+    return ca.SX(ca.DM(x))
 
 
 def _number(x: Any) -> ca.SX:

@@ -6,7 +6,7 @@ folders, and passed to the compiler. All other meshes, and missing ones, are rep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pfaffian.formats.text.file import MAX_BYTES
 from pfaffian.formats.text.left_out import leave
 from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.xml import Element
 
 MAX_BODIES = 20_000
 
@@ -37,7 +38,8 @@ class MeshGeom:
 @dataclass(frozen=True)
 class CompiledModel:
     """A compiled model.   mujoco: the package.   model: an MjModel.   bodies, joints, tendons, actuators: names by number.
-    meshes: number of a geometry -> its mesh.   touch: whether shapes of the file can collide."""
+    meshes: number of a geometry -> its mesh.   touch: whether shapes of the file can collide.   root: the file's root element.
+    children: number of a joint -> name of its child, filled while the tree is read."""
 
     mujoco: Any
     model: Any
@@ -47,6 +49,12 @@ class CompiledModel:
     actuators: tuple[str, ...]
     meshes: dict[int, MeshGeom]
     touch: bool
+    root: Element
+    children: dict[int, str] = field(default_factory=dict)
+
+    def error(self, message: str) -> ModelError:
+        """The ModelError about the file."""
+        return self.root.error(message)
 
     @cached_property
     def driven_by(self) -> dict[tuple[int, int], list[int]]:
@@ -101,7 +109,7 @@ def compiled(found: MjcfText, where: MeshFolders) -> CompiledModel:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
     counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
     b, j, t, a = _element_names(model, *(_names(model, kind, count) for kind, count in counts.items()))
-    return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
+    return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch, found.root)
 
 
 def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: MeshFolders) -> list[tuple[Any, MeshGeom]]:
@@ -202,10 +210,10 @@ def _element_names(model: Any, bodies: Any, joints: Any, tendons: Any, actuators
 
 
 def _unique(names: tuple[str, ...], otherwise: list[str]) -> tuple[str, ...]:
-    """The names, printable, at most 100 characters long and unique.   otherwise: names for elements that have none."""
+    """The names, printable, at most 128 characters long and unique.   otherwise: names for elements that have none."""
     used, unique = set(names), list[str]()
     for name, other in zip(names, otherwise, strict=True):
-        label = "".join(c if c.isprintable() else "?" for c in name)[:100]
+        label = "".join(c if c.isprintable() else "?" for c in name)[:128]
         if not name:
             label = other
         while label != name and label in used:

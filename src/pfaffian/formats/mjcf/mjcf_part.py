@@ -47,6 +47,7 @@ def read_tree(c: CompiledModel, lost: LeftOut) -> tuple[list[Body], list[Joint]]
             leave(lost, "mocap bodies are fixed", c.bodies[i])
         for n in range(first, first + count):
             child = c.bodies[i] if n == first + count - 1 else _unused(f"{c.bodies[i]} after {c.joints[n]}", c.used)
+            c.children[n] = child
             if child != c.bodies[i]:
                 bodies.append(body(child))
             joints.append(_joint(c, n, last, child, at, lost))
@@ -78,16 +79,14 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
         anchor, ref = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n]))), float(m.qpos0[q])
         back = _turn(axis, -ref) if kind == "revolute" else Pose(IDENTITY.R, ca.SX(ca.DM(-ref * axis)))
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
-        given["armature"] = float(m.dof_armature[v]) + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature)
-        given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] else UNLIMITED
+        given["armature"] = float(m.dof_armature[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature))
+        given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] and not disabled(c, "LIMIT") else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
         anchor = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n])))
         given |= {"placement": at @ anchor, "child_placement": anchor, "armature": float(m.dof_armature[v])}
-        if m.jnt_limited[n]:
+        if m.jnt_limited[n] and not disabled(c, "LIMIT"):
             leave(lost, "limits of ball joints are left out", c.joints[n])
-    if any(np.any(a) for a in (m.jnt_stiffnesspoly[n], m.dof_dampingpoly[v])):
-        leave(lost, "springs and dampers keep their linear part only", c.joints[n])
     return joint(c.joints[n], kind, parent, child, **given)
 
 
@@ -106,14 +105,15 @@ def joint_damping(c: CompiledModel, n: int) -> float:
     if disabled(c, "DAMPER"):
         return 0.0
     m = c.model
-    damping = float(m.dof_damping[m.jnt_dofadr[n]])
-    return damping + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
+    damping = m.dof_damping[m.jnt_dofadr[n]]
+    return float(damping + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping))
 
 
-def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float:
+def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> Any:
     """Sum of the values of the actuators on a joint or tendon, times the squares of their gears."""
     m = c.model
-    return float(sum(values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in c.driven_by.get((int(kind), n), ())))
+    driven = c.driven_by.get((int(kind), n), ())
+    return sum((values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in driven), np.zeros(values.shape[1:]))
 
 
 def _turn(axis: np.ndarray, angle: float) -> Pose:

@@ -8,9 +8,10 @@ compiler identifies the element.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
 
@@ -114,34 +115,67 @@ def _innermost(error: Exception) -> str:
     return text.split("\n\n")[0] if outer else text
 
 
-def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
-    """Prepare an MJCF text for MuJoCo's compiler.
+HIGHER = "move the file there, or read the main file with folder=..., a folder above both"
+"""Way out of errors about files that lie elsewhere."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the files that a text names may lie.   main: the folder of the main file, None for a text without one.   root: the
+    folder that contains all of them, usually the same."""
+
+    main: Path | None
+    root: Path | None
+
+    def find(self, name: str, element: Element, beside: Path | None = None) -> Path:
+        """The path of a file: beside the main file or, if it is not there, beside the file that names it.
+
+        beside: the folder of that file.   Raises ModelError: it is not below the root.
+        """
+        if self.main is None or self.root is None:
+            raise element.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
+        allow, way = None if self.root == self.main else [self.root], HIGHER
+        if beside is not None and beside != self.main:
+            near = allowed_path(beside, name, [self.root], element.where, way)
+            first = allowed_path(self.main, name, allow, element.where, way) if _is_inside(self.main, name, self.root) else near
+            return first if first.is_file() else near
+        return allowed_path(self.main, name, allow, element.where, way)
+
+
+def _is_inside(folder: Path, name: str, root: Path) -> bool:
+    """Whether a path from a folder stays below the root."""
+    return Path(os.path.normpath(folder.resolve() / name)).is_relative_to(root.resolve())
+
+
+def prepare(text: str, source: str, folder: Path | None, root: Path | None = None) -> MjcfText:
+    """Prepare an MJCF text for MuJoCo's compiler.   folder: of the text.   root: that of all files it may name, if larger.
 
     Raises ModelError: the text is not MJCF; an included or attached file is not in the folder; there are too many copies.
     """
-    whole = _whole(parse_xml(text, source), folder)
+    where = Folders(folder, root or folder)
+    whole = _whole(parse_xml(text, source), where)
     found = MjcfText("", [], {}, whole)
-    found.text = _prepared(whole, found, folder, ())[0]
+    found.text = _prepared(whole, found, where, ())[0]
     return found
 
 
-def _whole(root: Element, folder: Path | None) -> Element:
+def _whole(root: Element, where: Folders) -> Element:
     """The <mujoco> element with all its includes resolved."""
     if root.tag != "mujoco":
         raise root.error("this is not MJCF; the root element of an MJCF file is <mujoco>")
-    return _Includes(folder, root.source).resolve(root)
+    return _Includes(where).resolve(root, where.main)
 
 
-def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> tuple[str, int]:
+def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Path, ...]) -> tuple[str, int]:
     """The text of a file, and the number of elements of its copies and attached models.   within: files that attach it.
 
     Blank lines at its start let its line numbers follow those of the earlier texts, so that each number means one element.
     """
-    sizes, total = _attached(whole, found, folder, within), [0]
+    sizes, total = _attached(whole, found, where, within), [0]
     _check_copies(whole, 1, total, sizes)
     meshes = _mesh_folder(whole)
-    if within and folder is not None and meshes != "/":
-        meshes = (within[-1].parent.relative_to(folder.resolve()) / meshes).as_posix()
+    if within and where.main is not None and meshes != "/":
+        meshes = PurePosixPath(os.path.relpath(within[-1].parent / meshes, where.main.resolve())).as_posix()
     pruned = _readable(whole, found, "" if meshes == "." else meshes)
     if pruned is None:
         return "", 0
@@ -150,20 +184,17 @@ def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tupl
     return above + "\n".join(_lines(pruned, found.elements)), total[0]
 
 
-def _attached(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> dict[str, int]:
+def _attached(whole: Element, found: MjcfText, where: Folders, within: tuple[Path, ...]) -> dict[str, int]:
     """Name of each attached model -> its number of elements. Stores its text in `found.models`, under a new file name."""
     sizes = dict[str, int]()
     for model in [m for asset in whole.all("asset") for m in asset.all("model")]:
         name = model.text("file")
-        if folder is None:
-            raise model.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
-        here = within[-1].parent.relative_to(folder.resolve()) if within else PurePosixPath()
-        path = allowed_path(folder, (here / name).as_posix(), None, model.where)
+        path = (replace(where, main=within[-1].parent) if within else where).find(name, model)
         if len(within) >= MAX_ATTACHED or len(found.models) >= MAX_INCLUDES:
             bounds = f"more than {MAX_ATTACHED} deep or {MAX_INCLUDES} in all"
             raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write their bodies out")
-        inner = _whole(parse_xml(read_text(path), name), path.parent)
-        text, size = _prepared(inner, found, folder, (*within, path))
+        inner = _whole(parse_xml(read_text(path), name), replace(where, main=path.parent))
+        text, size = _prepared(inner, found, where, (*within, path))
         alias = f"model{len(found.models)}.xml"
         found.models[alias], model.attributes["file"] = text.encode(), alias
         sizes[model.attributes.get("name") or inner.attributes.get("model", "")] = size
@@ -171,34 +202,32 @@ def _attached(whole: Element, found: MjcfText, folder: Path | None, within: tupl
 
 
 class _Includes:
-    """Resolves <include> elements. Each file may be included once and must lie below the folder of the main file."""
+    """Resolves <include> elements. Each file may be included once."""
 
-    def __init__(self, folder: Path | None, source: str) -> None:
-        self.folder, self.source, self.seen, self.count = folder, source, set[Path](), 0
+    def __init__(self, where: Folders) -> None:
+        self.where, self.seen, self.count = where, set[Path](), 0
 
-    def resolve(self, element: Element) -> Element:
-        """The element with each include replaced by what it includes. Raises ModelError: there are too many elements."""
+    def resolve(self, element: Element, beside: Path | None) -> Element:
+        """The element with the includes in it resolved.   beside: the folder of its file."""
         children: list[Element] = []
         for child in element.children:
             self.count += 1
             if self.count > MAX_ELEMENTS:
                 raise child.error(f"the file and its includes have more than {MAX_ELEMENTS} elements; split them")
             if child.tag == "include":
-                children += self.open(child)
+                children += self.open(child, beside)
             else:
-                children.append(self.resolve(child))
+                children.append(self.resolve(child, beside))
         return Element(element.tag, element.attributes, element.source, element.line, children)
 
-    def open(self, include: Element) -> list[Element]:
-        """The children of the root element of an included file."""
+    def open(self, include: Element, beside: Path | None) -> list[Element]:
+        """The children of the root element of an included file.   beside: the folder of the file that includes it."""
         name = include.text("file")
-        if self.folder is None:
-            raise include.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
-        path = allowed_path(self.folder, name, None, include.where)
+        path = self.where.find(name, include, beside)
         if path in self.seen or len(self.seen) >= MAX_INCLUDES:
             raise include.error(f"{printable(name)} is included twice, or {MAX_INCLUDES} files are; include each file once")
         self.seen.add(path)
-        return self.resolve(parse_xml(read_text(path), name)).children
+        return self.resolve(parse_xml(read_text(path), name), path.parent).children
 
 
 def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping[str, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,19 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.sdf.sdf_frame import MODEL, NamedFrames, read_frames
+from pfaffian.formats.sdf.sdf_inertia import auto_inertia
 from pfaffian.formats.sdf.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
-from pfaffian.formats.sdf.sdf_nest import Flat, Scope, check_placed_alone, flatten, include_name, open_include, read_version
+from pfaffian.formats.sdf.sdf_names import BELOW
+from pfaffian.formats.sdf.sdf_nest import (
+    Flat,
+    Scope,
+    check_placed_alone,
+    flatten,
+    include_name,
+    leave_unread,
+    open_include,
+    read_version,
+)
 from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf.sdf_shape import read_shapes
 from pfaffian.formats.sdf.sdf_tree import JointEnds, span
@@ -29,7 +41,8 @@ from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
 
 MAX_PARTS = 20_000
-GRAVITY = (0.0, 0.0, -9.81)
+GRAVITY, WORLD_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, -9.8)
+"""Gravity [m/s^2] of a file without a world, and that of a world that gives none, by the SDF specification."""
 
 BASES = ("file", "fixed", "free")
 FRICTION = ("smooth", "none")
@@ -123,6 +136,10 @@ def parse_sdf(
     sdf, lost = parse_xml(text, source, words=True), dict[str, list[str]]()
     where = places(None if folder is None else Path(folder), meshes)
     given, scope, world = _model(sdf, model, where)
+    if world is not None:
+        leave_unread(lost, replace(world, children=[e for e in world.children if e.tag not in BELOW or e.tag == "joint"]))
+        if names := [e.attributes.get("name", "?") for e in world.all("plugin") if not _is_service(e)]:
+            leave(lost, "plugins are left out", *names)
     chosen_model, flat = flatten(given, scope.version, scope.where, lost)
     links, joints, frames = _parts(chosen_model, flat, lost)
 
@@ -144,6 +161,16 @@ def parse_sdf(
     )
     refused = {n: link.element.where for n, link in links.items()} if strict else None
     return warned(made, sdf.source, lost, refused), _settings(world, made, made_tree.start)
+
+
+SERVICES = ("Physics", "UserCommands", "SceneBroadcaster", "Sensors", "Contact", "Imu", "ForceTorque", "Altimeter", "NavSat",
+            "AirPressure", "Magnetometer", "LogicalCamera")  # fmt: skip
+"""Last part of the names of Gazebo's plugins of a world that exert no force."""
+
+
+def _is_service(plugin: Element) -> bool:
+    """Whether a plugin of a world exerts no force."""
+    return plugin.attributes.get("name", "").rpartition("::")[2] in SERVICES
 
 
 def _model(sdf: Element, name: str | None, where: MeshFolders) -> tuple[Element, Scope, Element | None]:
@@ -188,7 +215,7 @@ def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink
     if not counts[0] or max(counts) > MAX_PARTS:
         raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {counts[0]} links")
     frames = read_frames(model, flat.version, flat.after)
-    links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
+    links = {x.name: x for x in (_link(e, flat, lost) for e in model.all("link"))}
     joints = {x.name: x for x in (read_joint(e, lost) for e in model.all("joint"))}
     for name in frames.defaults:
         frames.at(name, model)
@@ -196,6 +223,11 @@ def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink
     if any(e.all("collision") for e in model.all("link")):
         leave(lost, "contact between shapes is left out")
     return links, joints, frames
+
+
+def _link(element: Element, flat: Flat, lost: LeftOut) -> SdfLink:
+    where = flat.meshes[element.attributes["name"]]
+    return read_link(element, lost, lambda inertial: auto_inertia(element, inertial, where))
 
 
 def _body(link: SdfLink, where: MeshFolders, lost: LeftOut) -> Body:
@@ -215,9 +247,11 @@ def _gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...])
 
 
 def _gravity(world: Element | None) -> tuple[float, ...]:
-    """(3,) [m/s^2] of the world; GRAVITY if the file has no world or gives none."""
-    found = None if world is None else world.only("gravity")
-    return GRAVITY if found is None else numbers(found.content, 3, found.where)
+    """(3,) [m/s^2] of the world; up to SDF 1.4 it is in <physics>."""
+    if world is None:
+        return GRAVITY
+    found = world.only("gravity") or next((g for p in world.all("physics") for g in p.all("gravity")), None)
+    return WORLD_GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
 def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[str] | None) -> list[Actuator]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pfaffian.formats.sdf.sdf_frame import MODEL, read_frames, relative_to
+from pfaffian.formats.sdf.sdf_names import BELOW, KNOWN
 from pfaffian.formats.sdf.sdf_part import name_of, truth
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xml import MAX_ELEMENTS, Element, parse_xml
 from pfaffian.model.body import WORLD
 from pfaffian.model.pose import Pose
@@ -78,6 +80,8 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
     if truth(model, "static"):
         raise model.error("the model is static, so nothing in it moves; remove <static>, or read another model")
     flat.version = min(flat.version, scope.version)
+    alone = replace(model, children=[e for e in model.children if e.tag not in BELOW])
+    leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
     for element in model.children:
         if element.tag in _LEFT:
             leave(flat.lost, _LEFT[element.tag], element.attributes.get("name", "?"))
@@ -94,6 +98,12 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
             if flat.elements > MAX_ELEMENTS:
                 raise element.error(f"the included models have more than {MAX_ELEMENTS} elements; split them")
             _nest(inner, scope, included, flat, depth, element.attributes.get("merge", "false") in ("true", "1"))
+
+
+def leave_unread(lost: LeftOut, *elements: Element) -> None:
+    """Record what is not known in elements."""
+    for words in (w for e in elements for w in unread(e, KNOWN)):
+        leave(lost, NOT_READ, words)
 
 
 def _nest(model: Element, outer: Scope, inner: Scope, flat: Flat, depth: int, merge: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -11,6 +12,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.text.solid import Solid
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose, pose
@@ -147,8 +149,11 @@ def name_of(element: Element) -> str:
 # -- links ------------------------------------------------------------------------------------------------------------
 
 
-def read_link(element: Element, lost: LeftOut) -> SdfLink:
-    """Read a <link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as the SDF specification defines."""
+def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Solid]) -> SdfLink:
+    """Read a <link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as the SDF specification defines.
+
+    auto: gives the inertia where the file leaves it to the collision shapes, from the <inertial>.
+    """
     name, inertial = name_of(element), element.only("inertial")
     weightless = not truth(element, "gravity", True)
     if truth(element, "kinematic"):
@@ -157,7 +162,8 @@ def read_link(element: Element, lost: LeftOut) -> SdfLink:
         leave(lost, "links without <inertial> have mass 1 kg and inertia 1 kg m^2, the defaults of SDF", name)
         return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), weightless)
     if inertial.attributes.get("auto", "false") in ("true", "1"):
-        raise inertial.error("computing the inertia from collision shapes (auto) is not supported; write <mass> and <inertia>")
+        solid = auto(inertial)
+        return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), solid.inertia, weightless)
     if inertial.only("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
     mass = value(inertial, "mass", 1.0)

@@ -9,8 +9,10 @@ library_laws.py      the library's ready-made functions as entries of a YAML fil
 mesh_file.py         finding the mesh files that a model file names
 place.py             finding other files that a model file names
 run_settings.py      run settings in a file: only data, which the room `simulate` uses
+solid.py             mass, mass centre and inertia of solids, for files that leave them to the geometry
 strict_number.py     numbers and words from untrusted text, in stricter forms than `float` accepts
 sweep_settings.py    sweep settings in a file: only data, which the room `sweeps` uses
+unread.py            elements and attributes of an XML file that its reader does not know
 written.py           functions given by expressions in a file, of coordinates, their rates, the time and parameters
 xacro_source.py      expanding xacro files, the source code of URDF files, with the package xacro
 xml.py               a safe subset of XML: a tree of elements with line numbers

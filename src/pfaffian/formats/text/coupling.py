@@ -106,12 +106,57 @@ class GravityCompensation:
         return -ca.dot(self.force, k.position(self.body, self.com))
 
 
+@data
+class MotorGravityCompensation:
+    """The force f(k) along a joint by which its motors compensate gravity within a range, less the compensation itself.
+
+    turns: whether the joint turns or slides.   body: its child, in whose frame it has the `axis` (3, 1) through the `anchor`
+    (3, 1).   bodies: those that it carries and that are compensated, by the `forces` (3, n) at their `points` (3, n).
+    low, high: range of the motors; both zero without motors.
+    """
+
+    turns: bool
+    body: str
+    axis: ca.SX
+    anchor: ca.SX
+    bodies: tuple[str, ...]
+    points: ca.SX
+    forces: ca.SX
+    low: ca.SX
+    high: ca.SX
+
+    def __repr__(self) -> str:
+        return f"<MotorGravityCompensation: {self.body!r}>"
+
+    def __call__(self, k: Any) -> ca.SX:
+        axis, anchor, whole = k.rotation(self.body) @ self.axis, k.position(self.body, self.anchor), ca.SX(0)
+        for i, name in enumerate(self.bodies):
+            force = self.forces[:, i]
+            arm = k.position(name, self.points[:, i]) - anchor
+            whole += ca.dot(axis, ca.cross(arm, force) if self.turns else force)
+        return ca.fmax(ca.fmin(whole, self.high), self.low) - whole
+
+
 # -- functions of a length --------------------------------------------------------------------------------------------
+
+
+def _energy(coefs: ca.SX, x: ca.SX, square: ca.SX) -> ca.SX:
+    """The energy, the sum of coefs_i x^(i + 2) / (i + 2), of a force with the coefficients coefs (n, 1) of x, x^2, ...
+
+    x: (1, 1).   square: its square, which is smooth where x is not.
+    """
+    found = coefs[0] * square / 2
+    for i in range(1, coefs.numel()):
+        found += coefs[i] * square * x**i / (i + 2)
+    return found
 
 
 @data
 class LengthSpring:
-    """The potential V(k) of a spring on a length: k x^2 / 2 with x the distance beyond `low` or `high`, zero between them."""
+    """The potential V(k) of a spring on a length, whose force is a polynomial of x, the distance beyond `low` or `high`.
+
+    stiffness: (n, 1) coefficients of x, x^2, ...; x is zero between `low` and `high`, and negative below.
+    """
 
     along: Length
     stiffness: ca.SX
@@ -123,13 +168,17 @@ class LengthSpring:
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
         if (self.low.is_zero() and self.high.is_zero()) or ca.is_equal(self.low, self.high):
-            return self.stiffness * (x - self.low) ** 2 / 2
-        return self.stiffness * (ca.fmax(x - self.high, 0) ** 2 + ca.fmax(self.low - x, 0) ** 2) / 2
+            return _energy(self.stiffness, x - self.low, (x - self.low) ** 2)
+        above, below = ca.fmax(x - self.high, 0), ca.fmax(self.low - x, 0)
+        return _energy(self.stiffness, above - below, above**2 + below**2)
 
 
 @data
 class LengthDamper:
-    """The dissipation function R(k) = d rate^2 / 2 of a damper on a length."""
+    """The dissipation function R(k) of a damper on a length, whose force is a polynomial of the rate.
+
+    damping: (n, 1) coefficients of rate, rate |rate|, rate |rate|^2, ...
+    """
 
     along: Length
     damping: ca.SX
@@ -137,7 +186,8 @@ class LengthDamper:
     __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
-        return self.damping * self.along.rate(k) ** 2 / 2
+        rate = self.along.rate(k)
+        return _energy(self.damping, ca.SX(ca.fabs(rate)), rate**2)
 
 
 @data
@@ -170,8 +220,9 @@ class LengthInertia:
 
 @data
 class TurnSpring:
-    """The potential V(k) = k angle^2 / 2 of a spring on the orientation of a joint; on a free joint also on its position.
+    """The potential V(k) of a spring on the orientation of a joint; on a free joint also on its position.
 
+    stiffness: (n, 1) coefficients of the angle and its powers, of the distance too.
     rest: (4, 1) quaternion, or (7, 1) position and quaternion.
     """
 
@@ -186,7 +237,9 @@ class TurnSpring:
         q = k.joint(self.joint)
         turn = so3.quat_log(so3.quat_mul(so3.quat_conj(self.rest[-4:]), q[-4:]))
         away = q[:-4] - self.rest[:-4]
-        return self.stiffness * (ca.sumsqr(turn) + ca.sumsqr(away)) / 2
+        return sum(
+            (_energy(self.stiffness, ca.SX(ca.norm_2(x)), ca.SX(ca.sumsqr(x))) for x in (turn, away) if x.numel()), ca.SX(0)
+        )
 
 
 @data

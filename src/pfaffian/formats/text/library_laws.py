@@ -42,7 +42,7 @@ LAWS: Registry[Any] = Registry("force law", {
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
-    "armature-of-base": coupling.FreeArmature,
+    "armature-of-base": coupling.FreeArmature, "lifted-by-motors": coupling.MotorGravityCompensation,
 }, "give your own another name", _check)  # fmt: skip
 """Name in a file -> class of a law or of a part of a law. To add one, a frozen dataclass whose fields are texts and numbers and
 which is a function of the kinematics: `pf.formats.LAWS["mine"] = Mine`. Files may then say `V: {law: mine, ...}`.

@@ -14,13 +14,16 @@ from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import as_they_are
 from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.strict_number import check_choice, printable
+from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.text.xml import Element, parse_xml
 from pfaffian.formats.urdf.loop_record import KINDS as CLOSING
 from pfaffian.formats.urdf.loop_record import Loop, close, past_massless, zero_places
 from pfaffian.formats.urdf.urdf_drake import read_drake_joint, rotors
+from pfaffian.formats.urdf.urdf_gazebo import Gazebo, read_gazebo, weightless, with_spring
 from pfaffian.formats.urdf.urdf_loops import Extras, check_names, coupled, on_parent, read_extras
-from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
+from pfaffian.formats.urdf.urdf_names import KNOWN
+from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, assumed_limits, read_joint, read_link, unique
 from pfaffian.formats.urdf.urdf_shape import read_colours, read_shapes
 from pfaffian.formats.urdf.urdf_sidecar import Sidecar, check_motors, find_sidecar, loops_of, read_sidecar, retyped
 from pfaffian.formats.urdf.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
@@ -33,6 +36,9 @@ from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 20_000
+GRAVITY = np.array([0.0, 0.0, -9.81])
+"""Gravity [m/s^2], about which URDF says nothing."""
+
 WAYS_OUT = {
     "mujoco": "this is MJCF; pf.read opens it",
     "sdf": "this is SDF; pf.read opens it",
@@ -98,6 +104,8 @@ def parse_urdf(
     <drake:ball_constraint> or a separate file of loops, and joints whose child link already has a parent. A <coupling> (URDF+)
     makes one joint follow others.
 
+    Springs of joints and gravity of links in <gazebo reference> are read. Elements and attributes that are not read are named.
+
     Joints keep the order of the file, except that parents come first. Links without <inertial> are massless. Joint damping is
     read; joint friction is ignored. Limits of joints and motors are not enforced, except that `Scheme(saturate=True)` limits
     the motors. A run warns of a start outside the limits, and its result says when and by how much they were exceeded.
@@ -138,6 +146,9 @@ def parse_urdf(
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, extras = _parts(robot, side)
+    gazebo = read_gazebo(robot, links, [*joints.values(), *cut])
+    joints = {name: with_spring(j, gazebo.springs) for name, j in joints.items()}
+    gazebo.lost += [f"the spring of <gazebo> {j.name}, which closes a loop" for j in cut if j.name in gazebo.springs]
     check_mimics(joints, mimic == "follow")
     root = root_link(links, [*joints.values(), *cut])
     whole = parents_first(root, list(joints.values()))
@@ -154,13 +165,15 @@ def parse_urdf(
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
         constraints=[close(loop, called) for loop in closing],
-        forces=[make(called) for make in extras.forces],
+        forces=[*(make(called) for make in extras.forces), *weightless(links, gazebo.weightless, called, GRAVITY)],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), drop_mimics=mimic == "follow", couplings=couplings
         ),
+        gravity=GRAVITY,
         lenient=True,
     )
     _warn(order, mimic, robot.source)
+    _warn_unread(robot, gazebo)
     _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
 
@@ -295,8 +308,10 @@ def _tree(
             axis=j.axis if j.kind in _WITH_AXIS else (0, 0, 1),
             placement=j.placement if j.turn is IDENTITY else j.placement @ j.turn,
             child_placement=j.turn,
-            damping=j.damping if one else 0.0,
+            damping=j.damping if j.kind in _DAMPED else 0.0,
             armature=j.armature if one else 0.0,
+            stiffness=j.stiffness,
+            rest=j.rest if j.stiffness else None,
             pitch=j.pitch,
             limits=j.limits if one and not (mimicked or after) else UNLIMITED,
             effort=np.inf if mimicked or after else j.effort,
@@ -305,6 +320,9 @@ def _tree(
         made.append(locked(read, fixed[j.name]) if mimicked and j.name in fixed else read)
     return made
 
+
+_DAMPED = ("revolute", "prismatic", "helical", "spherical", "universal")
+"""Kinds of joints whose velocities have one unit, so that one number says their damping."""
 
 _WITH_AXIS = ("revolute", "prismatic", "planar", "helical")
 
@@ -357,9 +375,26 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
+    lost = [j.name for j in order if j.damping and j.kind in ("planar", "free")]
+    if lost:
+        _notice(f"{source}: damping of joints with velocities of several units is left out: {_listed(lost)}")
+    assumed = [f"{j.name} ({' and '.join(assumed_limits(j))})" for j in order if assumed_limits(j) and j.kind != "fixed"]
+    if assumed:
+        _notice(f"{source}: bounds that a <limit> leaves out are 0 by the format: {_listed(assumed)}; write them")
     with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
     if with_friction:
         _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
+
+
+def _warn_unread(robot: Element, gazebo: Gazebo) -> None:
+    """Warn of the elements and attributes that are not read; those of Drake below <robot> are told with the loops."""
+    plain = replace(robot, children=[e for e in robot.children if not e.tag.startswith("drake:")])
+    found = [*unread(plain, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
+    if gazebo.geared:
+        words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
+        _notice(f"{robot.source}: {words}: {_listed(dict.fromkeys(gazebo.geared))}")
+    if found:
+        _notice(f"{robot.source}: {NOT_READ}: {_listed(dict.fromkeys(found))}")
 
 
 def _warn_loops(

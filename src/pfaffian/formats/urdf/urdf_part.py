@@ -55,6 +55,7 @@ class UrdfJoint:
 
     turn: rotation of both its frames, if the axes of its kind differ from those in the file.   pitch: [m/rad] of a screw.
     independent: attribute of URDF+, None if missing.   armature: inertia of its rotor on the joint's side [kg m^2 or kg].
+    stiffness, rest: of its spring, which Gazebo's elements give.
     """
 
     name: str
@@ -73,6 +74,8 @@ class UrdfJoint:
     pitch: float | None = None
     independent: bool | None = None
     armature: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
 
 
 def read_link(element: Element) -> UrdfLink:
@@ -152,6 +155,8 @@ def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """(xyz, rpy) of <origin>, zero by default."""
     origin = element.only("origin")
     zero = (0.0, 0.0, 0.0)
+    if origin is not None and "quat_xyzw" in origin.attributes:
+        raise origin.error("quat_xyzw is not read; write the rotation as rpy")
     return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
 
 
@@ -179,6 +184,12 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     if low > high:
         raise limit.error(f"joint {printable(element.text('name'))}: lower {low} is above upper {high}; swap them")
     return (low, high), effort if effort > 0 else math.inf
+
+
+def assumed_limits(j: UrdfJoint) -> list[str]:
+    """The bounds that the <limit> of a revolute or prismatic joint leaves out, which are then zero by the format."""
+    limit = j.element.only("limit") if j.element.attributes.get("type") in ("revolute", "prismatic") else None
+    return [] if limit is None else [k for k in ("lower", "upper") if k not in limit.attributes]
 
 
 def _mimic(element: Element) -> UrdfMimic | None:

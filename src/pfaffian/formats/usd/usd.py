@@ -12,20 +12,25 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
+from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.file import as_path
-from pfaffian.formats.text.left_out import warned
+from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
-from pfaffian.formats.usd.usd_joint import UsdJoint, read_joint
+from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
+from pfaffian.formats.usd.usd_names import unread
+from pfaffian.formats.usd.usd_rates import start_rates, universal_angles
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.maths import so3
-from pfaffian.model.body import WORLD
+from pfaffian.maths.subgroups import SUBGROUPS
+from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, closure
-from pfaffian.model.force import Actuator, actuator
+from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import NumericPose, Pose
+from pfaffian.parts.friction import joint_friction
 
 
 def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
@@ -33,13 +38,15 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
 
     The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
     joint that is excluded from its articulation, or whose bodies are already connected by others, becomes a closure. A body
-    without a joint gets a free joint. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its
-    limit. The run starts from the poses of the bodies in the stage.
+    without a joint gets a free joint. Masses follow the precedence of UsdPhysics: the body, then its enabled colliders, then
+    bound materials. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its limit. The run starts
+    from the poses of the bodies in the stage, with the velocities that it gives. Properties that are not read are named.
 
     Args:
         path: of the file. The layers that it refers to must lie below its folder.
         strict: whether to refuse inertias that no body can have. By default they are used as they are, with a warning.
-    Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
+    Raises ModelError: usd-core is not installed, or SciPy where the hull of a mesh is needed; a prim is wrong, with its path
+    and the reason.
     Warns ModelWarning: joints that close loops, and everything that was changed or left out.
 
     Example:
@@ -80,22 +87,43 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
     joints = _joints(s, named)
     tree, closing = _spanning(s, joints, prims, named)
-    bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
+    lost: LeftOut = {}
+    bodies = [read_body(s, prim, named[str(prim.GetPath())], lost) for prim in prims]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
-    moving = {j.name for j in made if j.nv}
+    moving = [j for j, made_joint in zip((j for j, _ in tree), made, strict=True) if made_joint.nv]
+    _check_masses(s, tree, bodies, named)
+    gravity = _gravity(s)
     m = mechanism(
         name,
         bodies,
         made,
         constraints=[_closure(j) for j in closing],
-        actuators=[a for j, _ in tree if j.name in moving and (a := _motor(j)) is not None],
-        gravity=_gravity(s),
+        forces=[*_friction(moving, lost), *_weightless(s, named, bodies, gravity)],
+        actuators=[a for j in moving for a in _motors(j)],
+        gravity=gravity,
         lenient=True,
     )
-    _warn(s, joints, closing)
+    _warn(s, joints, closing, lost)
+    if any(shape.role == "collision" for b in bodies for shape in b.shapes):
+        leave(lost, "contact between shapes is left out")
+    start = _start(s, m, tree, named)
+    rates = start_rates(s, m, tree, named, lost)
+    unread(s, lost)
     refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
-    return warned(m, s.source, {}, refused), RunSettings(guess=_start(s, m, tree, named))
+    return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates)
+
+
+def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:
+    """Raise ModelError for a body that a joint moves although neither it nor what it carries has a mass."""
+    paths = {name: path for path, name in named.items()}
+    carried: dict[str | None, float] = {b.name: float(b.mass) + abs(float(b.inertia[0, 0])) for b in bodies}
+    for j, flipped in reversed(tree):
+        parent, child = j.bodies[::-1] if flipped else j.bodies
+        if child and j.kind != "fixed" and not carried[child] and not any(j.armature):
+            reason = "it moves, but has no mass: neither a MassAPI nor an enabled collider of known volume gives one"
+            raise s.error(s.stage.GetPrimAtPath(paths[child]), f"{reason}; give it a mass, or make it kinematic")
+        carried[parent] = carried.get(parent, 0.0) + carried[child]
 
 
 def _names(prims: Sequence[Any]) -> list[str]:
@@ -109,7 +137,7 @@ def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
     """All enabled joints of a stage.   named: path of a rigid body -> its name."""
     from pxr import UsdPhysics
 
-    prims = [p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Joint)]
+    prims = [p for p in s.prims if p.IsA(UsdPhysics.Joint)]
     found = [read_joint(s, p, name, named) for p, name in zip(prims, _names(prims), strict=True)]
     return [j for j in found if j is not None]
 
@@ -158,8 +186,8 @@ def _spanning(
         R, p, _ = s.frame(prim)
         zero = (np.eye(3), np.zeros(3))
         frames = ((R, p), zero) if kinematic else (zero, zero)
-        tree.append((UsdJoint(f"{name} base", prim, "fixed" if kinematic else "free", (None, name), frames, (1.0, 0.0, 0.0),
-                              False), False))  # fmt: skip
+        kind = "fixed" if kinematic else "free"
+        tree.append((UsdJoint(f"{name} base", prim, kind, (None, name), frames, (1.0, 0.0, 0.0), False), False))
         placed.add(name)
         grow(name)
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
@@ -171,20 +199,45 @@ def _pose(frame: NumericPose) -> Pose:
 
 
 def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
-    """A joint of the tree, from the body that comes first. If that is its second body, the axis is reversed, so that the
-    coordinate keeps its sign.   joints: path -> joint."""
+    """A joint of the tree, from the body that comes first. If that is its second body, the motion is the inverse one: an axis
+    is reversed, so that the coordinate keeps its sign.   joints: path -> joint."""
     first, second = (1, 0) if flipped else (0, 1)
     at, its = (_pose(j.frames[k]) for k in (first, second))
-    one = j.kind in ("revolute", "prismatic")
-    axis = j.axis if one else (0.0, 0.0, 1.0)
-    if flipped and one:
+    axis = j.axis if j.single else (0.0, 0.0, 1.0)
+    if flipped and j.single:
         axis = tuple(-x for x in axis)  # type: ignore[assignment]
+    if flipped and j.kind == "universal":
+        raise ModelError(f"joint {j.name!r} turns about two axes and is reached from its second body; swap body0 and body1")
     after = _follows(j, joints)
-    spring = {"stiffness": j.drive.stiffness, "damping": j.drive.damping, "rest": j.drive.target} if j.drive and one else {}
+    passive: dict[str, Any] = {"armature": j.armature, "damping": j.damping} if j.armature and not after else {}
+    if passive and j.limits:
+        passive |= _sprung(j, flipped)
     return joint(
         j.name, j.kind, j.bodies[first] or WORLD, j.bodies[second] or WORLD, axis=axis, placement=at, child_placement=its,
-        limits=j.limits if one and not after else UNLIMITED, armature=j.armature if one else 0.0, mimic=after, **spring,
+        mimic=after, **passive,
     )  # fmt: skip
+
+
+def _sprung(j: UsdJoint, flipped: bool) -> dict[str, Any]:
+    """Limits, stiffness, rest and damping of a joint with coordinates along axes, its drives included."""
+    back, commutes = flipped and not j.single, j.commutes
+    drives = [d or Drive() for d in j.drives]
+    if (
+        not commutes and j.kind != "universal" and any(j.drives)
+    ):  # its velocities are along the axes of the second body, its drives along the first's
+        j.lost.append(f"drives of a {j.kind} joint")
+        drives = [Drive() for _ in drives]
+    if back and not commutes:  # the coordinates of the inverse motion are others
+        if any(span != UNLIMITED for span in j.limits):
+            j.lost.append("limits, because the tree goes through the joint from its second body")
+        return {}
+    spans = [(-high, -low) if back else (low, high) for low, high in j.limits]
+    return {
+        "limits": spans[0] if j.single else spans,
+        "stiffness": [d.stiffness for d in drives],
+        "rest": [-d.target if back else d.target for d in drives],
+        "damping": [d.damping + c for d, c in zip(drives, j.damping, strict=True)],
+    }
 
 
 def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
@@ -195,7 +248,13 @@ def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
     other = joints.get(path)
     if other is None:
         raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is not a joint; correct the path")
-    return mimic({other.name: ratio}, offset)
+    if not (j.single and other.single):
+        j.lost.append(f"a mimic of {other.name}, which needs two revolute or prismatic joints")
+        return None
+    driven = j.drive and (j.drive.stiffness or j.drive.damping)
+    if j.limits != (UNLIMITED,) or driven or any((*j.armature, *j.damping)):
+        j.lost.append("limits, drives, armature and damping of a joint that follows another")
+    return mimic({other.name: ratio * j.unit / other.unit}, offset)  # degrees and lengths of the stage
 
 
 def _closure(j: UsdJoint) -> Closure:
@@ -203,15 +262,47 @@ def _closure(j: UsdJoint) -> Closure:
     a, b = (_pose(frame) for frame in j.frames)
     length = j.length if j.kind == "distance" else None
     return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
-                   axis=j.axis if j.kind in ("revolute", "prismatic") else (0, 0, 1), length=length)  # fmt: skip
+                   axis=_closing_axis(j), axis_b=(0, 1, 0) if j.kind == "universal" else None, length=length)  # fmt: skip
 
 
-def _motor(j: UsdJoint) -> Actuator | None:
-    """The motor of a revolute or prismatic joint that does not follow others, else None."""
-    if j.kind not in ("revolute", "prismatic") or j.mimic is not None:
-        return None
-    most = j.drive.most if j.drive else np.inf
-    return actuator(j.name, j.name, limits=(-most, most))
+def _closing_axis(j: UsdJoint) -> tuple[float, float, float]:
+    return j.axis if j.single else (1.0, 0.0, 0.0) if j.kind == "universal" else (0.0, 0.0, 1.0)
+
+
+def _motors(j: UsdJoint) -> list[Actuator]:
+    """The motor of a revolute or prismatic joint, and those of other joints on coordinates that are driven."""
+    if j.single:
+        most = j.drive.most if j.drive else np.inf
+        return [] if j.mimic else [actuator(j.name, j.name, limits=(-most, most))]
+    if not j.drives or not (j.commutes or j.kind == "universal"):
+        return []
+    driven = [(i, n, d) for i, (n, d) in enumerate(zip(j.names, j.drives, strict=True)) if d]
+    return [actuator(f"{j.name} {n}"[:128], j.name, component=i, limits=(-d.most, d.most)) for i, n, d in driven]
+
+
+def _friction(moving: Sequence[UsdJoint], lost: LeftOut) -> list[GeneralisedForce]:
+    """Newton's dry friction of joints with one velocity, smoothed."""
+    found = []
+    for j in moving:
+        if not any(j.friction):
+            continue
+        if j.single:
+            leave(lost, "dry friction is smooth below 0.001 rad/s or m/s", j.name)
+            found.append(joint_friction(f"{j.name} friction"[:128], j.name, j.friction[0]))
+        else:
+            j.lost.append("friction")
+    return found
+
+
+def _weightless(s: UsdStage, named: Mapping[str, str], bodies: Sequence[Body], gravity: np.ndarray) -> list[Potential]:
+    """Bodies on which gravity does not act (PhysX): for each, a force at the mass centre that carries its weight."""
+    found = []
+    for path, b in zip(named, bodies, strict=True):
+        off = s.stage.GetPrimAtPath(path).GetAttribute("physxRigidBody:disableGravity")
+        if off and off.Get():
+            carried = GravityCompensation(b.name, b.com, -b.mass * ca.SX(gravity))
+            found.append(Potential(f"{b.name} without gravity"[:128], carried))
+    return found
 
 
 def _gravity(s: UsdStage) -> np.ndarray:
@@ -219,10 +310,12 @@ def _gravity(s: UsdStage) -> np.ndarray:
     from pxr import UsdPhysics
 
     down = np.array([0.0, 0.0, -1.0])
-    scene = next((p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Scene)), None)
+    scene = next((p for p in s.prims if p.IsA(UsdPhysics.Scene)), None)
     if scene is None:
         return 9.81 * down
-    api = UsdPhysics.Scene(scene)
+    api, enabled = UsdPhysics.Scene(scene), scene.GetAttribute("newton:gravityEnabled")
+    if enabled and enabled.Get() is False:
+        return 0.0 * down
     size = api.GetGravityMagnitudeAttr().Get()
     n = np.array(tuple(api.GetGravityDirectionAttr().Get() or (0, 0, 0)), dtype=float)
     if n.any():
@@ -253,17 +346,21 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
         return {j.name: float(2 * np.arctan2(turn @ n, w))}
     if j.kind == "prismatic":
         return {j.name: float(p @ n)}
-    if j.kind not in ("spherical", "free", "translation") or m.joint(j.name).mimic:
+    if j.kind == "fixed" or m.joint(j.name).mimic:
         return {}
     if flipped:
         R, p = R.T, -R.T @ p
-    turned: Any = so3.quaternions(R) if j.kind != "translation" else []
-    slid: Any = p if j.kind != "spherical" else []
+    if j.kind == "universal":  # R = R_x(a) R_y(b)
+        names = m.q_names[m.q_slices[j.name]]
+        return dict(zip(names, map(float, universal_angles(R)), strict=True))
+    g = SUBGROUPS[j.kind]
+    turns = len(g.rotation.axes)
+    turned: Any = so3.quaternions(R) if turns == 3 else [np.arctan2(R[1, 0], R[0, 0])] * turns
     names = m.q_names[m.q_slices[j.name]]
-    return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))
+    return dict(zip(names, (float(x) for x in (*p[list(g.along)], *turned)), strict=True))
 
 
-def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: LeftOut) -> None:
     """Warn of joints that close loops, of drives, and of everything that is left out."""
     if closing:
         words = [
@@ -273,12 +370,12 @@ def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
         notice(
             f"{s.source}: joints close loops as constraints, without motors and limits: {', '.join(words)}{more}", ModelWarning
         )
-    driven = [j for j in joints if j.drive and (j.drive.stiffness or j.drive.damping)]
+    driven = [j.name for j in joints if any(d and (d.stiffness or d.damping) for d in j.drives)]
     if driven:
-        names = ", ".join(printable(j.name) for j in driven[:10])
-        notice(f"{s.source}: drives act as springs and dampers without a limit, and maxForce limits the motors: {names}",
-               ModelWarning)  # fmt: skip
-    lost = [f"{j.name}: {word}" for j in joints for word in j.lost]
-    lost += [f"{j.name}: targetVelocity" for j in joints if j.drive and j.drive.speed]
-    if lost:
-        notice(f"{s.source}: left out: {', '.join(printable(x)[1:-1] for x in lost[:10])}", ModelWarning)
+        leave(lost, "drives act as springs and dampers without a limit, and maxForce limits the motors", *driven)
+    left = [f"{j.name}: {word}" for j in joints for word in j.lost]
+    left += [f"{j.name}: targetVelocity" for j in joints if any(d and d.speed for d in j.drives)]
+    left += [f"{j.name}: newton:damping, newton:friction" for j in closing if any((*j.damping, *j.friction))]
+    left += [f"{j.name}: armature" for j in closing if any(j.armature)]
+    if left:
+        leave(lost, "left out", *left)

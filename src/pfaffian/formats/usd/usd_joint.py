@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
-from pfaffian.model.joint import UNLIMITED
+from pfaffian.maths.subgroups import SUBGROUPS
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 _KINDS = {
@@ -25,18 +25,34 @@ _TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
 class Drive:
     """The drive tau = stiffness (target - q) + damping (speed - v), limited to `most`. All values are in SI units."""
 
-    stiffness: float
-    damping: float
-    target: float
-    speed: float
-    most: float
+    stiffness: float = 0.0
+    damping: float = 0.0
+    target: float = 0.0
+    speed: float = 0.0
+    most: float = np.inf
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What a joint leaves free.   kind: of the joint.   axis: (3,) of a revolute or prismatic joint.   names: of its
+    coordinates, as instances of LimitAPI and DriveAPI; empty if they are not along axes.   turn: (3, 3) rotation of its frames
+    after which its normal is z."""
+
+    kind: str
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    names: tuple[str, ...] = ()
+    turn: np.ndarray = field(default_factory=lambda: np.eye(3))
 
 
 @dataclass(frozen=True)
 class UsdJoint:
-    """A joint, in SI units.   bodies: names, None for the world.   frames: its frame (R, p) in each body.   excluded: whether
-    it is not part of the articulation.   mimic: (path of the joint that it follows, ratio, offset).   length: of a rod.
-    lost: attributes that are left out."""
+    """A joint, in SI units.
+
+    bodies: names, None for the world.   frames: its frame (R, p) in each body.   excluded: whether it is not part of the
+    articulation.   names, limits, drives: of each coordinate; empty for a joint that turns about three axes.   mimic: (path
+    of the joint that it follows, ratio, offset), the ratio in the units of the stage.   unit: SI value of the unit of its
+    coordinate.   armature, damping, friction: of each velocity.   length: of a rod.   lost: attributes that are left out.
+    """
 
     name: str
     prim: Any
@@ -45,12 +61,31 @@ class UsdJoint:
     frames: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     axis: tuple[float, float, float]
     excluded: bool
-    limits: tuple[float, float] = UNLIMITED
-    drive: Drive | None = None
+    names: tuple[str, ...] = ()
+    limits: tuple[tuple[float, float], ...] = ()
+    drives: tuple[Drive | None, ...] = ()
     mimic: tuple[str, float, float] | None = None
-    armature: float = 0.0
+    unit: float = 1.0
+    armature: tuple[float, ...] = ()
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
     length: float = 0.0
     lost: list[str] = field(default_factory=list)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether its coordinates are those of motions in any order."""
+        return self.kind in SUBGROUPS and SUBGROUPS[self.kind].commutes
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a revolute or a prismatic joint."""
+        return self.kind in ("revolute", "prismatic")
+
+    @property
+    def drive(self) -> Drive | None:
+        """The drive of a revolute or prismatic joint, if it has one."""
+        return self.drives[0] if self.single and self.drives else None
 
 
 def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
@@ -64,7 +99,7 @@ def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> Usd
     if j.GetJointEnabledAttr().Get() is False:
         return None
     lost: list[str] = []
-    kind, axis = _kind(s, prim)
+    free = _axes(s, prim)
     ends = [_end(s, prim, rel, at, turn, bodies) for rel, at, turn in (
         (j.GetBody0Rel(), j.GetLocalPos0Attr(), j.GetLocalRot0Attr()),
         (j.GetBody1Rel(), j.GetLocalPos1Attr(), j.GetLocalRot1Attr()))]  # fmt: skip
@@ -72,27 +107,31 @@ def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> Usd
         raise s.error(prim, "it connects a body to itself, or the world to the world; name two bodies")
     if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
         lost.append("breakForce")
-    unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(kind, 1.0)
+    turned = [(R @ free.turn, p) for _, (R, p) in ends]
+    unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(free.kind, 1.0)
+    armature, damping, friction = _newton(s, prim, free.kind)
     return UsdJoint(
-        name, prim, kind, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]), axis,
-        bool(j.GetExcludeFromArticulationAttr().Get()), _limits(s, prim, kind, unit, lost), _drive(s, prim, kind, unit, lost),
-        _mimic(prim, kind, unit), _armature(s, prim, kind), _length(s, prim) if kind == "distance" else 0.0, lost,
+        name, prim, free.kind, (ends[0][0], ends[1][0]), (turned[0], turned[1]), free.axis,
+        bool(j.GetExcludeFromArticulationAttr().Get()), free.names, _limits(s, prim, free, lost), _drives(s, prim, free, lost),
+        _mimic(prim, unit), unit, armature, damping, friction, _length(s, prim) if free.kind == "distance" else 0.0, lost,
     )  # fmt: skip
 
 
-def _kind(s: UsdStage, prim: Any) -> tuple[str, tuple[float, float, float]]:
-    """The kind and the axis of a joint. Raises ModelError: no kind corresponds to its type."""
+def _axes(s: UsdStage, prim: Any) -> Axes:
+    """What a joint leaves free. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
         return _by_locks(s, prim)
     if word not in _KINDS:
         raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
-    axis = prim.GetAttribute("physics:axis").Get() if word != "PhysicsFixedJoint" else None
-    return _KINDS[word], _AXES[str(axis or "X")]
+    kind = _KINDS[word]
+    axis = str(prim.GetAttribute("physics:axis").Get() or "X") if word != "PhysicsFixedJoint" else "X"
+    names = {"revolute": (f"rot{axis}",), "prismatic": (f"trans{axis}",)}.get(kind, ())
+    return Axes(kind, _AXES[axis], names)
 
 
-def _by_locks(s: UsdStage, prim: Any) -> tuple[str, tuple[float, float, float]]:
-    """The kind and axis of a PhysicsJoint, from its free axes; an axis whose lower limit is above the upper one is locked."""
+def _by_locks(s: UsdStage, prim: Any) -> Axes:
+    """What a PhysicsJoint leaves free; an axis whose lower limit is above the upper one is locked."""
     from pxr import UsdPhysics
 
     free = []
@@ -101,13 +140,23 @@ def _by_locks(s: UsdStage, prim: Any) -> tuple[str, tuple[float, float, float]]:
         low, high = (limit.GetLowAttr().Get(), limit.GetHighAttr().Get()) if limit else (-np.inf, np.inf)
         if low <= high and low != high:
             free.append(name)
-    if not free:
-        return "fixed", _AXES["X"]
+    slides, turns = (tuple(n for n in free if n in of) for of in (_SLIDES, _TURNS))
     if len(free) == 1:
-        return ("revolute" if free[0] in _TURNS else "prismatic"), _AXES[free[0][-1]]
-    whole = {_TURNS: "spherical", _SLIDES: "translation", (*_SLIDES, *_TURNS): "free"}
-    if tuple(free) in whole:
-        return whole[tuple(free)], _AXES["X"]
+        return Axes("revolute" if turns else "prismatic", _AXES[free[0][-1]], (free[0],))
+    if len(turns) in (0, 3) and len(slides) in (0, 3):
+        kind = {(0, 0): "fixed", (0, 3): "spherical", (3, 0): "translation", (3, 3): "free"}[len(slides), len(turns)]
+        return Axes(kind, _AXES["X"], slides if kind == "translation" else ())
+    if len(turns) == 2 and not slides:  # about the first axis, then about the second, which turns with the body
+        x, y = (np.eye(3)[:, "XYZ".index(n[-1])] for n in turns)
+        return Axes("universal", names=turns, turn=np.column_stack([x, y, np.cross(x, y)]))
+    for k in range(3):  # the axis of the turn, or the normal of the plane
+        across, along = (_SLIDES[(k + 1) % 3], _SLIDES[(k + 2) % 3]), _SLIDES[k]
+        for kind, names in {
+            "cylindrical": (along, _TURNS[k]), "planar-translation": across, "planar": (*across, _TURNS[k]),
+            "schoenflies": (*across, along, _TURNS[k]),
+        }.items():  # fmt: skip
+            if set(names) == set(free):
+                return Axes(kind, names=names, turn=np.roll(np.eye(3), -(k + 1), axis=1))
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
@@ -152,37 +201,66 @@ def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     return so3.quat_to_matrix([x, y, z, w]).full()
 
 
-def _limits(s: UsdStage, prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
-    """(low, high) of a revolute or prismatic joint, SI.   unit: SI value of the unit of its coordinate in the stage."""
-    if kind == "spherical" and any(
+def _unit(s: UsdStage, name: str) -> float:
+    """SI value of the unit of a coordinate in the stage.   name: rotX to rotZ, transX to transZ."""
+    return np.pi / 180 if name in _TURNS else s.length
+
+
+def _limits(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[float, float], ...]:
+    """(low, high) of each coordinate, SI; those of coordinates that the joint does not have are left out."""
+    from pxr import UsdPhysics
+
+    if free.kind == "spherical" and any(
         (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
     ):
         lost.append("coneAngleLimit")
-    if kind not in ("revolute", "prismatic") or prim.GetTypeName() == "PhysicsJoint":
-        return UNLIMITED
-    low, high = (prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
-    pair = -np.inf if low is None else float(low) * unit, np.inf if high is None else float(high) * unit
-    if pair[0] > pair[1]:
+    found = {}
+    if prim.GetTypeName() != "PhysicsJoint" and free.names:
+        found[free.names[0]] = tuple(prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
+    for name in (*_SLIDES, *_TURNS, "distance"):
+        if prim.HasAPI(UsdPhysics.LimitAPI, name):
+            limit = UsdPhysics.LimitAPI.Get(prim, name)
+            pair = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
+            if prim.GetTypeName() == "PhysicsJoint" and name in free.names:
+                found[name] = pair
+            elif prim.GetTypeName() != "PhysicsJoint" or (pair[0] < pair[1] and np.isfinite(pair).any()):
+                lost.append(f"limits of {name}")
+    return tuple(_span(s, prim, found.get(name, (None, None)), _unit(s, name)) for name in free.names)
+
+
+def _span(s: UsdStage, prim: Any, pair: tuple[float | None, ...], unit: float) -> tuple[float, float]:
+    """(low, high) of a coordinate, SI, open where the file gives none."""
+    low, high = pair
+    given = -np.inf if low is None else float(low) * unit, np.inf if high is None else float(high) * unit
+    if given[0] > given[1]:
         raise s.error(prim, f"its lower limit {low} is above the upper one {high}; swap them")
-    return pair
+    return given
 
 
-def _drive(s: UsdStage, prim: Any, kind: str, unit: float, lost: list[str]) -> Drive | None:
-    """The drive of a revolute or prismatic joint, if it has one that a mechanism can represent."""
+def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive | None, ...]:
+    """The drive of each coordinate; those that a mechanism cannot represent are left out."""
     from pxr import UsdPhysics
 
+    general = {"revolute": "angular", "prismatic": "linear"}.get(free.kind, "")
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
-    allowed = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
-    if len(given) > 1 or any(n not in allowed for n in given):
-        lost.append(f"drives {', '.join(given)}")
-        return None
-    if not given:
-        return None
-    d = UsdPhysics.DriveAPI.Get(prim, given[0])
-    if str(d.GetTypeAttr().Get() or "force") != "force":
-        lost.append("a drive of accelerations")
-        return None
-    force = s.mass * s.length * (s.length if kind == "revolute" else 1.0)
+    made = dict[str, Drive]()
+    for name in given:
+        at = free.names[0] if name == general else name
+        turns = {"revolute": _TURNS, "prismatic": _SLIDES}.get(free.kind, ())
+        at = free.names[0] if at in turns and prim.GetTypeName() != "PhysicsJoint" else at
+        d = UsdPhysics.DriveAPI.Get(prim, name)
+        if at not in free.names or at in made:
+            lost.append(f"drive {name}")
+        elif str(d.GetTypeAttr().Get() or "force") != "force":
+            lost.append("a drive of accelerations")
+        else:
+            made[at] = _drive(s, d, at)
+    return tuple(made.get(name) for name in free.names)
+
+
+def _drive(s: UsdStage, d: Any, name: str) -> Drive:
+    """A drive in SI units.   name: of its coordinate."""
+    force, unit = _force(s, name in _TURNS), _unit(s, name)
     most = _number(d.GetMaxForceAttr(), np.inf)
     return Drive(
         _number(d.GetStiffnessAttr(), 0.0) * force / unit, _number(d.GetDampingAttr(), 0.0) * force / unit,
@@ -191,14 +269,27 @@ def _drive(s: UsdStage, prim: Any, kind: str, unit: float, lost: list[str]) -> D
     )  # fmt: skip
 
 
+def _force(s: UsdStage, turns: bool) -> float:
+    """SI value of the stage's unit of forces, or of moments."""
+    return s.mass * s.length * (s.length if turns else 1.0)
+
+
 def _number(attribute: Any, default: float) -> float:
     """The value of a USD attribute, or the default where the file gives none."""
     value = attribute.Get()
     return float(default if value is None else value)
 
 
-def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None:
+def _mimic(prim: Any, unit: float) -> tuple[str, float, float] | None:
     """(path of the joint that it follows, ratio, offset), from PhysX (q + gearing q_reference + offset = 0) or Newton."""
+    enabled = prim.GetAttribute("newton:mimicEnabled")
+    to = prim.GetRelationship("newton:mimicJoint")
+    if to and to.GetTargets():
+        if enabled and enabled.Get() is False:
+            return None
+        coefficients = [prim.GetAttribute(f"newton:mimicCoef{k}") for k in (0, 1)]
+        zero, one = (float(c.Get()) if c and c.Get() is not None else d for c, d in zip(coefficients, (0.0, 1.0), strict=True))
+        return str(to.GetTargets()[0]), one, zero * unit
     for name in _TURNS + _SLIDES:
         stem = f"physxMimicJoint:{name}"
         to = prim.GetRelationship(f"{stem}:referenceJoint")
@@ -207,19 +298,26 @@ def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None
             ratio = float(gearing.Get()) if gearing and gearing.Get() is not None else 1.0
             shift = float(offset.Get()) if offset and offset.Get() is not None else 0.0
             return str(to.GetTargets()[0]), -ratio, -shift * unit
-    to = prim.GetRelationship("newton:mimicJoint")
-    if to and to.GetTargets():
-        coefficients = [prim.GetAttribute(f"newton:mimicCoef{k}") for k in (0, 1)]
-        zero, one = (float(c.Get()) if c and c.Get() is not None else d for c, d in zip(coefficients, (0.0, 1.0), strict=True))
-        return str(to.GetTargets()[0]), one, zero * unit
     return None
 
 
-def _armature(s: UsdStage, prim: Any, kind: str) -> float:
-    """The armature [kg m^2 or kg], from PhysX or Newton; zero by default."""
-    a = prim.GetAttribute("physxJoint:armature") or prim.GetAttribute("newton:armature")
-    value = float(a.Get()) if a and a.Get() is not None else 0.0
-    return value * (s.inertia if kind == "revolute" else s.mass)
+def _newton(s: UsdStage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Armature, damping and friction of each velocity, from Newton; armature also from PhysX. Zero by default."""
+    turns = [True, True] if kind == "universal" else [x >= 3 for x in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
+
+    def value(*names: str) -> float:
+        found = next((a.Get() for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None), 0.0)
+        if not (np.isfinite(found) and found >= 0):
+            raise s.error(prim, f"{names[0]} is {found}; it must be zero or positive")
+        return float(found)
+
+    armature, damping = value("physxJoint:armature", "newton:armature"), value("newton:damping")
+    friction = value("newton:friction")
+    return (
+        tuple(armature * (s.inertia if t else s.mass) for t in turns),
+        tuple(damping * _force(s, t) / (np.pi / 180 if t else s.length) for t in turns),
+        tuple(friction * _force(s, t) for t in turns),
+    )
 
 
 def _length(s: UsdStage, prim: Any) -> float:

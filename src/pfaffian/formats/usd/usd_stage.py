@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,13 +28,15 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 @dataclass(frozen=True)
 class UsdStage:
     """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
-    from its axes to axes with z up.   source: name of the file, for messages.   frames: path of a prim -> its `frame`."""
+    from its axes to axes with z up.   source: name of the file, for messages.   prims: all of them, those of instances too.
+    frames: path of a prim -> its `frame`."""
 
     stage: Any
     length: float
     mass: float
     up: np.ndarray
     source: str
+    prims: tuple[Any, ...]
     frames: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
@@ -65,6 +67,16 @@ class UsdStage:
         U, _, Vt = np.linalg.svd(R)
         return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
 
+    def density(self, prim: Any) -> float | None:
+        """The density [kg/m^3] of the material that is bound to a prim; None if it has none."""
+        from pxr import UsdPhysics, UsdShade
+
+        material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+        if not material or not material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+            return None
+        given = UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr().Get()
+        return float(given) * self.mass / self.length**3 if given and given > 0 else None
+
     def place(self, prim: Any) -> str:
         """The place of a prim, as errors begin."""
         return f"{self.source}: {printable(str(prim.GetPath()))}"
@@ -88,15 +100,16 @@ def open_stage(path: Path) -> UsdStage:
             raise ModelError(f"{source}: this is not a USD file")
         _check_layers(layer, path.parent.resolve(), source, Sdf)
         stage = Usd.Stage.Open(layer, Usd.Stage.LoadAll)
-    count = sum(1 for _, _ in zip(stage.Traverse(), range(MAX_PRIMS + 1), strict=False))
-    if count > MAX_PRIMS:
+    every = Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies())
+    prims = tuple(prim for prim, _ in zip(every, range(MAX_PRIMS + 1), strict=False))
+    if len(prims) > MAX_PRIMS:
         raise ModelError(f"{source}: the stage has more than {MAX_PRIMS} prims; split it")
-    _check_types(stage, source, Sdf)
+    _check_types(prims, source, Sdf)
     length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     if not (0 < length < 1e6 and 0 < mass < 1e9):
         raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
     up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
-    return UsdStage(stage, length, mass, up, source)
+    return UsdStage(stage, length, mass, up, source, prims)
 
 
 @contextmanager
@@ -114,11 +127,11 @@ def readable(source: str) -> Iterator[None]:
         raise ModelError(f"{source}: this USD file cannot be read: {printable(words)[1:-1]}") from None
 
 
-def _check_types(stage: Any, source: str, Sdf: Any) -> None:
+def _check_types(prims: Sequence[Any], source: str, Sdf: Any) -> None:
     """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
     number that is not finite."""
     words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
-    for prim in stage.Traverse():
+    for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
             kind, value = attribute.GetTypeName(), attribute.Get()
             unknown = isinstance(value, Sdf.UnregisteredValue)

@@ -36,10 +36,14 @@ SMALL, LEAST = 1e-12, 1e-14
 """What is written for a mass or a moment of inertia that is zero, which MuJoCo refuses in a body that moves: this fraction of
 the largest one, and at least this value [kg, kg m^2], ten times MuJoCo's limit."""
 
+FLAT = 1e-12
+"""Relative distance from the flattest possible inertia below which it is written by its principal moments, since MuJoCo, which
+computes them with rounding from a tensor, would take it for an impossible one."""
+
 
 def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
     """The text of the MJCF file: {path: text}. Raises ModelError: an element that MJCF cannot represent, by name."""
-    check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints)], "MJCF")
+    _check_names(m)
     if m.coordinates or m.velocities:
         raise ModelError(
             "chosen coordinates and velocities are functions in Python, which a file cannot contain; leave them out"
@@ -79,6 +83,12 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         lost.append("the run settings")
     warn_lost(lost, "MJCF")
     return {path: document(root)}
+
+
+def _check_names(m: Mechanism) -> None:
+    """Raise ModelError if a name cannot be written, also one that the writer makes of a joint and a part of its motion."""
+    parts = [f"{j.name}.{x.label}" for j in m.joints for x in mujoco_joints(j.kind) or () if x.label]
+    check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints), *parts], "MJCF")
 
 
 def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, lost: list[str]) -> Tag:
@@ -132,11 +142,18 @@ def _inertials(m: Mechanism) -> tuple[dict[str, Tag | None], list[str]]:
             raised.append(f"mass of {b.name!r} {least_mass:.1g} kg")
         if moments.min() < least_moment:
             raised.append(f"moments of {b.name!r} {least_moment:.1g} kg m^2")
+        if moments.min() < least_moment or 2 * moments.max() > (1 - FLAT) * moments.sum():
             place(tag, (R, np.zeros(3)))
-            tag.given["diaginertia"] = np.maximum(moments, least_moment)
+            tag.given["diaginertia"] = _allowed(np.maximum(moments, least_moment))
         else:
             tag.given["fullinertia"] = [I[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     return made, raised
+
+
+def _allowed(moments: np.ndarray) -> np.ndarray:
+    """Moments (3,) of which none is above the sum of the others, not even by rounding, as MuJoCo demands."""
+    most = (moments.sum() - moments.max()) * (1 - 4 * np.finfo(float).eps)
+    return np.minimum(moments, most) if moments.max() > most else moments
 
 
 def _what(b: Body) -> str:

@@ -74,7 +74,7 @@ def add_mimic(section: Tag, j: Joint, lost: list[str]) -> None:
         raise ModelError(f"{what} follows {len(j.mimic.joints)} joints, but in MJCF a joint follows only one; write YAML")
     ratio, offset = numbers(j.mimic.ratios, what)[0], numbers(j.mimic.offset, what)[0]
     section.add("joint", name=f"{j.name} follows", joint1=j.name, joint2=j.mimic.joints[0], polycoef=(offset, ratio, 0, 0, 0))
-    lost.append(f"that {what} follows exactly, since MuJoCo's equality is soft")
+    lost.append(f"that {what} follows exactly, since MuJoCo's equality is soft, so that the joint has a coordinate of its own")
 
 
 def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[str]) -> None:

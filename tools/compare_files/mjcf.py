@@ -1,16 +1,15 @@
-"""Comparison of forward dynamics of MJCF files with MuJoCo: python -m tools.compare_mjcf FOLDER...
+"""MJCF files beside MuJoCo: accelerations, without constraints and with the exact constraints of the file.
 
-Prints a row for each .xml file below the folders (menagerie's, MuJoCo's models, your own), and totals. MuJoCo opens the file
-itself; where it cannot, because meshes are missing or soft bodies are left out, it gets the text written by the reader. In
-MuJoCo's model everything soft is switched off: contact, limits, dry friction, fluid forces; and so is what the reader reports
-as left out: activations, delays, nonlinear parts of springs and dampers, actuators that a mechanism cannot represent.
+MuJoCo opens the file itself; where it cannot, because meshes are missing or soft bodies are left out, it gets the text written
+by the reader. In MuJoCo's model everything soft is switched off: contact, limits, dry friction, fluid forces; and so is what
+the reader reports as left out: activations, delays, higher powers of dampers of balls, actuators that a mechanism cannot have.
 
 free        the largest difference of accelerations without constraints at three random states with random inputs, relative to
             the largest acceleration, or to 1 if all are smaller
 tied        the largest difference with the equality constraints of the file as exact constraints, at a closed state that moves
             along them: Gauss's principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by
             central differences of eighth order along the motion
-rows rank   of MuJoCo's Jacobian
+rows, rank  of MuJoCo's Jacobian
 
 Two of MuJoCo's models differ although nothing relevant is left out: ten_armature_offtree.xml, since the inertia of a tendon
 between two branches has no entry in MuJoCo's sparse matrix; convex.xml by 6e-10, since the inertia of a mesh is computed from
@@ -19,13 +18,9 @@ vertices in single precision, of its hull or of the mesh itself.
 
 from __future__ import annotations
 
-import multiprocessing as mp
-import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -36,12 +31,10 @@ from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf.mjcf_text import prepare
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.mesh_file import places
+from tools.compare_files.report import Row
 
-LIMIT = 120.0
-"""Time limit for one file [s]."""
-
-SAME = 1e-10
-"""Relative difference below which accelerations count as equal."""
+SUFFIXES = (".xml",)
+"""Of files in this format."""
 
 SMALL = 1e-7
 """Singular values of the rows that are smaller than this, relative to the largest, count as zero."""
@@ -57,39 +50,6 @@ STEP = 5e-4
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 """q, v and u in the order of the library."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Result for one file.
-
-    refused: reason why it does not open.   left_out: the reader's warning.   error: reason why MuJoCo or this tool could not
-    compare it.   text: whether MuJoCo got the reader's text."""
-
-    refused: str = ""
-    left_out: str = ""
-    error: str = ""
-    nv: int = 0
-    text: bool = False
-    free: float = np.nan
-    rows: int = 0
-    rank: int = 0
-    tied: float = np.nan
-
-    @property
-    def outcome(self) -> str:
-        if self.refused:
-            return "does not open"
-        if self.error:
-            return "opens, not compared"
-        return "equal" if max(self.free, np.nan_to_num(self.tied)) <= SAME else "differs"
-
-    @property
-    def why(self) -> str:
-        """Explanation in one line; for equal accelerations only whether MuJoCo got the reader's text."""
-        if self.outcome == "equal":
-            return "(MuJoCo cannot open it itself: the reader's text)" if self.text else ""
-        return (self.refused or self.error or self.left_out or "nothing is left out").replace("\n", " ")
 
 
 class Engine:
@@ -212,8 +172,9 @@ def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
     model.opt.wind[:] = 0
     for limited in ("actuator_forcelimited", "actuator_ctrllimited", "jnt_actfrclimited", "tendon_actfrclimited"):
         getattr(model, limited)[:] = 0
-    for beyond in ("actuator_actearly", "jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly"):
-        getattr(model, beyond)[:] = 0
+    model.actuator_actearly[:] = 0
+    for j in np.flatnonzero(model.jnt_type < int(mujoco.mjtJoint.mjJNT_SLIDE)):
+        model.dof_dampingpoly[model.jnt_dofadr[j] : model.jnt_dofadr[j] + 6 - 3 * int(model.jnt_type[j])] = 0
     for i in unknown:
         model.actuator_gaintype[i] = model.actuator_biastype[i] = 0
         model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
@@ -229,7 +190,8 @@ def examine(path: Path) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
     try:
         engine = Engine(path, m)
-        row = replace(row, text=engine.opened is None, free=_free(engine))
+        own = "" if engine.opened else "MuJoCo cannot open it itself: it gets the reader's text"
+        row = replace(row, note=own, differences={"free": _free(engine)})
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=f"{type(error).__name__}: {error}"[:200])
@@ -261,49 +223,11 @@ def _tied(engine: Engine, guess: Mapping[str, float], row: Row) -> Row:
     state = q, v, random.normal(size=m.nu)
     exact, J, rank = engine.tied(state)
     ours = np.ravel(_accelerations(m)(*state)["v_dot"])
-    return replace(row, rows=len(J), rank=rank, tied=_difference(ours, exact, engine.free(state)))
+    tied = _difference(ours, exact, engine.free(state))
+    note = "; ".join(filter(None, (f"rows {len(J)}, rank {rank}", row.note)))
+    return replace(row, note=note, differences={**row.differences, "tied": tied})
 
 
 def _difference(ours: np.ndarray, exact: np.ndarray, free: np.ndarray) -> float:
     """Difference relative to the largest acceleration, with constraints or without."""
     return float(np.abs(ours - exact).max() / max(1.0, np.abs([exact, free]).max()))
-
-
-def _answer(path: Path, pipe: Connection) -> None:
-    pipe.send(examine(path))
-
-
-def within_limit(path: Path, seconds: float = LIMIT) -> Row:
-    """Result of `examine` in a separate process, which may be slow or fail."""
-    here, there = mp.Pipe(duplex=False)
-    child = mp.get_context("fork").Process(target=_answer, args=(path, there))
-    child.start()
-    there.close()
-    try:
-        return here.recv() if here.poll(seconds) else Row(error=f"it takes more than {seconds:g} s")
-    except EOFError:
-        return Row(error="MuJoCo or this tool ended the process")
-    finally:
-        child.kill()
-        child.join()
-
-
-def main(folders: list[str]) -> None:
-    """Print the table and its totals."""
-    count, tied, reasons = Counter[str](), Counter[str](), Counter[str]()
-    for path in sorted(p for folder in folders for p in Path(folder).rglob("*.xml")):
-        row = within_limit(path)
-        count[row.outcome] += 1
-        if row.rows:
-            tied[row.outcome] += 1
-        if row.refused:
-            reasons[row.refused.split("; ")[0].split(": ", 1)[-1][:90]] += 1
-        loops = f"rows {row.rows:3d} rank {row.rank:3d} tied {row.tied:7.1e}" if row.rows else " " * 29
-        print(f"{str(path)[-64:]:64s} nv {row.nv:4d} free {row.free:7.1e} {loops} {row.outcome}: {row.why[:200]}", flush=True)
-    print(f"\n{count.total()} files: " + ", ".join(f"{n} {what}" for what, n in count.most_common()))
-    print(f"{tied.total()} of them with equality constraints: " + ", ".join(f"{n} {what}" for what, n in tied.most_common()))
-    print("\n".join(f"{n:5d} do not open: {why}" for why, n in reasons.most_common()))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,0 +1,91 @@
+"""The velocities at which the bodies of a USD stage start, as velocities of its joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.usd.usd_joint import UsdJoint
+from pfaffian.formats.usd.usd_stage import UsdStage
+from pfaffian.maths.subgroups import SUBGROUPS
+from pfaffian.model.mechanism import Mechanism
+
+SAME = 1e-5
+"""Relative difference below which two velocities are the same: those of a stage have single precision."""
+
+Field = tuple[np.ndarray, np.ndarray]
+"""The velocity (3,) [m/s] of a rigid motion at the origin of the world, and its angular velocity (3,) [rad/s]."""
+
+
+def start_rates(
+    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
+) -> dict[str, float]:
+    """Name -> value of the velocities that are not zero.
+
+    A body whose prim gives no velocity moves with its parent. What the joint of a body does not allow is left out.
+    """
+    paths = {name: path for path, name in named.items()}
+    prims = {name: s.stage.GetPrimAtPath(path) for name, path in paths.items()}
+    given = {b.name: field for b in m.bodies if (field := _given(s, prims[b.name], m.value(b.com).ravel())) is not None}
+    if not any(np.any(x) for field in given.values() for x in field):
+        return {}
+    moving: dict[str | None, Field] = {None: (np.zeros(3), np.zeros(3))}
+    rates = dict[str, float]()
+    for j, flipped in tree:
+        parent, child = j.bodies[::-1] if flipped else j.bodies
+        assert child is not None
+        (v0, w0), goal = moving[parent], given.get(child)
+        moving[child] = moving[parent]
+        if goal is None:
+            continue
+        R, p, _ = s.frame(prims[child])
+        Rj, pj = j.frames[0 if flipped else 1]
+        n, x = R @ Rj, p + R @ pj
+        relative = np.r_[n.T @ (goal[0] - v0 + np.cross(goal[1] - w0, x)), n.T @ (goal[1] - w0)]
+        names = m.v_names[m.v_slices[j.name]]
+        parent_turn = s.frame(prims[parent])[0] if parent else np.eye(3)
+        turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
+        S = _subspace(j, flipped, turned) if names else np.zeros((6, 0))
+        speeds = S.T @ relative
+        reached = S @ speeds
+        if np.abs(reached - relative).max() > SAME * max(np.abs(np.r_[goal]).max(), np.abs(relative).max()):
+            leave(lost, "velocities of bodies that their joints do not allow are left out", child)
+        w = n @ reached[3:]
+        moving[child] = v0 + n @ reached[:3] - np.cross(w, x), w0 + w
+        rates |= {name: float(r) for name, r in zip(names, speeds, strict=True) if abs(r) > 0}
+    return rates
+
+
+def _given(s: UsdStage, prim: Any, com: np.ndarray) -> Field | None:
+    """The velocity that the prim of a body gives its mass centre, along the axes of the prim; None if it gives none."""
+    from pxr import UsdPhysics
+
+    api = UsdPhysics.RigidBodyAPI(prim)
+    attributes = api.GetVelocityAttr(), api.GetAngularVelocityAttr()
+    if not any(a and a.HasAuthoredValue() for a in attributes):
+        return None
+    R, p, _ = s.frame(prim)
+    v, w = (R @ np.array(tuple(a.Get() or (0, 0, 0)), dtype=float) for a in attributes)
+    v, w = v * s.length, w * np.pi / 180
+    return v - np.cross(w, p + R @ com), w
+
+
+def universal_angles(R: np.ndarray) -> tuple[float, float]:
+    """Angles a and b [rad] of a rotation R = R_x(a) R_y(b)."""
+    return float(np.arctan2(R[2, 1], R[1, 1])), float(np.arctan2(R[0, 2], R[0, 0]))
+
+
+def _subspace(j: UsdJoint, flipped: bool, turned: np.ndarray) -> np.ndarray:
+    """(6, nv) twists that a joint allows its child, along the axes of its frame there.   turned: (3, 3) rotation of that frame
+    in the joint's frame in the parent."""
+    if j.kind == "universal":
+        _, b = universal_angles(turned)
+        return np.array([[0, 0, 0, np.cos(b), 0, np.sin(b)], [0, 0, 0, 0, 1, 0]]).T
+    if j.single:
+        column = np.zeros((6, 1))
+        column[slice(3, 6) if j.kind == "revolute" else slice(3), 0] = j.axis
+        return -column if flipped else column
+    return np.eye(6)[:, list(SUBGROUPS[j.kind].axes)]

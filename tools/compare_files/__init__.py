@@ -1,0 +1,1 @@
+"""Comparison of model files with the engines of their formats: python -m tools.compare_files FORMAT FOLDER..."""

@@ -1,0 +1,68 @@
+"""Compare all files of a format below some folders: python -m tools.compare_files FORMAT FOLDER...
+
+    mjcf    MuJoCo: accelerations, free and with exact constraints
+    usd     usd-core's mass properties; Newton's importer, if it is installed
+    sdf     Drake, if it is installed
+    urdf    Pinocchio, MuJoCo, and Drake if it is installed
+
+Prints a row for each file with the differences, what the reader left out where there are any, and totals. Each file has two
+minutes, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import sys
+from collections import Counter
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tools.compare_files.report import Row
+
+FORMATS = ("mjcf", "usd", "sdf", "urdf")
+
+LIMIT = 120.0
+"""Time limit for one file [s]."""
+
+
+def _answer(name: str, path: Path, pipe: Connection) -> None:
+    pipe.send(import_module(f"tools.compare_files.{name}").examine(path))
+
+
+def within_limit(name: str, path: Path, seconds: float = LIMIT) -> Row:
+    """The row of a file, from a separate process, which may be slow or fail."""
+    here, there = mp.Pipe(duplex=False)
+    child = mp.get_context("fork").Process(target=_answer, args=(name, path, there))
+    child.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(seconds) else Row(error=f"it takes more than {seconds:g} s")
+    except EOFError:
+        return Row(error="an engine or this tool ended the process")
+    finally:
+        child.kill()
+        child.join()
+
+
+def main(words: list[str]) -> int:
+    """Print the table and its totals; 2 for a wrong call."""
+    if len(words) < 2 or words[0] not in FORMATS:
+        print(__doc__)
+        return 2
+    name, folders = words[0], [Path(w) for w in words[1:]]
+    suffixes = import_module(f"tools.compare_files.{name}").SUFFIXES
+    count, reasons = Counter[str](), Counter[str]()
+    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in suffixes):
+        row = within_limit(name, path)
+        count[row.outcome] += 1
+        if row.refused:
+            reasons[row.refused.split("; ")[0].split(": ", 1)[-1][:90]] += 1
+        print(f"{str(path)[-64:]:64s} nv {row.nv:4d} {row.numbers} {row.outcome}: {row.why[:300]}", flush=True)
+    print(f"\n{count.total()} files: " + ", ".join(f"{n} {what}" for what, n in count.most_common()))
+    print("\n".join(f"{n:5d} do not open: {why}" for why, n in reasons.most_common()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Accelerations and mass matrices of trees whose joints have one velocity, beside other engines: for URDF and SDF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+import pfaffian as pf
+
+
+class Dynamics(NamedTuple):
+    """What an engine computes.   names: of its joints with one velocity, in its order.   at: (q, v) in this order -> mass
+    matrix and accelerations without inputs.   limits: joint -> (low, high)."""
+
+    names: list[str]
+    at: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    limits: Mapping[str, tuple[float, float]]
+
+
+def bare(m: pf.Mechanism) -> pf.Mechanism:
+    """The mechanism without constraints, and without forces other than gravity; most engines read those differently."""
+    return m.with_(constraints=(), forces=(), actuators=())
+
+
+def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
+    """Largest relative differences of mass matrix, accelerations and limits at three random states.
+
+    Raises ValueError: the engine has other joints.
+    """
+    if sorted(engine.names) != sorted(m.v_names):
+        few = sorted({*engine.names} ^ {*m.v_names})[:5]
+        raise ValueError(f"{label} has other joints with one velocity: {few}")
+    order = [engine.names.index(n) for n in m.v_names]
+    back = [m.v_names.index(n) for n in engine.names]
+    parts = {"M": lambda T: T.M, "a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}
+    ours = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
+    worst = {"mass matrix": 0.0, "accelerations": 0.0}
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        q, v = random.uniform(-1, 1, m.nq), random.normal(size=m.nv)
+        M, a = engine.at(q[back], v[back])
+        found = ours(q, v, np.zeros(m.nu))
+        worst["mass matrix"] = max(worst["mass matrix"], _apart(np.squeeze(found["M"]), M[np.ix_(order, order)]))
+        worst["accelerations"] = max(worst["accelerations"], _apart(np.ravel(found["a"]), a[order]))
+    spans = np.array([[engine.limits.get(n, (-np.inf, np.inf)) for n in m.q_names], m.q_limits])
+    differ = [n for n, a, b in zip(m.q_names, *spans, strict=True) if not np.allclose(a, b, rtol=1e-6)]
+    return {f"{label} {what}": x for what, x in worst.items()} | ({f"{label} limits": 1.0} if differ else {})
+
+
+def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.abs(np.reshape(ours, theirs.shape) - theirs).max() / max(1e-300, float(np.abs(theirs).max())))
+
+
+def drake(text: str, kind: str, root: str | None) -> Dynamics:
+    """Drake's dynamics of a URDF or SDF text.   root: link that is welded to the world; None if the file does that.
+
+    Raises ImportError: Drake is not installed; RuntimeError: it does not read the file.
+    """
+    from pydrake.all import MultibodyPlant, Parser
+
+    plant = MultibodyPlant(0.0)
+    Parser(plant).AddModelsFromString(text, kind)
+    if root is not None:
+        plant.WeldFrames(plant.world_frame(), plant.GetFrameByName(root))
+    plant.Finalize()
+    joints = [plant.get_joint(i) for i in plant.GetJointIndices()]
+    moving = sorted((j for j in joints if j.num_velocities()), key=lambda j: j.velocity_start())
+    if any(j.num_velocities() != 1 for j in moving):
+        raise ValueError("a joint has several velocities")
+    context = plant.CreateDefaultContext()
+
+    def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        plant.SetPositions(context, q)
+        plant.SetVelocities(context, v)
+        M = plant.CalcMassMatrix(context)
+        force = plant.CalcGravityGeneralizedForces(context) - plant.CalcBiasTerm(context)
+        damping = np.array([float(j.default_damping_vector()[0]) for j in moving])
+        return M, np.linalg.solve(M, force - damping * v)
+
+    limits = {j.name(): (float(j.position_lower_limits()[0]), float(j.position_upper_limits()[0])) for j in moving}
+    return Dynamics([j.name() for j in moving], at, limits)

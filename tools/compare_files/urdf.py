@@ -1,0 +1,116 @@
+"""URDF files with a fixed base beside Pinocchio, MuJoCo and Drake: mass matrices, accelerations, limits.
+
+Pinocchio ignores damping, MuJoCo and Drake read it, so that each gets a mechanism of its own. None of them reads the loops and
+forces of the dialects, which are left out. Shapes are removed from the text, since meshes may be missing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+import pfaffian as pf
+from tools.compare_files.report import Row
+from tools.compare_files.trees import Dynamics, bare, compared, drake
+
+SUFFIXES = (".urdf",)
+"""Of files in this format."""
+
+ROUNDED = 1e-8
+"""Relative difference that counts as equal: engines turn tensors to principal axes and back."""
+
+
+def _plain(path: Path) -> tuple[str, str]:
+    """The text without shapes, and the name of its root link."""
+    root = ElementTree.parse(path).getroot()
+    for link in root.iter("link"):
+        for tag in ("visual", "collision"):
+            for part in link.findall(tag):
+                link.remove(part)
+    for tag in ("gazebo", "transmission"):
+        for part in root.findall(tag):
+            root.remove(part)
+    children = {j.find("child").get("link") for j in root.findall("joint")}
+    first = next(x.get("name") for x in root.findall("link") if x.get("name") not in children)
+    return ElementTree.tostring(root, encoding="unicode"), first
+
+
+def pinocchio(text: str, _: str) -> Dynamics:
+    import pinocchio as pin
+
+    model = pin.buildModelFromXML(text)
+    data = model.createData()
+    names = [str(n) for n, j in list(zip(model.names, model.joints, strict=True))[1:] if j.nv == 1]  # without the universe
+    joints = [model.joints[model.getJointId(n)] for n in names]
+
+    def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        whole = pin.neutral(model)
+        for j, x in zip(joints, q, strict=True):
+            whole[j.idx_q : j.idx_q + j.nq] = [x] if j.nq == 1 else [np.cos(x), np.sin(x)]
+        a = pin.aba(model, data, whole, v, np.zeros(model.nv)).copy()
+        M = pin.crba(model, data, whole)
+        return np.triu(M) + np.triu(M, 1).T, a
+
+    limits = {
+        n: (float(model.lowerPositionLimit[j.idx_q]), float(model.upperPositionLimit[j.idx_q]))
+        for n, j in zip(names, joints, strict=True) if j.nq == 1
+    }  # fmt: skip
+    return Dynamics(names, at, limits)
+
+
+def by_mujoco(text: str, _: str) -> Dynamics:
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(text)
+    off = mujoco.mjtDisableBit
+    model.opt.disableflags |= int(off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_FRICTIONLOSS | off.mjDSBL_EQUALITY)
+    data = mujoco.MjData(model)
+
+    def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        data.qpos, data.qvel = q, v
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, M)
+        return M, data.qacc.copy()
+
+    limits = {model.joint(i).name: tuple(model.jnt_range[i]) for i in range(model.njnt) if model.jnt_limited[i]}
+    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits)
+
+
+ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
+    "Pinocchio": (pinocchio, False),
+    "MuJoCo": (by_mujoco, True),
+    "Drake": (lambda text, root: drake(text, "urdf", None if root == "world" else root), True),
+}
+"""Name -> its dynamics, and whether it reads damping."""
+
+
+def examine(path: Path) -> Row:
+    """Open a file and compare it."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            m = bare(pf.formats.read_urdf(path, loops=False))
+        except pf.PfaffianError as error:
+            return Row(refused=str(error))
+    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
+    if any(j.nv > 1 for j in m.joints):
+        return replace(row, error="a joint has several velocities")
+    still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
+    differences, notes = dict[str, float](), list[str]()
+    try:
+        text, root = _plain(path)
+    except (ElementTree.ParseError, AttributeError, StopIteration) as error:
+        return replace(row, error=f"{type(error).__name__}: {error}")
+    for name, (engine, damped) in ENGINES.items():
+        try:
+            differences |= compared(m if damped else still, engine(text, root), name)
+        except ImportError:
+            continue
+        except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:
+            notes.append(f"{name}: {' '.join(str(error).split())[:100]}")
+    return replace(row, differences=differences, note="; ".join(notes))

@@ -1,0 +1,93 @@
+"""USD stages beside usd-core's own mass properties, and beside Newton's importer if it is installed: masses of all bodies.
+
+usd-core asks for the volume of each collider, and gets that of `usd_mass`, so that what is compared is the precedence of what
+the stage gives. Both compute with single precision.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pfaffian as pf
+from pfaffian.formats.text.file import as_path
+from pfaffian.formats.usd.usd_body import rigid_bodies
+from pfaffian.formats.usd.usd_mass import _solid
+from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
+from tools.compare_files.report import Row
+
+SUFFIXES = (".usd", ".usda", ".usdc")
+"""Of files in this format."""
+
+SINGLE = 1e-4
+"""Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
+
+
+def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass [kg], mass centre [m] and inertia [kg m^2] in the frame of the prim, by usd-core."""
+    from pxr import Gf, UsdPhysics
+
+    Rb, pb, _ = s.frame(prim)
+
+    def volume(part: Any) -> Any:
+        found, solid = UsdPhysics.RigidBodyAPI.MassInformation(), _solid(s, part, {})
+        R, p, _ = s.frame(part)
+        place, turn = Rb.T @ (p - pb) / s.length, Rb.T @ R
+        found.volume = -1.0 if solid is None else solid.mass / s.length**3
+        if solid is not None:
+            found.inertia = Gf.Matrix3f(*(solid.inertia / s.length**5).ravel().tolist())
+            found.centerOfMass = Gf.Vec3f(*(solid.com / s.length).tolist())
+        found.localPos = Gf.Vec3f(*place.tolist())
+        found.localRot = Gf.Quatf(Gf.Matrix3d(*turn.T.ravel().tolist()).ExtractRotation().GetQuat())
+        return found
+
+    mass, moments, com, q = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(volume)
+    R = np.array(Gf.Matrix3d(Gf.Quatd(q).GetNormalized())).T
+    return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
+
+
+def by_newton(path: Path) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
+    """Path of a body -> mass, mass centre and inertia by Newton. Raises ImportError: it is not installed."""
+    import newton
+
+    builder = newton.ModelBuilder()
+    found = builder.add_usd(str(path))["path_body_map"]
+    return {
+        str(p): (float(builder.body_mass[i]), np.array(builder.body_com[i]), np.array(builder.body_inertia[i]).reshape(3, 3))
+        for p, i in found.items() if i >= 0
+    }  # fmt: skip
+
+
+def _apart(m: pf.Mechanism, b: pf.Body, theirs: tuple[float, np.ndarray, np.ndarray]) -> float:
+    mass, com, inertia = theirs
+    I = m.value(b.inertia)
+    pairs = ((m.value(b.mass).ravel(), [mass]), (m.value(b.com).ravel(), com), (I, inertia))
+    scales = (mass, max(1.0, float(np.abs(com).max())), float(np.abs(inertia).max()))
+    return max(float(np.abs(x - y).max() / max(scale, 1e-300)) for (x, y), scale in zip(pairs, scales, strict=True))
+
+
+def examine(path: Path) -> Row:
+    """Open a stage and compare it."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            m, _ = pf.formats.read_usd(path)
+        except pf.PfaffianError as error:
+            return Row(refused=str(error))
+    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE)
+    s = open_stage(as_path(path))
+    bodies = dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
+    own = {p: by_usd(s, s.stage.GetPrimAtPath(p)) for p in bodies}
+    differences, notes = {"usd-core masses": max(_apart(m, b, own[p]) for p, b in bodies.items() if own[p][0] > 0)}, ""
+    try:
+        theirs = by_newton(path)
+        shared = [p for p in bodies if p in theirs]
+        differences["Newton masses"] = max((_apart(m, bodies[p], theirs[p]) for p in shared), default=0.0)
+    except ImportError:
+        pass
+    except Exception as error:  # whatever an importer raises for a stage that it does not read
+        notes = f"Newton: {type(error).__name__}: {' '.join(str(error).split())[:100]}"
+    return replace(row, differences=differences, note=notes)

@@ -1,0 +1,123 @@
+"""Names of all elements and attributes that a format has, from its engine: python -m tools.schema_names FORMAT [PLACE]
+
+    mjcf          from MuJoCo's own schema (package mujoco)
+    usd           from the schemas of UsdPhysics (package usd-core), and of Newton (newton-usd-schemas) if it is installed
+    sdf FOLDER    from SDFormat's descriptions, a folder such as sdf/1.12 of its repository
+    urdf FILE     from urdf.xsd of urdfdom
+
+Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what
+each of them does to the motion; names without an answer there fail a test.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from xml.etree import ElementTree
+
+Row = tuple[str, str]
+"""Path of an element, and one of its attributes; the attribute is empty for the element itself."""
+
+
+def mjcf() -> tuple[str, list[Row]]:
+    """MuJoCo's version, and its names. What <default> repeats of other elements is left out."""
+    import mujoco
+
+    rows, path = list[Row](), list[str]()
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        found = re.match(r"( *)(\S+) \(.\)(.*)", line)
+        if found and len(found[1]) < 27:
+            path[len(found[1]) // 3 :] = [found[2].replace("(world)body", "body")]
+            rows.append(("/".join(path[1:]), ""))
+        words = found[3] if found else line
+        rows += [("/".join(path[1:]), word) for word in words.split()]
+    kept = dict.fromkeys((p, a) for p, a in rows if not p.startswith("default/"))
+    return f"mujoco {mujoco.__version__}", list(kept)
+
+
+def usd() -> tuple[str, list[Row]]:
+    """Versions of usd-core and newton-usd-schemas, and the properties of each schema."""
+    from importlib import metadata
+
+    with suppress(ImportError):
+        import newton_usd_schemas  # noqa: F401  registers its schemas
+    from pxr import Plug, Tf, Usd
+
+    registry, rows, sources = Usd.SchemaRegistry(), list[Row](), ["usd-core"]
+    for kind in Tf.Type.FindByName("UsdSchemaBase").GetAllDerivedTypes():
+        plugin = Plug.Registry().GetPluginForType(kind)
+        name = Usd.SchemaRegistry.GetSchemaTypeName(kind)
+        if plugin is None or not (plugin.name == "usdPhysics" or name.startswith("Newton")):
+            continue
+        known = registry.FindConcretePrimDefinition(name) or registry.FindAppliedAPIPrimDefinition(name)
+        for p in known.GetPropertyNames() if known else ():
+            short = str(p).replace("__INSTANCE_NAME__", "*")
+            if ":" in short and not short.startswith("collection:"):
+                rows.append((name, short))
+        if name.startswith("Newton") and len(sources) == 1:
+            sources.append("newton-usd-schemas")
+    return ", ".join(f"{s} {metadata.version(s)}" for s in sources), sorted(rows)
+
+
+def sdf(folder: Path) -> tuple[str, list[Row]]:
+    """The version of SDFormat, and its elements and attributes; each included description once, below its own name."""
+    rows = list[Row]()
+
+    def walk(element: ElementTree.Element, path: str) -> None:
+        rows.append((path, ""))
+        rows.extend((path, a.attrib["name"]) for a in element.findall("attribute"))
+        for child in element.findall("element"):
+            if "name" in child.attrib and "ref" not in child.attrib:
+                walk(child, f"{path}/{child.attrib['name']}")
+        rows.extend((f"{path}/{_included(folder, i.attrib['filename'])}", "") for i in element.findall("include"))
+
+    for file in sorted(folder.glob("*.sdf")):
+        root = ElementTree.parse(file).getroot()
+        walk(root, root.attrib["name"])
+    return f"SDFormat {folder.name}", list(dict.fromkeys(rows))
+
+
+def _included(folder: Path, file: str) -> str:
+    return ElementTree.parse(folder / file).getroot().attrib["name"]
+
+
+def urdf(file: Path) -> tuple[str, list[Row]]:
+    """The file, and the elements and attributes of its types, elements as they are nested below <robot>."""
+    x = "{http://www.w3.org/2001/XMLSchema}"
+    root = ElementTree.parse(file).getroot()
+    types = {t.attrib["name"]: t for t in root.findall(f"{x}complexType")}
+    rows = list[Row]()
+
+    def walk(element: ElementTree.Element, path: str) -> None:
+        here = f"{path}/{element.attrib['name']}".strip("/")
+        rows.append((here, ""))
+        kind = types.get(element.attrib.get("type", ""), element.find(f"{x}complexType"))
+        for e in kind.iter() if kind is not None else ():
+            if e.tag == f"{x}attribute":
+                rows.append((here, e.attrib["name"]))
+            elif e.tag == f"{x}element":
+                walk(e, here)
+
+    for e in root.findall(f"{x}element"):
+        walk(e, "")
+    return file.name, list(dict.fromkeys(rows))
+
+
+FORMATS: dict[str, Callable[..., tuple[str, list[Row]]]] = {"mjcf": mjcf, "usd": usd, "sdf": sdf, "urdf": urdf}
+
+
+def main(words: list[str]) -> Iterator[str]:
+    """The lines to print."""
+    if not words or words[0] not in FORMATS:
+        yield __doc__ or ""
+        return
+    source, rows = FORMATS[words[0]](*map(Path, words[1:]))
+    yield f"# {source}"
+    yield from (f"{path},{attribute}" for path, attribute in rows)
+
+
+if __name__ == "__main__":
+    print("\n".join(main(sys.argv[1:])))
