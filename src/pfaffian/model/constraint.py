@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, cached_property
 from typing import Any, overload
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural, unknown_kind
 from pfaffian.maths.closures import CLOSURES, ClosureKind
+from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
-from pfaffian.model.joint import axis_frame
+from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, axis_frame, carried
 from pfaffian.model.number import Scalar, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
@@ -27,6 +30,9 @@ class Closure:
 
     number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     active: a function of Kinematics that is not zero while the constraint holds; None for always.
+    stiffness: (k, k), rest: (nq, 1), damping: (k, k), limits, effort: as of a Joint, for the k motions that the kind permits;
+        None for what the closure does not carry.
+    zero: (3, 3) rotation of B relative to A where both angles of a universal closure are zero; None for other kinds.
     """
 
     name: str
@@ -37,6 +43,12 @@ class Closure:
     placement_b: Pose
     number: ca.SX
     active: Callable[[Any], ca.SX] | None = None
+    stiffness: ca.SX | None = None
+    rest: ca.SX | None = None
+    damping: ca.SX | None = None
+    limits: tuple[tuple[float, float], ...] | None = None
+    effort: float | None = None
+    zero: ca.SX | None = None
 
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
@@ -47,6 +59,26 @@ class Closure:
     def holds(self) -> ClosureKind:
         """The kind of the closure, with its rows."""
         return CLOSURES[self.kind]
+
+    @cached_property
+    def joint(self) -> Joint | None:
+        """The joint that closes the loop, from body_a to body_b, with the coordinates and velocities of the motions that the
+        kind permits; None for a kind that is no joint or permits no motion.
+
+        It has no entries in the mechanism's q and v: its coordinates follow from those of the tree.
+        """
+        kind = _joint_kind(self.kind)
+        if kind is None or not kind.nv:
+            return None
+        nothing = carried(kind, kind.nv, "", stiffness=0.0, rest=None, damping=0.0, limits=UNLIMITED, effort=np.inf)
+        given = {n: x for n in nothing if (x := getattr(self, n)) is not None}
+        column, ends = ca.SX.zeros(kind.nv, 1), (self.placement_a, self.placement_b)
+        return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), armature=column, pitch=self.number)
+
+    @property
+    def carries(self) -> bool:
+        """Whether the closure has a spring, a damper, limits or an effort."""
+        return any(x is not None for x in (self.stiffness, self.damping, self.limits, self.effort))
 
 
 @data
@@ -127,6 +159,11 @@ def closure(
     axis_b: Any = None,
     pitch: Scalar | None = None,
     length: Scalar | None = None,
+    stiffness: Any = 0.0,
+    rest: Any = None,
+    damping: Any = 0.0,
+    limits: Any = UNLIMITED,
+    effort: float = np.inf,
 ) -> Closure:
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
     [chhabra14 table 2.1]
@@ -148,8 +185,10 @@ def closure(
         axis_b: (3,) second axis of a universal joint, in the joint frame of b; `axis` is then the first one, in a.
         pitch: [m/rad] along the axis, not zero; for the kinds that screw and no others.
         length: [m] of a distance, above zero.
+        stiffness, rest, damping, limits, effort: of a spring, a damper, of the coordinates and of an actuator, as in `joint`,
+            for the motions that the kind permits; none by default.
     Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
-    does not use.
+    does not use; a spring, a damper, limits or an effort on a kind without coordinates.
 
     Example:
         >>> import pfaffian as pf
@@ -171,7 +210,43 @@ def closure(
     H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
-    return Closure(name, kind, body_a, body_b, a, b, number)
+    given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort}
+    zero = G.R.T @ H.R if kind == "universal" else None
+    return Closure(name, kind, body_a, body_b, a, b, number, zero=zero, **_carried(kind, given, what))
+
+
+@cache
+def _joint_kind(kind: str) -> JointKind | None:
+    """The kind of joint that a kind of closure is; None for one that is no joint."""
+    if kind == "universal":
+        turn = SUBGROUPS["revolute"]
+        return JointKind(kind, (JointFactor(turn, label="about_a"), JointFactor(turn, label="about_b")))
+    group = CLOSURES[kind].group
+    return None if group is None else JointKind(kind, (JointFactor(group),))
+
+
+def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
+    """The fields of a Closure for what it carries, only those that are given; checked.
+
+    given: name of each argument -> its value.
+    Raises ModelError: something is carried by a kind that has no coordinates, or values that do not fit the kind.
+    """
+    unset = {"stiffness": 0.0, "rest": None, "damping": 0.0, "limits": UNLIMITED, "effort": np.inf}
+    used = [n for n, x in given.items() if not (x is unset[n] or (isinstance(x, (int, float, tuple)) and x == unset[n]))]
+    if not used:
+        return {}
+    joint_kind = _joint_kind(kind)
+    if joint_kind is None:
+        raise ModelError(
+            f"{what}: a {kind} closure has no coordinates, so it takes no {used[0]}; add a force, such as "
+            "pf.forces.pose_spring or pf.forces.pose_damper"
+        )
+    if not joint_kind.nv:
+        raise ModelError(
+            f"{what}: a {kind} closure leaves no motion free, so it takes no {used[0]}; leave it out, or choose another kind"
+        )
+    found = carried(joint_kind, joint_kind.nv, what, **given)
+    return {n: x for n, x in found.items() if n in used}
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:
