@@ -123,3 +123,143 @@ def test_the_angle_of_a_closure_counts_its_turns_in_a_plane():
     one, two = (r["B"].values.ravel() for r in runs)
     assert np.abs(one[-1] - one[0]) > 4 * np.pi
     close(one, two, INTEGRATED, "angle over turns")
+
+
+@pytest.mark.parametrize("frame", ["LOCAL", "WORLD"])
+def test_the_wrench_through_a_closure_is_that_through_the_joint(frame):
+    """With what it carries; so are those through the other joints of the loop, which statics determines."""
+    spatial = {
+        n: h._replace(kind="spherical" if n == "B" else "cylindrical" if n == "C" else h.kind) for n, h in FOUR_BAR.items()
+    }
+    carried = {"C": {"stiffness": [2.0, 3.0], "damping": [0.3, 0.5]}}
+    forces = [
+        pf.forces.generalised_force("push", lambda k: -0.3 * k.joint_rate("C"), joint="C"),
+        pf.forces.potential("spring", lambda k: ca.sumsqr(k.joint("C") - 0.1)),
+        pf.forces.dissipation("oil", lambda k: ca.sumsqr(k.joint_rate("C")) / 5),
+    ]
+    motors = [pf.actuator("motor", "C", component=1, gear=2.0)]
+    found = []
+    for cut in ("D", "C"):
+        m = linkage(spatial, cut, carried, forces=forces, actuators=motors)
+        at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+        found.append(pf.reaction_wrench(m, list("ABCD"), at.q, at.v, u=[0.7], frame=frame))
+    for n in "ABCD":
+        close(found[1][n].wrench, found[0][n].wrench, 1e4 * ALGEBRA, n, max(np.abs(x.wrench).max() for x in found[0].values()))
+
+
+def _rssr(cut: str, near: pf.Parameter | None = None) -> pf.Mechanism:
+    """A crank about z that drives a rocker about x by a rod between two ball joints; the crank's hinge has a spring."""
+    bodies = [
+        pf.body("crank", mass=1.0, com=(0.1, 0, 0), inertia=(0.02, 0.02, 0.03)),
+        pf.body("rod", mass=0.5, com=(0.3, 0, 0), inertia=(0.002, 0.04, 0.04)),
+        pf.body("rocker", mass=1.0, com=(0, 0.2, 0), inertia=(0.02, 0.02, 0.03)),
+    ]
+    carried = {"axis": (0, 0, 1), "stiffness": 0.02, "damping": 0.01}
+    rock = pf.joint("rock", "revolute", "world", "rocker", placement=(0.3, 0, 0.2), axis=(1, 0, 0))
+    length = float(np.sqrt(0.45))
+    if cut == "turn":
+        end = pf.joint("S2", "spherical", "rocker", "rod", placement=(0, 0.5, 0), child_placement=(length, 0, 0))
+        joints = [rock, end, pf.joint("S1", "spherical", "rod", "crank", child_placement=(0.1, 0, 0))]
+        closed = pf.closure("turn", "revolute", "world", "crank", near=near, **carried)
+    else:
+        turn = pf.joint("turn", "revolute", "world", "crank", **carried)
+        joints = [turn, pf.joint("S1", "spherical", "crank", "rod", placement=(0.1, 0, 0)), rock]
+        closed = pf.closure("S2", "spherical", "rocker", "rod", placement_a=(0, 0.5, 0), placement_b=(length, 0, 0))
+    return pf.mechanism("RSSR", bodies, joints, constraints=[closed], parameters=[near] if near else [])
+
+
+def _same_state(m: pf.Mechanism, other: pf.Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
+    """The state of another cut of the RSSR, from poses and twists: hinges and ball joints only."""
+    names = [b.name for b in m.bodies]
+    parts = {n: lambda T, n=n: T.kinematics.rotation(n) for n in names}
+    parts |= {f"{n} w": lambda T, n=n: T.kinematics.twist(n)[3:] for n in names}
+    at = pf.compile_terms(m, parts, backend="numpy", squeeze=False)(q, v) | {"world": np.eye(3), "world w": np.zeros((3, 1))}
+    there, rates = other.neutral(), np.zeros(other.nv)
+    for j in other.joints:
+        R = j.placement.R.T @ (at[j.parent].T @ at[j.child]) @ j.child_placement.R
+        w = j.child_placement.R.T @ (at[f"{j.child} w"] - at[j.child].T @ at[j.parent] @ at[f"{j.parent} w"])
+        R, w = np.array(ca.DM(ca.SX(R))), np.array(ca.DM(ca.SX(w)))
+        ball = j.kind.name == "spherical"
+        there[other.q_slices[j.name]] = np.array(so3.matrix_to_quat(R)).ravel() if ball else np.arctan2(R[1, 0], R[0, 0])
+        rates[other.v_slices[j.name]] = w.ravel() if ball else w.ravel()[2]
+    return there, rates
+
+
+def test_a_closure_in_space_counts_its_turns_by_a_parameter():
+    tree = _rssr("S2")
+    at = pf.assemble(tree, {"turn": 0.0}, v={"turn": 9.0})
+    runs = {"duration": 1.0, "step": 1e-3, "every": 100, "backend": "interpreter", "error_bound": np.inf}
+    expected = pf.run(tree, at.q, at.v, **runs)["q"].sel(coordinate="turn").values
+    assert expected.max() > 2 * np.pi
+    counting = _rssr("turn", pf.Parameter("turns", 0.0))
+    q, v = _same_state(tree, counting, at.q, at.v)
+    found = pf.run(counting, q, v, **runs)
+    close(found["loop"].values.ravel(), expected, INTEGRATED, "angle of the crank")
+    # Without it, a run ends where the angle would jump, and says how to go on.
+    with pytest.warns(pf.errors.RunWarning, match="passed half a turn"):
+        ended = pf.run(_rssr("turn"), q, v, **runs)
+    (cause,) = pf.results.causes(ended)
+    assert "'turn'" in cause and "near=pf.Parameter" in cause
+    known = ended["loop"].values.ravel()
+    known = known[np.isfinite(known)]
+    close(known, expected[: len(known)], INTEGRATED, "angle before half a turn")
+    assert known.max() < np.pi < expected[len(known)]
+
+
+def test_limits_of_a_closure_are_reported():
+    m = linkage(FOUR_BAR, "D", {"D": {"limits": (0.0, 1.5)}})
+    at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+    angle = float(pf.compile_terms(m, {"D": lambda T: T.kinematics.joint("D")}, backend="numpy")(at.q)["D"])
+    held = linkage(FOUR_BAR, "D", {"D": {"limits": (angle - 0.1, angle + 0.1)}})
+    with pytest.warns(pf.errors.RunWarning, match="closure 'D' is outside from t = "):
+        r = pf.run(held, at.q, at.v, duration=0.3, step=1e-3, backend="interpreter")
+    beyond = np.abs(r["loop"].values.ravel() - angle).max() - 0.1
+    close(r["loop_excess"].values, [beyond], ALGEBRA, "excess")
+    shut = linkage(FOUR_BAR, "D", {"D": {"limits": (angle + 0.1, angle + 0.2)}})
+    for start in (pf.run, lambda *x, **given: pf.stepper(x[0], step=1e-3).reset(*x[1:])):
+        with pytest.raises(pf.errors.RunError, match=r"closure 'D' starts at .* outside its limits"):
+            start(shut, at.q, at.v, duration=0.1)
+    with pytest.raises(pf.errors.RunError, match=r"closure 'D' starts at .* outside its limits"):
+        pf.run_adaptive(shut, at.q, at.v, times=[0.0, 0.1])
+
+
+def bad(words, **fields):
+    return pytest.param(fields, words, id=words[:30])
+
+
+ENDS = {"name": "C", "kind": "revolute", "body_a": "coupler", "body_b": "rocker"}
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    bad("a weld closure leaves no motion free", kind="weld", damping=1.0),
+    bad("a fixed closure leaves no motion free", kind="fixed", limits=(-1, 1)),
+    bad("a distance closure has no coordinates", kind="distance", length=1.0, stiffness=2.0),
+    bad("a point-on-line closure has no coordinates", kind="point-on-line", effort=2.0),
+    bad("are the wrong way round", limits=(1, -1)),
+    bad("effort -1.0 must be zero or positive", effort=-1.0),
+    bad("must be symmetric", kind="cylindrical", stiffness=[[1.0, 2.0], [0.0, 1.0]]),
+    bad("takes no limits", kind="spherical", limits=(-1, 1)),
+    bad("leaves no number of turns open; leave out near", kind="helical", pitch=0.1, near=0.0),
+])  # fmt: skip
+def test_what_a_closure_cannot_carry_is_refused(given, words):
+    with pytest.raises(pf.errors.ModelError, match=words) as error:
+        pf.closure(**(ENDS | given))
+    assert "'C'" in str(error.value)
+
+
+def test_forces_along_closures_that_do_not_exist_are_refused():
+    def made(**fields):
+        return linkage(FOUR_BAR, "C", **fields)
+
+    with pytest.raises(pf.errors.ModelError, match="actuator 'motor': there is no joint 'c'; there are A, B, D, C"):
+        made(actuators=[pf.actuator("motor", "c")])
+    with pytest.raises(pf.errors.ModelError, match="force 'seal': there is no joint 'c'; there are A, B, D, C"):
+        made(forces=[pf.forces.joint_friction("seal", "c", 1.0)])
+    with pytest.raises(pf.errors.ModelError, match="has 1 velocities, none numbered 1"):
+        made(actuators=[pf.actuator("motor", "C", component=1)])
+    weld = pf.closure("W", "weld", "coupler", "rocker", placement_a=(0.8, 0, 0), placement_b=(0, 0, 0.6))
+    with pytest.raises(pf.errors.ModelError, match="actuator 'motor': 'W' is a weld closure, which has no coordinates"):
+        made().with_(constraints=[weld], actuators=[pf.actuator("motor", "W")])
+    again = pf.closure("A", "revolute", "world", "crank", axis=(0, 1, 0), damping=1.0)
+    with pytest.raises(pf.errors.ModelError, match="constraint 'A' carries forces, so it needs a name that no joint has"):
+        made().with_(constraints=[again])

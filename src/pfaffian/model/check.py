@@ -17,7 +17,7 @@ from pfaffian.model.circle import circle
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates
-from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
+from pfaffian.model.force import Actuator, Force, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
@@ -187,7 +187,7 @@ def check_references(
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
-        for n in _joints(f):
+        for n in joints_of(f):
             if n not in owners:
                 raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
     for a in actuators:
@@ -238,14 +238,6 @@ def _ends(f: Force) -> tuple[str, ...]:
     if isinstance(f, Wrench):
         return (f.body,) if f.by is None else (f.body, f.by)
     return getattr(f.function, "bodies", ())
-
-
-def _joints(f: Force) -> tuple[str, ...]:
-    """The joints or coordinates that a force names; empty if it names none."""
-    if isinstance(f, GeneralisedForce):
-        return () if f.joint is None else (f.joint,)
-    law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
-    return getattr(law, "joints", ())
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:

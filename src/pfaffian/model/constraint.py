@@ -32,6 +32,8 @@ class Closure:
     active: a function of Kinematics that is not zero while the constraint holds; None for always.
     stiffness: (k, k), rest: (nq, 1), damping: (k, k), limits, effort: as of a Joint, for the k motions that the kind permits;
         None for what the closure does not carry.
+    near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
+        open; None for the middle of the limits, or the rest.
     zero: (3, 3) rotation of B relative to A where both angles of a universal closure are zero; None for other kinds.
     """
 
@@ -48,6 +50,7 @@ class Closure:
     damping: ca.SX | None = None
     limits: tuple[tuple[float, float], ...] | None = None
     effort: float | None = None
+    near: ca.SX | None = None
     zero: ca.SX | None = None
 
     def __repr__(self) -> str:
@@ -164,6 +167,7 @@ def closure(
     damping: Any = 0.0,
     limits: Any = UNLIMITED,
     effort: float = np.inf,
+    near: Any = None,
 ) -> Closure:
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
     [chhabra14 table 2.1]
@@ -187,6 +191,9 @@ def closure(
         length: [m] of a distance, above zero.
         stiffness, rest, damping, limits, effort: of a spring, a damper, of the coordinates and of an actuator, as in `joint`,
             for the motions that the kind permits; none by default.
+        near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
+            given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
+            middle of the limits, else the rest.
     Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
     does not use; a spring, a damper, limits or an effort on a kind without coordinates.
 
@@ -211,8 +218,9 @@ def closure(
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
     given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort}
+    angles = None if near is None else _near(kind, near, what)
     zero = G.R.T @ H.R if kind == "universal" else None
-    return Closure(name, kind, body_a, body_b, a, b, number, zero=zero, **_carried(kind, given, what))
+    return Closure(name, kind, body_a, body_b, a, b, number, near=angles, zero=zero, **_carried(kind, given, what))
 
 
 @cache
@@ -223,6 +231,15 @@ def _joint_kind(kind: str) -> JointKind | None:
         return JointKind(kind, (JointFactor(turn, label="about_a"), JointFactor(turn, label="about_b")))
     group = CLOSURES[kind].group
     return None if group is None else JointKind(kind, (JointFactor(group),))
+
+
+def _near(kind: str, value: Any, what: str) -> ca.SX:
+    """(angles, 1) the checked argument `near` of a closure. Raises ModelError: a kind whose pose leaves no turns open."""
+    joint_kind = _joint_kind(kind)
+    angles = 0 if joint_kind is None or CLOSURES[kind].number else joint_kind.q_units.count("rad")
+    if not angles:
+        raise ModelError(f"{what}: the pose of a {kind} closure leaves no number of turns open; leave out near")
+    return vector(value if several(value) else [value], angles, f"{what}: near")
 
 
 def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:

@@ -207,11 +207,15 @@ def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
 
 def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     """(nv, 1) of a generalised force f(k), which acts along all velocities or within one joint."""
+    load = generalised_load(k, g)
+    return load if g.joint is None else k.along_joint(g.joint, load)
+
+
+def generalised_load(k: Kinematics, g: GeneralisedForce) -> ca.SX:
+    """(n, 1) of a generalised force f(k) along the velocities on which it acts; zero while its closure is not active."""
     m = k.mechanism
     f = _returned(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
-    if g.joint is None:
-        return f
-    return k.along_joint(g.joint, f)
+    return loop_presence(k, c) * f if (c := m.loop_joints.get(g.joint or "")) else f
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:

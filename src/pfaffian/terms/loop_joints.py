@@ -6,11 +6,12 @@ and functions of a user act along a closure as along a joint, with the generalis
 
 An angle follows from the pose up to full turns only. Where all axes of a loop are parallel, it is a sum of angles of the tree,
 which knows its turns. Otherwise it is the one nearest to such a sum over the axes that are about parallel, and without any, the
-one within half a turn of the middle of its limits, or of its rest.
+one within half a turn of the closure's `near`, of the middle of its limits, or of its rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
@@ -32,7 +33,7 @@ PARALLEL = 1e-12
 ALIKE = 0.5
 """Least cosine of the angle between two axes for a turn about one of them to count as a turn about the other."""
 
-Frames = tuple[tuple[int, Pose], tuple[int, Pose]]
+FramePair = tuple[tuple[int, Pose], tuple[int, Pose]]
 """(link, pose in it) of the frames A and B of a closure."""
 
 
@@ -48,13 +49,13 @@ class Turning(NamedTuple):
     zero: ca.SX
 
 
-def closure_frames(k: Kinematics, c: Closure) -> Frames:
+def closure_frames(k: Kinematics, c: Closure) -> FramePair:
     """The frames A and B of a closure."""
     (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
     return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 
 
-def relative_twist(k: Kinematics, frames: Frames) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+def relative_twist(k: Kinematics, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Rotations of frames A and B and the vector r from A to B in world axes, and the Jacobian J (6, nv) of B's twist relative
     to A, at B's origin in A's axes."""
     (la, Xa), (lb, Xb) = frames
@@ -122,6 +123,22 @@ def _rates(k: Kinematics, c: Closure) -> ca.SX:
     return ca.vertcat(*rows, *([J[5, :] if about_z is None else about_z] if turns else []))
 
 
+def loop_wrench_rows(k: Kinematics, c: Closure) -> ca.SX:
+    """(n, 6) the velocities of a closure from the twist of B relative to A, at B's origin in world axes.
+
+    Its transpose is the wrench on body_b of a unit force along each velocity.
+    """
+    group, (Ra, Rb, _, _) = c.holds.group, _motion(k, c)
+    nothing = ca.SX(1, 3)
+    if group is None:
+        return ca.vertcat(*[ca.horzcat(nothing, axis.T) for axis in (Ra[:, 2], Rb[:, 2])])
+    turns = len(group.rotation.axes)
+    linear = Rb if turns else Ra
+    slides = [ca.horzcat((Ra if i == 2 and turns < 3 else linear)[:, i].T, nothing) for i in group.along]
+    about = {0: [], 1: [Ra[:, 2]], 3: [Rb[:, i] for i in range(3)]}[turns]
+    return ca.vertcat(*slides, *[ca.horzcat(nothing, axis.T) for axis in about])
+
+
 def _motion(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """`relative_twist` of a closure, computed once for these Kinematics."""
     return once_for(k, f"motion of closure {c.name!r}", lambda: relative_twist(k, closure_frames(k, c)))
@@ -132,9 +149,36 @@ def _motion(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
 
 def _angle(k: Kinematics, c: Closure, R: ca.SX) -> ca.SX:
     """The angle about z of B relative to A, with its turns.   R: (3, 3) rotation of B relative to A."""
+    near = _centre(k, c)
+    return near if _turning(k, c).exact else _nearest(near, (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2)
+
+
+def _centre(k: Kinematics, c: Closure) -> ca.SX:
+    """The angle within half a turn of which that of a closure with one axis is given, or this angle itself if it is exact."""
     turning = _turning(k, c)
-    near = _sum(k, turning) if turning.exact or turning.signs else _middle(closing_joint(c), 0)
-    return near if turning.exact else _nearest(near, (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2)
+    return _sum(k, turning) if turning.exact or (turning.signs and c.near is None) else _middle(c, 0)
+
+
+def open_turns(k: Kinematics, c: Closure) -> list[tuple[int, ca.SX]]:
+    """For each angle of a closure whose turns its pose leaves open: its index among the coordinates, and the angle within half
+    a turn of which it is given."""
+    group, j = c.holds.group, closing_joint(c)
+    if group is None:
+        return [(i, _middle(c, i)) for i in range(j.nq)]
+    if len(group.rotation.axes) != 1 or group.screws or _turning(k, c).exact:
+        return []
+    return [(j.nq - 1, _centre(k, c))]
+
+
+def half_turn_sides(k: Kinematics, closures: Iterable[Closure]) -> ca.SX:
+    """(n, 1) for each closure among these that leaves turns open: a number that changes its sign where an angle passes half a
+    turn from the angle that it is near to; zero within a quarter of a turn."""
+    sides = []
+    for c in closures:
+        for i, near in open_turns(k, c):
+            off = loop_coordinates(k, c)[i] - near
+            sides.append(ca.if_else(ca.fabs(off) > np.pi / 2, off, 0))
+    return ca.densify(ca.vertcat(ca.SX(0, 1), *sides))
 
 
 def _nearest(near: ca.SX, cos: ca.SX, sin: ca.SX) -> ca.SX:
@@ -145,8 +189,12 @@ def _nearest(near: ca.SX, cos: ca.SX, sin: ca.SX) -> ca.SX:
     return near + ca.atan2(sin * C - cos * S, cos * C + sin * S)
 
 
-def _middle(j: Joint, i: int) -> ca.SX:
-    """The angle within half a turn of which the i-th coordinate is given: the middle of its limits, or its rest."""
+def _middle(c: Closure, i: int) -> ca.SX:
+    """The angle within half a turn of which the i-th angle is given: `near`, the middle of its limits, or its rest."""
+    if c.near is not None:
+        return c.near[i]
+    j = closing_joint(c)
+    i += j.nq - j.kind.q_units.count("rad")
     low, high = j.limits[i]
     return ca.SX((low + high) / 2) if np.isfinite(low) and np.isfinite(high) else j.rest[i]
 
@@ -154,11 +202,10 @@ def _middle(j: Joint, i: int) -> ca.SX:
 def _universal_angles(c: Closure, R: ca.SX) -> ca.SX:
     """The angles of a universal closure: of B's axis about A's axis, and of A's axis about B's, from where frames coincide."""
     assert c.zero is not None
-    j = closing_joint(c)
     a, b, a0, b0 = R[:, 2], R[2, :].T, c.zero[:, 2], c.zero[2, :].T  # B's axis in A and A's axis in B, now and at zero
-    first = _nearest(_middle(j, 0), a0[0] * a[0] + a0[1] * a[1], a0[0] * a[1] - a0[1] * a[0])
+    first = _nearest(_middle(c, 0), a0[0] * a[0] + a0[1] * a[1], a0[0] * a[1] - a0[1] * a[0])
     # R = Rz(first) zero Rz(second): as B turns on, A's axis turns backwards in B.
-    return ca.vertcat(first, _nearest(_middle(j, 1), b0[0] * b[0] + b0[1] * b[1], b0[1] * b[0] - b0[0] * b[1]))
+    return ca.vertcat(first, _nearest(_middle(c, 1), b0[0] * b[0] + b0[1] * b[1], b0[1] * b[0] - b0[0] * b[1]))
 
 
 def _turning(k: Kinematics, c: Closure) -> Turning:
@@ -211,3 +258,14 @@ def _sum_of_rates(k: Kinematics, turning: Turning) -> ca.SX:
         link = k.tree.links[i]
         total[0, link.v] += sign * link.basis[5, :]
     return total if k.rates.plain else total @ k.maps[1]
+
+
+def followed_angles(k: Kinematics) -> dict[str, tuple[str, int]]:
+    """Name of each parameter that a closure is `near` to -> (closure, index of the coordinate) whose turns it counts."""
+    found = dict[str, tuple[str, int]]()
+    names = {p.symbol.element_hash(): p.name for p in k.mechanism.parameters}
+    for c in k.mechanism.loop_joints.values():
+        for i, near in open_turns(k, c) if c.near is not None else []:
+            if near.is_symbolic() and near.element_hash() in names:
+                found[names[near.element_hash()]] = c.name, i
+    return found
