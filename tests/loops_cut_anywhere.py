@@ -38,13 +38,22 @@ PARALLELOGRAM = {
 
 
 def linkage(
-    hinges: Mapping[str, Hinge], cut: str, carried: Mapping[str, Mapping[str, Any]] | None = None, **fields: Any
+    hinges: Mapping[str, Hinge],
+    cut: str,
+    carried: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    floating: bool = False,
+    **fields: Any,
 ) -> pf.Mechanism:
     """A chain of bodies of 1 kg, closed at the joint `cut`; the others lead outwards from the world.
 
-    carried: name of a joint -> spring, damper, limits as arguments of `joint` or `closure`.   fields: of the mechanism.
+    carried: name of a joint -> spring, damper, limits as arguments of `joint` or `closure`.   floating: whether a free hull
+    stands for the world.   fields: of the mechanism.
     """
     carried, reached, joints, waiting = carried or {}, {"world"}, [], [n for n in hinges if n != cut]
+    if floating:
+        hinges = {n: h._replace(one=h.one.replace("world", "hull")) for n, h in hinges.items()}
+        reached, joints = {"hull"}, [pf.joint("base", "free", "world", "hull")]
     while waiting:
         name = next(n for n in waiting if {hinges[n].one, hinges[n].other} & reached)
         waiting.remove(name)
