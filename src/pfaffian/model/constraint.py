@@ -34,7 +34,8 @@ class Closure:
         None for what the closure does not carry.
     near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
         open; None for the middle of the limits, or the rest.
-    zero: (3, 3) rotation of B relative to A where both angles of a universal closure are zero; None for other kinds.
+    axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
+        other kinds.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Closure:
     limits: tuple[tuple[float, float], ...] | None = None
     effort: float | None = None
     near: ca.SX | None = None
-    zero: ca.SX | None = None
+    axes: ca.SX | None = None
 
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
@@ -77,6 +78,14 @@ class Closure:
         given = {n: x for n in nothing if (x := getattr(self, n)) is not None}
         column, ends = ca.SX.zeros(kind.nv, 1), (self.placement_a, self.placement_b)
         return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), armature=column, pitch=self.number)
+
+    @cached_property
+    def zero(self) -> ca.SX | None:
+        """(3, 3) rotation of B relative to A where both angles of a universal closure are zero; None for other kinds."""
+        if self.axes is None:
+            return None
+        G, H = (axis_frame(x, f"constraint {self.name!r}").R for x in ca.horzsplit(self.axes))
+        return G.T @ H
 
     @property
     def carries(self) -> bool:
@@ -219,8 +228,8 @@ def closure(
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
     given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort}
     angles = None if near is None else _near(kind, near, what)
-    zero = G.R.T @ H.R if kind == "universal" else None
-    return Closure(name, kind, body_a, body_b, a, b, number, near=angles, zero=zero, **_carried(kind, given, what))
+    axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
+    return Closure(name, kind, body_a, body_b, a, b, number, near=angles, axes=axes, **_carried(kind, given, what))
 
 
 @cache
