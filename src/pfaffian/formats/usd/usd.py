@@ -83,13 +83,14 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
-    moving = {j.name for j in made if j.nv}
+    loops = [_closure(j) for j in closing]
+    moving = {j.name for j in made if j.nv} | {c.name for c in loops if c.joint is not None}
     m = mechanism(
         name,
         bodies,
         made,
-        constraints=[_closure(j) for j in closing],
-        actuators=[a for j, _ in tree if j.name in moving and (a := _motor(j)) is not None],
+        constraints=loops,
+        actuators=[a for j in (*(j for j, _ in tree), *closing) if j.name in moving and (a := _motor(j)) is not None],
         gravity=_gravity(s),
         lenient=True,
     )
@@ -180,11 +181,17 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> J
     if flipped and one:
         axis = tuple(-x for x in axis)  # type: ignore[assignment]
     after = _follows(j, joints)
-    spring = {"stiffness": j.drive.stiffness, "damping": j.drive.damping, "rest": j.drive.target} if j.drive and one else {}
     return joint(
         j.name, j.kind, j.bodies[first] or WORLD, j.bodies[second] or WORLD, axis=axis, placement=at, child_placement=its,
-        limits=j.limits if one and not after else UNLIMITED, armature=j.armature if one else 0.0, mimic=after, **spring,
+        limits=j.limits if one and not after else UNLIMITED, armature=j.armature if one else 0.0, mimic=after, **_drive(j),
     )  # fmt: skip
+
+
+def _drive(j: UsdJoint) -> dict[str, float]:
+    """The drive of a hinge or slider as the spring and damper that it is, arguments of `joint` and `closure`."""
+    if not j.drive or j.kind not in ("revolute", "prismatic"):
+        return {}
+    return {"stiffness": j.drive.stiffness, "damping": j.drive.damping, "rest": j.drive.target}
 
 
 def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
@@ -199,11 +206,13 @@ def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
 
 
 def _closure(j: UsdJoint) -> Closure:
-    kinds = {"fixed": "weld"}
+    """The closure of a joint that closes a loop, with its drive and limits."""
+    kinds, one = {"fixed": "weld"}, j.kind in ("revolute", "prismatic")
     a, b = (_pose(frame) for frame in j.frames)
     length = j.length if j.kind == "distance" else None
     return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
-                   axis=j.axis if j.kind in ("revolute", "prismatic") else (0, 0, 1), length=length)  # fmt: skip
+                   axis=j.axis if one else (0, 0, 1), length=length, limits=j.limits if one else UNLIMITED,
+                   **_drive(j))  # fmt: skip
 
 
 def _motor(j: UsdJoint) -> Actuator | None:
@@ -270,15 +279,15 @@ def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
             f"{printable(j.name)} ({j.kind}{', excluded from its articulation' if j.excluded else ''})" for j in closing[:10]
         ]
         more = f" and {len(closing) - 10} more" if len(closing) > 10 else ""
-        notice(
-            f"{s.source}: joints close loops as constraints, without motors and limits: {', '.join(words)}{more}", ModelWarning
-        )
+        notice(f"{s.source}: joints close loops as constraints: {', '.join(words)}{more}", ModelWarning)
     driven = [j for j in joints if j.drive and (j.drive.stiffness or j.drive.damping)]
     if driven:
         names = ", ".join(printable(j.name) for j in driven[:10])
         notice(f"{s.source}: drives act as springs and dampers without a limit, and maxForce limits the motors: {names}",
                ModelWarning)  # fmt: skip
     lost = [f"{j.name}: {word}" for j in joints for word in j.lost]
+    lost += [f"{j.name}: {word} of a joint that closes a loop" for j in closing
+             for word, given in (("mimic", j.mimic), ("armature", j.armature)) if given]  # fmt: skip
     lost += [f"{j.name}: targetVelocity" for j in joints if j.drive and j.drive.speed]
     if lost:
         notice(f"{s.source}: left out: {', '.join(printable(x)[1:-1] for x in lost[:10])}", ModelWarning)
