@@ -11,6 +11,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.writers.mjcf_write_part import (
     add_actuator,
+    add_carried,
     add_closure,
     add_mimic,
     add_spring,
@@ -66,6 +67,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         if not isinstance(c, Closure) or c.active is not None:
             raise ModelError(f"constraint {c.name!r}: MJCF can only have closures that are always active; write YAML")
         add_closure(sections["equality"], c, places, lost)
+        add_carried(sections["tendon"], c, m, lost)
     for f in m.forces:
         if not isinstance(f, Spring):
             raise ModelError(
@@ -73,7 +75,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
             )
         add_spring(sections["tendon"], f, places)
     for a in m.actuators:
-        add_actuator(sections["actuator"], a, m, places)
+        add_actuator(sections["actuator"], a, m, places, lost)
     root.inside = [t for t in [*root.inside, *sections.values()] if t.inside or t.given or t.name == "worldbody"]
     if settings is not None and settings != RunSettings():
         lost.append("the run settings")
