@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.idle import idle_motions
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
@@ -33,13 +34,15 @@ class Inverse(NamedTuple):
 
     u: (..., nu) inputs [N, N m], in the order of `names`, zero for wrenches from outside.
     tau: (..., nv) generalised force B u.   reaction: (..., nv) reaction of the constraints under these inputs.
-    names: of the inputs.
+    names: of the inputs.   idle: of the velocities that take part in motions which nothing drives and on which nothing depends,
+    such as the spin of a rod between two ball joints; these motions are left to themselves.
     """
 
     u: np.ndarray
     tau: np.ndarray
     reaction: np.ndarray
     names: tuple[str, ...]
+    idle: tuple[str, ...] = ()
 
 
 def inverse_dynamics(
@@ -69,8 +72,9 @@ def inverse_dynamics(
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, and the constraints' reaction (...,
-        nv).
+        a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, the constraints' reaction (..., nv),
+        and the names of the `idle` velocities. Idle motions, such as the spin of a rod between two ball joints, are left to
+        themselves: no motor drives them, they move no mass centre, and no force acts on them.
     Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (with the row and its residual).
     Raises RunError: the acceleration violates a constraint (with the row), or the actuators cannot drive a motion that the
     constraints leave free (with the motion).
@@ -90,7 +94,7 @@ def inverse_dynamics(
     check_given(a, m.v_names, "a")
     t = as_number(t, "t")
     if as_flag(complete, "complete"):
-        a = complete_acceleration(m, q, v, a, t=t, parameters=parameters)
+        a = complete_acceleration(actuated_by(m, names), q, v, a, t=t, parameters=parameters)
     driven, f = _compiled(m, names, R)
     at = given(
         least=1,
@@ -107,7 +111,7 @@ def inverse_dynamics(
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
-    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names)
+    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names, idle_motions(driven).names)
 
 
 @remembered(64)
@@ -117,9 +121,9 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
-    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
+    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight), idle=idle_motions(driven).count)
     tau = ca.densify(T.B @ answer.u)
-    reaction = ca.densify(T.M @ a + T.c - T.f - tau)
+    reaction = ca.densify(answer.tau - tau)
     size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + size_at_rest if T.A.shape[0] else ca.SX(0, 1)
     residual = ca.densify(T.A @ a - T.b)
