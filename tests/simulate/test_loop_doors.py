@@ -93,6 +93,13 @@ def test_a_door_gives_the_same_wherever_the_loop_is_cut(door):
     close(of(machine("C")), of(machine("D")), tolerance, door)
 
 
+def test_singularities_take_a_motor_where_the_loop_is_cut():
+    found = [pf.constraints.singularities(m, start(m).q, "rocker", length=0.5) for m in (machine("C"), machine("D"))]
+    close(found[0].jacobian, found[1].jacobian, PEER_CONSTRAINED, "motion of the rocker for that of the motor")
+    named = pf.constraints.singularities(machine("C"), start(machine("C")).q, "rocker", length=0.5, inputs=["C"])
+    close(named.jacobian, found[0].jacobian, ALGEBRA, "named")
+
+
 def test_a_reduced_machine_keeps_what_its_closure_carries():
     speeds = {"A": 2.0} | {f"base.{n}": 0.0 for n in ("vx", "vy", "vz", "wx", "wy")} | {"base.wz": 0.3}
     found = []

@@ -117,7 +117,7 @@ def hybrid_force(
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
         tau = terms.M @ a.v_dot + terms.c - terms.f
-        idle = idle_motions(terms.mechanism, lambda T: task_terms(T, task).J).count
+        idle = idle_motions(terms.mechanism, lambda T: task_terms(T, task).J).number
         answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u, idle=idle)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"task_error": a.error, "task_error_rate": a.error_rate, "force_error": error})

@@ -26,10 +26,10 @@ lengths with six digits."""
 class Idle(NamedTuple):
     """The idle motions of a machine with its motors.
 
-    count: their number at almost all states.   names: of the velocities that take part in them.
+    number: of them at almost all states.   names: of the velocities that take part in them.
     """
 
-    count: int = 0
+    number: int = 0
     names: tuple[str, ...] = ()
 
 
@@ -40,7 +40,7 @@ def idle_motions(m: Mechanism, task: Callable[[Terms], ca.SX] | None = None) -> 
     task: the rows J (k, nv) of a task that must not depend on them either; None for no task.
     """
     found = _idle_motions(m)
-    if task is None or not found.count:
+    if task is None or not found.number:
         return found
     J = at_generic_states(m, {"J": ca.densify(task(shared(m)))}, on_constraints=True)["J"]
     unit = speed_units(m, m.p_defaults)
@@ -84,7 +84,7 @@ def _directions(m: Mechanism) -> list[np.ndarray]:
 
 def idle_at(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
     """(nv, k) velocities that span the idle motions at a state; k = 0 if the machine has none."""
-    if not _idle_motions(m).count:
+    if not _idle_motions(m).number:
         return np.zeros((m.nv, 0))
     T = shared(m)
     f = ca.Function("at", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in _geometry(m).values()])

@@ -70,7 +70,7 @@ def projected(
         tau = terms.M @ a.v_dot + terms.c - terms.f
         m = terms.mechanism
         bounds = None if limits is None else input_limits(m, limits)
-        idle = idle_motions(m, lambda T: task_terms(T, task).J).count
+        idle = idle_motions(m, lambda T: task_terms(T, task).J).number
         answer = allocate(terms, tau, weights(m, weight), limits=bounds, idle=idle)
         beyond = [] if limits is None else [answer.beyond]
         return Command(

@@ -48,13 +48,13 @@ def undriven(constrained: bool = True) -> Reason:
         lost = participation(N @ weakest(x["B"].T @ N).inputs)
         motors = ", ".join(m.motor_names)
         words = f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
-        return f"{words}{_ways_out(m, lost)}"
+        return words + ("" if (lost[x["B"].any(axis=1)] >= SHARE * lost.max()).any() else _ways_out(m, lost))
 
     return Reason({"A": lambda T: _rows(T, constrained), "B": motor_matrix}, words)
 
 
 def _ways_out(m: Mechanism, lost: np.ndarray) -> str:
-    """How the joint that takes the largest part in a motion without an actuator could lose it.   lost: (nv,) shares."""
+    """How the joint that takes the largest part in a motion of passive joints could lose it.   lost: (nv,) shares."""
     at = foremost(lost)[0]
     j = next((j for j in m.joints if m.v_slices[j.name].start <= at < m.v_slices[j.name].stop), None)
     if j is None or m.velocities is not None or j.kind.name == "free":

@@ -121,7 +121,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
-    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight), idle=idle_motions(driven).count)
+    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight), idle=idle_motions(driven).number)
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(answer.tau - tau)
     size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)

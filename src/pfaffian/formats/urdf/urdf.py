@@ -390,7 +390,7 @@ def _warn_loops(
     if side.motors is None and any(j.independent is False for j in order):
         _notice(f"{source}: motors are on the joints that the file marks as independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
-    lost = [f"{', '.join(words)} of the {c.kind} loop {printable(c.name)}" for c in closing if (words := c.not_carried)]
+    lost = [f"{', '.join(parts)} of the {c.kind} loop {printable(c.name)}" for c in closing if (parts := c.not_carried)]
     lost += [f"the {what} of joint {printable(j.name)}, which closes a loop" for j in cut
              for what, given in (("<mimic>", j.mimic), ("rotor", j.armature)) if given]  # fmt: skip
     lost += [*extras.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
