@@ -57,6 +57,7 @@ class Closure:
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
+        parts += [f"with {reprs.listed(self.carries)}"] if self.carries else []
         return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
@@ -88,9 +89,9 @@ class Closure:
         return G.T @ H
 
     @property
-    def carries(self) -> bool:
-        """Whether the closure has a spring, a damper, limits or an effort."""
-        return any(x is not None for x in (self.stiffness, self.damping, self.limits, self.effort))
+    def carries(self) -> tuple[str, ...]:
+        """What the closure has of a spring, a damper, limits and an effort, in words."""
+        return tuple(n for n in ("stiffness", "damping", "limits", "effort") if getattr(self, n) is not None)
 
 
 @data
