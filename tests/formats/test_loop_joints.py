@@ -23,7 +23,9 @@ def test_yaml_writes_and_reads_what_a_closure_carries(tmp_path):
     motor = pf.actuator("motor", "C", gear=2.0, limits=(-3, 3))
     seal = pf.forces.joint_friction("seal", "C", 0.2, smooth=0.1)
     turns = pf.Parameter("turns", 0.5)
-    m = linkage(FOUR_BAR, "C", {"C": CARRIED | {"near": turns}}, actuators=[motor], forces=[seal], parameters=[turns])
+    m = linkage(
+        FOUR_BAR, "C", {"C": CARRIED | {"near": turns, "friction": 0.1}}, actuators=[motor], forces=[seal], parameters=[turns]
+    )
     pf.write(m, tmp_path / "m.yaml")
     again, _ = pf.read(tmp_path / "m.yaml")
     (c,), (d,) = m.constraints, again.constraints

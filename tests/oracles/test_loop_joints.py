@@ -54,6 +54,31 @@ def test_the_motion_is_the_same_wherever_the_loop_is_cut(hinges, on):
     close(energies, np.full(4, energies[0]), SAME, "energy")
 
 
+def test_friction_of_a_closure_is_that_of_a_joint():
+    """The law of `joint_friction`, wherever the loop is cut, and in both motions of a cylindrical closure."""
+    seal = pf.forces.joint_friction("seal", "C", 0.7)
+    own = linkage(FOUR_BAR, "C", {"C": {"friction": 0.7}})
+    other = linkage(FOUR_BAR, "D", forces=[seal])
+    a, b = (accelerations(m, "A", 0.4, 2.0)["A"] for m in (own, other))
+    close(a, b, SAME, "acceleration of the crank")
+    nut = pf.closure("nut", "cylindrical", "world", "b", friction=(2.0, 0.3))
+    m = pf.mechanism("nut", [pf.body("b", mass=1.0, inertia=0.1)], [pf.joint("base", "free", "world", "b")], constraints=[nut],
+                     gravity=(0, 0, 0))  # fmt: skip
+    v = {"base.vz": 1.0, "base.wz": -2.0}
+    found = pf.forward_dynamics(m, m.neutral(), v).v_dot[[2, 5]]
+    law = [x * s / np.sqrt(s**2 + 1e-6) for x, s in ((2.0, 1.0), (0.3, -2.0))]
+    close(found, [-law[0] / 1.0, -law[1] / 0.1], SAME, "slide and turn")
+
+
+def test_inverse_dynamics_takes_a_motor_where_the_loop_is_cut():
+    found = []
+    for cut in ("C", "D"):
+        m = linkage(FOUR_BAR, cut)
+        at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+        found.append(pf.inverse_dynamics(m, at.q, at.v, {"A": 1.0}, actuated=["C"], complete=True).u)
+    close(found[0], found[1], SAME, "moment of the motor")
+
+
 TWO_BODIES = [pf.body(n, mass=2.0, com=(0.1, -0.2, 0.3), inertia=(0.3, 0.2, 0.4)) for n in ("arm", "tool")]
 
 
@@ -237,6 +262,8 @@ ENDS = {"name": "C", "kind": "revolute", "body_a": "coupler", "body_b": "rocker"
     bad("a point-on-line closure has no coordinates", kind="point-on-line", effort=2.0),
     bad("are the wrong way round", limits=(1, -1)),
     bad("effort -1.0 must be zero or positive", effort=-1.0),
+    bad("friction must not be negative|friction.*below zero", friction=-1.0),
+    bad("one number, or one for each of 2 motions", kind="cylindrical", friction=(1.0, 2.0, 3.0)),
     bad("must be symmetric", kind="cylindrical", stiffness=[[1.0, 2.0], [0.0, 1.0]]),
     bad("takes no limits", kind="spherical", limits=(-1, 1)),
     bad("leaves no number of turns open; leave out near", kind="helical", pitch=0.1, near=0.0),

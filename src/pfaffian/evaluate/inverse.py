@@ -19,6 +19,7 @@ from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.evaluate.single_values import as_flag, as_number
+from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.pfaffian import row_names
@@ -66,8 +67,8 @@ def inverse_dynamics(
         a: (nv,) or (runs, nv) array, or {velocity: number}, the acceleration v_dot; the constraints must allow it, A a = b.
         complete: True computes the components omitted in a = {velocity: number} from the constraints, by
             `constraints.complete_acceleration`; False, the default, makes them zero.
-        actuated: names of the velocities (joints) with actuators. If None, the mechanism's actuators, or one for every
-            velocity of a mechanism without actuators.
+        actuated: names of the velocities with actuators, those of joints that close loops too. If None, the mechanism's
+            actuators, or one for every velocity of a mechanism without actuators.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
@@ -135,11 +136,20 @@ def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
     """The mechanism with actuators on the velocities of these names; if None with its actuators, or one on every velocity."""
     if names is None:
         return m if m.actuators else actuate_all(m)
-    known = {x.name: x for x in actuate_all(m).actuators}
+    known = {x.name: x for x in (*_along_closures(m), *actuate_all(m).actuators)}
     for n in names:
         if n not in known:
             raise ModelError(f"actuated: there is no velocity {n!r}; {nearest(n, list(known))}")
     return m.with_(actuators=[known[n] for n in names])
+
+
+def _along_closures(m: Mechanism) -> list[Actuator]:
+    """An actuator on every velocity of every joint that closes a loop, within the effort of this joint."""
+    joints = [c.joint for c in m.loop_joints.values() if c.joint is not None]
+    return [
+        actuator(f"{j.name}.{n}" if n else j.name, j.name, component=i, limits=(-j.effort, j.effort))
+        for j in joints for i, n in enumerate(j.v_names)
+    ]  # fmt: skip
 
 
 def _check_feasible(m: Mechanism, residual: np.ndarray, size: np.ndarray) -> None:

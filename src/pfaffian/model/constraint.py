@@ -20,7 +20,7 @@ from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, axis_frame, carried
-from pfaffian.model.number import Scalar, scalar, several, vector
+from pfaffian.model.number import Scalar, not_negative, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 
@@ -31,7 +31,7 @@ class Closure:
     number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     active: a function of Kinematics that is not zero while the constraint holds; None for always.
     stiffness: (k, k), rest: (nq, 1), damping: (k, k), limits, effort: as of a Joint, for the k motions that the kind permits;
-        None for what the closure does not carry.
+        None for what the closure does not carry.   friction: (k, 1) dry friction along each of them [N, N m], or None.
     near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
         open; None for the middle of the limits, or the rest.
     axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
@@ -49,6 +49,7 @@ class Closure:
     stiffness: ca.SX | None = None
     rest: ca.SX | None = None
     damping: ca.SX | None = None
+    friction: ca.SX | None = None
     limits: tuple[tuple[float, float], ...] | None = None
     effort: float | None = None
     near: ca.SX | None = None
@@ -90,8 +91,8 @@ class Closure:
 
     @property
     def carries(self) -> tuple[str, ...]:
-        """What the closure has of a spring, a damper, limits and an effort, in words."""
-        return tuple(n for n in ("stiffness", "damping", "limits", "effort") if getattr(self, n) is not None)
+        """What the closure has of a spring, a damper, friction, limits and an effort, in words."""
+        return tuple(n for n in ("stiffness", "damping", "friction", "limits", "effort") if getattr(self, n) is not None)
 
 
 @data
@@ -175,6 +176,7 @@ def closure(
     stiffness: Any = 0.0,
     rest: Any = None,
     damping: Any = 0.0,
+    friction: Any = 0.0,
     limits: Any = UNLIMITED,
     effort: float = np.inf,
     near: Any = None,
@@ -201,6 +203,8 @@ def closure(
         length: [m] of a distance, above zero.
         stiffness, rest, damping, limits, effort: of a spring, a damper, of the coordinates and of an actuator, as in `joint`,
             for the motions that the kind permits; none by default.
+        friction: dry friction [N, N m], one number or one for each of these motions, smooth below 0.001 rad/s or m/s; zero by
+            default. `pf.forces.joint_friction` has other laws.
         near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
             given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
             middle of the limits, else the rest.
@@ -227,7 +231,7 @@ def closure(
     H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
-    given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort}
+    given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort, "friction": friction}
     angles = None if near is None else _near(kind, near, what)
     axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
     return Closure(name, kind, body_a, body_b, a, b, number, near=angles, axes=axes, **_carried(kind, given, what))
@@ -258,7 +262,7 @@ def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
     given: name of each argument -> its value.
     Raises ModelError: something is carried by a kind that has no coordinates, or values that do not fit the kind.
     """
-    unset = {"stiffness": 0.0, "rest": None, "damping": 0.0, "limits": UNLIMITED, "effort": np.inf}
+    unset = {"stiffness": 0.0, "rest": None, "damping": 0.0, "limits": UNLIMITED, "effort": np.inf, "friction": 0.0}
     used = [n for n, x in given.items() if not (x is unset[n] or (isinstance(x, (int, float, tuple)) and x == unset[n]))]
     if not used:
         return {}
@@ -272,8 +276,18 @@ def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
         raise ModelError(
             f"{what}: a {kind} closure leaves no motion free, so it takes no {used[0]}; leave it out, or choose another kind"
         )
+    dry = given.pop("friction")
     found = carried(joint_kind, joint_kind.nv, what, **given)
+    found["friction"] = _dry(dry, joint_kind.nv, f"{what}: friction")
     return {n: x for n, x in found.items() if n in used}
+
+
+def _dry(value: Any, n: int, what: str) -> ca.SX:
+    """(n, 1) dry friction, from one number for all motions or one for each. Raises ModelError: a number below zero."""
+    numbers = [not_negative(x, what) for x in (value if several(value) else [value] * n)]
+    if len(numbers) != n:
+        raise ModelError(f"{what}: one number, or one for each of {n} motions, is needed, got {brief(value)}")
+    return ca.vertcat(*numbers)
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:

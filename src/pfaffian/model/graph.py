@@ -150,6 +150,8 @@ def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: 
         )
     axis = (0, 0, -1) if back and KINDS[kind].nv == 1 else (0, 0, 1)
     pitch = c.number if KINDS[kind].screws else None
+    if c.friction is not None:
+        raise ModelError(f"joined: closure {c.name!r} has friction; give it by pf.forces.joint_friction, which names the joint")
     carried = {n: x for n in ("stiffness", "rest", "damping", "limits", "effort") if (x := getattr(c, n)) is not None}
     return joint(c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, **carried)
 

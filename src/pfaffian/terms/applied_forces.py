@@ -14,6 +14,7 @@ from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, P
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.user_functions import call_for_column
+from pfaffian.parts.friction import SMOOTH, Sliding
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.loop_joints import closing_joint, loop_rates
 from pfaffian.terms.new_symbols import at_new_symbols, placed
@@ -37,7 +38,7 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
-    return found | {f"spring or damper of closure {c.name!r}": _loop_force(k, c) for c in carrying(m)}
+    return found | {f"spring, damper or friction of closure {c.name!r}": _loop_force(k, c) for c in carrying(m)}
 
 
 def potential_energy(k: Kinematics) -> ca.SX:
@@ -107,18 +108,22 @@ def _sprung(k: Kinematics) -> list[Joint]:
 
 
 def loop_load(k: Kinematics, c: Closure) -> ca.SX:
-    """(n, 1) force of the spring and the damper of a closure along its own velocities, zero while it is not active."""
+    """(n, 1) force of spring, damper and friction of a closure along its own velocities, zero while it is not active."""
     j, load = closing_joint(c), ca.SX(closing_joint(c).nv, 1)
     if not j.damping.is_zero():
         load -= j.damping @ k.joint_rate(c.name)
     if not j.stiffness.is_zero():
         e, E = j.displacement(k.joint(c.name))
         load -= E.T @ (j.stiffness @ e)
+    if c.friction is not None:
+        smooth, rates = ca.SX(SMOOTH), ca.vertsplit(k.joint_rate(c.name))
+        dry = zip(ca.vertsplit(c.friction), rates, strict=True)
+        load += ca.vertcat(*[Sliding(x, x, smooth, ca.SX(0), smooth)(rate) for x, rate in dry])
     return loop_presence(k, c) * load
 
 
 def _loop_force(k: Kinematics, c: Closure) -> ca.SX:
-    """(nv, 1) force of the spring and the damper of a closure."""
+    """(nv, 1) force of spring, damper and friction of a closure."""
     return k.along_joint(c.name, loop_load(k, c))
 
 
@@ -128,8 +133,9 @@ def loop_presence(k: Kinematics, c: Closure) -> ca.SX:
 
 
 def carrying(m: Mechanism) -> list[Closure]:
-    """The closures with a spring or a damper."""
-    return [c for c in m.loop_joints.values() if c.stiffness is not None or c.damping is not None]
+    """The closures with a spring, a damper or friction."""
+    closures = m.loop_joints.values()
+    return [c for c in closures if any(x is not None for x in (c.stiffness, c.damping, c.friction))]
 
 
 # -- springs ----------------------------------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None
     j = c.joint
     k, rest, d = (numbers(x, what)[0] for x in (j.stiffness, j.rest, j.damping))
     given: dict[str, Any] = {key: x for key, x in (("stiffness", k), ("damping", d)) if x}
+    given |= {} if c.friction is None else {"frictionloss": numbers(c.friction, what)[0]}
     given |= {"springlength": rest - total.zero} if k else {}
     if c.limits is not None and np.isfinite(c.limits).all():
         given["range"] = [x - total.zero for x in c.limits[0]]

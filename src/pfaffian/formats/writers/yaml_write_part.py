@@ -153,7 +153,7 @@ def _closure(c: Closure, what: str) -> YamlTree:
     tree |= {} if c.axes is None else {"axis_b": [0.0, 0.0, 1.0], "axes": rows(c.axes.T, what)}
     tree |= {c.holds.number: formula(c.number, what)} if c.holds.number else {}
     tree |= {} if c.joint is None else carried(c.joint, what)
-    return tree | ({} if c.near is None else {"near": formulas(c.near, what)})
+    return tree | {key: formulas(x, what) for key, x in (("friction", c.friction), ("near", c.near)) if x is not None}
 
 
 def constraint_of(c: Constraint) -> YamlTree:
