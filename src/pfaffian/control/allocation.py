@@ -63,6 +63,13 @@ class Allocation(NamedTuple):
     tau: ca.SX = _NOTHING
 
 
+class _Reaction(NamedTuple):
+    """The requested reaction: rows (k, nv) of its directions in y, and its value (k, 1) along them."""
+
+    rows: ca.SX
+    value: ca.SX
+
+
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
     """(motors, 1) positive weights R of u^T R u; ones if None. Raises ModelError: a wrong count or a weight not above zero."""
     if weight is None:
@@ -151,10 +158,11 @@ def allocate(
         tau = _without_idle(terms, rows, B, tau) if idle else tau
         Q, Lam = controlled_directions(terms, chosen) if chosen else (ca.SX(0, m.nv), ca.SX(0, m.nv))
         reaction = -(Q @ Lam.T @ lam)
+        goal = _Reaction(Q, reaction)
         if direct is None:
-            answer = _by_motion(terms, rows, B, tau, weight, Q, reaction, idle)
+            answer = _by_motion(terms, rows, B, tau, weight, goal, idle)
         else:
-            answer = _by_reaction(terms, rows, B, direct, tau, weight, Q, reaction, idle)
+            answer = _by_reaction(terms, rows, B, direct, tau, weight, goal, idle)
     if limits is not None:
         answer = _within(answer, weight, limits)
     return answer._replace(u=with_no_wrench(terms, answer.u), tau=tau)
@@ -208,8 +216,7 @@ def _by_reaction(
     driven: list[int],
     tau: ca.SX,
     weight: ca.SX,
-    reaction_rows: ca.SX,
-    reaction: ca.SX,
+    goal: _Reaction,
     idle: int,
 ) -> Allocation:
     """Allocation in terms of nu (one for each constraint row), where each input drives a velocity of its own.
@@ -220,10 +227,10 @@ def _by_reaction(
     n, F = terms.M.shape[0], terms.factor
     passive = [i for i in range(n) if i not in driven]
     E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
-    G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
-    rhs = ca.densify(ca.vertcat(-tau[passive, 0], reaction))
+    G = ca.densify(ca.vertcat(E[passive, :], goal.rows @ rows.Q.T))
+    rhs = ca.densify(ca.vertcat(-tau[passive, 0], goal.value))
     # Rows of E are measured relative to the inertia of the passive coordinate, part of which the constraints must carry.
-    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
+    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(goal.rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
     scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
@@ -234,18 +241,16 @@ def _by_reaction(
     u = (spent - rest.Q.T @ (rest.Q @ spent)) / ca.sqrt(weight)
     lost = len(passive) - ca.sum1(solved.independent[: len(passive), 0])
     missed = (G @ nu - rhs)[len(passive) :, 0]
-    size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
+    size = ca.sumsqr(goal.rows @ solve_W(F, tau)) + ca.sumsqr(goal.value)
     return Allocation(ca.densify(u), _uncontrollable(rows, lost, idle), ca.sumsqr(missed) > 1e-12 * size, rest.Q)
 
 
-def _by_motion(
-    terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX, idle: int
-) -> Allocation:
+def _by_motion(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, goal: _Reaction, idle: int) -> Allocation:
     """Allocation from P_y W^-1 (B u - tau) = 0 with P_y = I - Q^T Q, for any B, at a higher cost."""
     F, scale = terms.factor, 1 / ca.sqrt(weight)
     B, requested = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
-    G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
-    rhs = ca.densify(ca.vertcat(_free(rows, requested), reaction_rows @ requested + reaction))
+    G = ca.densify(ca.vertcat(_free(rows, B), goal.rows @ B))
+    rhs = ca.densify(ca.vertcat(_free(rows, requested), goal.rows @ requested + goal.value))
     n = B.shape[0]
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D

@@ -60,6 +60,16 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     if raised:
         lost.append(f"zero masses and moments of inertia of bodies that move, so these are above zero: {', '.join(raised)}")
     lost += _renamed(m)
+    sections = _sections(m, places, lost)
+    root.inside = [t for t in [*root.inside, *sections] if t.inside or t.given or t.name == "worldbody"]
+    if settings is not None and settings != RunSettings():
+        lost.append("the run settings")
+    warn_lost(lost, "MJCF")
+    return {path: document(root)}
+
+
+def _sections(m: Mechanism, places: dict[str, Tag], lost: list[str]) -> list[Tag]:
+    """The sections <equality>, <tendon> and <actuator>.   places: body -> its element, to which sites are added."""
     sections = {word: Tag(word) for word in ("equality", "tendon", "actuator")}
     for j in m.joints:
         add_mimic(sections["equality"], j, lost)
@@ -76,11 +86,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         add_spring(sections["tendon"], f, places)
     for a in m.actuators:
         add_actuator(sections["actuator"], a, m, places, lost)
-    root.inside = [t for t in [*root.inside, *sections.values()] if t.inside or t.given or t.name == "worldbody"]
-    if settings is not None and settings != RunSettings():
-        lost.append("the run settings")
-    warn_lost(lost, "MJCF")
-    return {path: document(root)}
+    return list(sections.values())
 
 
 def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, lost: list[str]) -> Tag:
