@@ -302,3 +302,43 @@ def test_detachable_joints_of_gazebo_are_welds_of_a_loop():
     with pytest.warns(pf.errors.ModelWarning, match="DetachableJoint plugins whose links are not in the model are left out"):
         m, _ = pf.formats.parse_sdf(far)
     assert not m.constraints
+
+
+@pytest.mark.filterwarnings("ignore:.*close loops|.*closed by constraints:pfaffian.errors.ModelWarning")
+def test_gazebo_keeps_the_spring_of_a_closing_joint_in_urdf():
+    inside = "<dynamics><damping>0.5</damping>", "<dynamics><damping>0.5</damping><spring_stiffness>2</spring_stiffness>"
+    text = urdf("C", CLOSING["Gazebo"]).replace(inside[0], f"{inside[1]}<spring_reference>0.3</spring_reference>")
+    alike(
+        moving(pf.formats.parse_urdf(text, actuated=["C"]), "C", {"C": 0.7}),
+        expected("C", 0.7, stiffness=2.0, rest=0.3),
+        "spring",
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*:pfaffian.errors.ModelWarning")
+def test_mjcf_keeps_the_zero_of_a_closing_hinge(tmp_path):
+    pytest.importorskip("mujoco")
+    m = linkage(PARALLELOGRAM, "C", {"C": CARRIED})
+    (c,) = m.constraints
+    turned = pf.closure(
+        "C", "revolute", "coupler", "rocker", placement_a=pf.pose((1, 0, 0), rpy=(0, 0.8, 0)), placement_b=(0, 0, 0.5),
+        axis=(0, 1, 0), **CARRIED,
+    )  # fmt: skip
+    m = m.with_(constraints=[turned])
+    angle = {"C": lambda T: T.kinematics.joint("C")}
+    angles = [pf.compile_terms(m.with_(constraints=[x]), angle, backend="numpy")(m.neutral())["C"] for x in (c, turned)]
+    close(angles[1], angles[0] - 0.8, SAME, "zero")
+    pf.write(m, tmp_path / "m.xml")
+    again, _ = pf.read(tmp_path / "m.xml")
+    alike(moving(again, "C", {}), moving(m, "C", {}), "turned")
+
+
+@pytest.mark.filterwarnings("ignore:.*:pfaffian.errors.ModelWarning")
+def test_a_joint_of_sdf_that_follows_another_stays_in_the_tree():
+    """Although it is the last one of its loop in the file."""
+    text = sdf("ABDC", "").replace('<joint name="C" type="revolute">', '<joint name="E" type="revolute">')
+    follows = '<xyz>0 1 0</xyz><mimic joint="A"><multiplier>-1</multiplier></mimic>'
+    head, tail = text.split('<joint name="E" type="revolute">')
+    text = head + '<joint name="E" type="revolute">' + tail.replace("<xyz>0 1 0</xyz>", follows, 1)
+    m, _ = pf.formats.parse_sdf(text)
+    assert m.joint("E").mimic is not None and [c.name for c in m.constraints] == ["D"]

@@ -290,3 +290,12 @@ def test_forces_along_closures_that_do_not_exist_are_refused():
     again = pf.closure("A", "revolute", "world", "crank", axis=(0, 1, 0), damping=1.0)
     with pytest.raises(pf.errors.ModelError, match="constraint 'A' carries forces, so it needs a name that no joint has"):
         made().with_(constraints=[again])
+
+
+@pytest.mark.parametrize("carried", [{"damping": 0.5}, {"friction": 0.2}], ids=str)
+def test_what_a_closure_dissipates_is_no_error_of_the_energy(carried):
+    m = linkage(FOUR_BAR, "C", {"C": carried})
+    at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+    r = pf.run(m, at.q, at.v, duration=0.5, step=1e-3, every=100, backend="interpreter")
+    lost = float(r["energy"][0] - r["energy"][-1])
+    assert lost > 0.05 and abs(float(r["energy_error"])) < 1e-6 * lost

@@ -220,7 +220,7 @@ def linearise_along(
 @remembered(64)
 def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
     """The compiled function (q, v, v_dot, u, p, t) -> the fields of a LinearisedAlong, and their shapes."""
-    T = symbols(unconstrained(m))
+    T = symbols(unconstrained(m, named=f is not None))
     k, a = T.kinematics, ca.SX.sym("a", m.nv)
     inputs = [T.q, T.v, a, T.u, m.p_symbols, T.t]
     if f is None:

@@ -427,13 +427,13 @@ def _check(m: Mechanism) -> None:
         check.check_inertias(m.bodies, m.joints, m.values)
 
 
-def unconstrained(m: Mechanism) -> Mechanism:
+def unconstrained(m: Mechanism, named: bool = False) -> Mechanism:
     """The mechanism without constraints, but for the joints that close loops where forces may act along these.
 
-    Energies, forces and inertia are those of the mechanism.
+    Energies, forces and inertia are those of the mechanism.   named: whether a function may name these joints too.
     """
     closing = m.loop_joints.values()
-    acting = bool(m.forces) or bool(m.actuators) or any(c.carries for c in closing)
+    acting = named or bool(m.all_forces) or bool(m.actuators) or any(c.carries for c in closing)
     return replace(m, constraints=tuple(closing) if acting else ())
 
 
