@@ -100,7 +100,7 @@ def test_a_law_steers_the_foot_and_its_result_names_what_is_idle():
     t = r["time"].values[:, None]
     e, e_dot = -np.array([[0.05, 0.12]]), -np.array([[0.4, -0.7]])
     error = (e + (e_dot + 5.0 * e) * t) * np.exp(-5.0 * t)  # critically damped
-    close(r["error"].values, error, INTEGRATED * 1e2, "error")
+    close(r["task_error"].values, error, INTEGRATED * 1e2, "error")
     # A task that sees the spin of a rod cannot leave it idle.
     spin = control.projected(lambda k: k.rotation("left rod")[0, 0], control.set_point([1.0]), stiffness=25.0, damping=10.0)
     with pytest.warns(pf.errors.RunWarning, match="uncontrollable"):

@@ -245,7 +245,7 @@ def test_limits_of_a_closure_are_reported():
         with pytest.raises(pf.errors.RunError, match=r"closure 'D' starts at .* outside its limits"):
             start(shut, at.q, at.v, duration=0.1)
     with pytest.raises(pf.errors.RunError, match=r"closure 'D' starts at .* outside its limits"):
-        pf.run_adaptive(shut, at.q, at.v, times=[0.0, 0.1])
+        pf.run(shut, at.q, at.v, duration=0.1, accuracy=1e-6)
 
 
 def bad(words, **fields):

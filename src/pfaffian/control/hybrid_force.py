@@ -18,8 +18,8 @@ from pfaffian.control.allocation import (
     weights,
 )
 from pfaffian.control.command import Command, Fault
-from pfaffian.control.law import Control, maker
 from pfaffian.control.idle import idle_motions
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.control.task import Task, check_aim, gain, task_terms

@@ -9,8 +9,8 @@ import casadi as ca
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import BEYOND_LIMITS, UNCONTROLLABLE, allocate, input_limits, weights
 from pfaffian.control.command import Command, Fault
-from pfaffian.control.law import Control, maker
 from pfaffian.control.idle import idle_motions
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, task_terms
