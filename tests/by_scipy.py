@@ -21,6 +21,7 @@ from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, Recorded, build_result, status_of
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.singular_start import REGULAR
+from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
@@ -68,6 +69,7 @@ def run_adaptive(
     if max(len(given.q), len(arrays.u)) > 1:
         raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, True)
+    check_loop_limits(m, begun.q, begun.p, float(times[0]))
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
     equations = _RunEquations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)

@@ -15,6 +15,7 @@ from pfaffian.kernel.functions.transcendental import EXP
 from pfaffian.viewer.laws import PARTS
 from pfaffian.viewer.run_study import folder, load
 from tests.embedded.conftest import compiled_law, run_written_test
+from tests.loops_cut_anywhere import FOUR_BAR, linkage
 
 STEP = 1e-3
 NOTHING = ca.SX(0, 1)
@@ -251,3 +252,14 @@ def test_the_whole_flight_agent_is_exported(gcc, tmp_path):
     made = pf.export(study.law(), study.mechanism(), tmp_path, name="flight")
     assert run_written_test(gcc, tmp_path, "flight").returncode == 0
     assert made.operations < 40_000 and made.state < 2000 and made.measured_stack < made.stack < 32_000
+
+
+def test_an_exported_law_names_a_closure(gcc, tmp_path):
+    def law(s):
+        k = s.terms.kinematics
+        return control.Command(-0.3 * k.joint("C") - 0.1 * k.joint_rate("C") - s.terms.f[0] / 10)
+
+    m = linkage(FOUR_BAR, "C", {"C": {"stiffness": 2.0, "damping": 0.5}}, actuators=[pf.actuator("motor", "C")])
+    pf.export(control.discrete(law, 0.01), m, tmp_path, name="hold")
+    done = run_written_test(gcc, tmp_path, "hold")
+    assert done.returncode == 0, done.stdout + done.stderr

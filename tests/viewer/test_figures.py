@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.viewer import curves, drawing, figures
+from tests.loops_cut_anywhere import FOUR_BAR, linkage
 from tests.viewer.figure_faults import complaints
 
 EXACT = 1e-12
@@ -407,3 +408,12 @@ def test_lines_without_a_colour_use_those_of_the_library():
         ax = pf.study.blank_figure(4, 3).subplots()
         looks = [(line.get_color(), line.get_linestyle()) for line in ax.plot(np.eye(14))]
     assert [colour for colour, _ in looks] == 2 * list(drawing.COLOURS) and len(set(looks)) == 14
+
+
+def test_the_overview_shows_the_coordinates_of_closures_that_carry_something() -> None:
+    m = linkage(FOUR_BAR, "C", {"C": {"damping": 0.5}})
+    at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+    r = pf.run(m, at.q, at.v, duration=0.1, step=1e-2, backend="numpy", error_bound=np.inf)
+    titles = [axes.get_ylabel() for axes in pf.overview(r).axes]
+    assert any("angle of closures" in title for title in titles) and any("velocity of closures" in title for title in titles)
+    assert any("rad" in axes.get_ylabel() for axes in pf.plot(r, "loop").axes)

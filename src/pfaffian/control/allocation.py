@@ -52,6 +52,7 @@ class Allocation(NamedTuple):
     u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where u cannot produce the motion or the reaction.
     spare: (k, motors) directions of R^1/2 u that change neither, as rows that are orthonormal or zero.
     beyond: (1, 1) nonzero where no u within limits produces the motion.
+    tau: (nv, 1) the generalised force of the motion, less its part along idle motions.
     """
 
     u: ca.SX
@@ -59,6 +60,14 @@ class Allocation(NamedTuple):
     unreachable: ca.SX
     spare: ca.SX
     beyond: ca.SX = _NEVER
+    tau: ca.SX = _NOTHING
+
+
+class _Reaction(NamedTuple):
+    """The requested reaction: rows (k, nv) of its directions in y, and its value (k, 1) along them."""
+
+    rows: ca.SX
+    value: ca.SX
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
@@ -125,13 +134,15 @@ def allocate(
     chosen: Sequence[int] = (),
     lam: ca.SX = _NOTHING,
     limits: np.ndarray | None = None,
+    idle: int = 0,
 ) -> Allocation:
     """Inputs of smallest u^T R u that produce the motion of the generalised force tau (nv, 1), within limits if given.
 
     In addition to the reaction to tau, the chosen constraint rows carry the multipliers lam (chosen, 1), as far as possible;
     the motion has priority. Inputs of wrenches are zero.
 
-    weight: (motors, 1) diagonal of R.   limits: (motors, 2).
+    weight: (motors, 1) diagonal of R.   limits: (motors, 2).   idle: number of motions that are left to themselves, see
+    `idle_motions`.
 
     Raises ModelError: the mechanism has no actuators.
     """
@@ -144,15 +155,17 @@ def allocate(
         answer = _by_multipliers(terms, B, direct, tau, weight, chosen, lam)
     else:
         rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
+        tau = _without_idle(terms, rows, B, tau) if idle else tau
         Q, Lam = controlled_directions(terms, chosen) if chosen else (ca.SX(0, m.nv), ca.SX(0, m.nv))
         reaction = -(Q @ Lam.T @ lam)
+        goal = _Reaction(Q, reaction)
         if direct is None:
-            answer = _by_motion(terms, rows, B, tau, weight, Q, reaction)
+            answer = _by_motion(terms, rows, B, tau, weight, goal, idle)
         else:
-            answer = _by_reaction(terms, rows, B, direct, tau, weight, Q, reaction)
+            answer = _by_reaction(terms, rows, B, direct, tau, weight, goal, idle)
     if limits is not None:
         answer = _within(answer, weight, limits)
-    return answer._replace(u=with_no_wrench(terms, answer.u))
+    return answer._replace(u=with_no_wrench(terms, answer.u), tau=tau)
 
 
 def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation:
@@ -203,8 +216,8 @@ def _by_reaction(
     driven: list[int],
     tau: ca.SX,
     weight: ca.SX,
-    reaction_rows: ca.SX,
-    reaction: ca.SX,
+    goal: _Reaction,
+    idle: int,
 ) -> Allocation:
     """Allocation in terms of nu (one for each constraint row), where each input drives a velocity of its own.
 
@@ -214,10 +227,10 @@ def _by_reaction(
     n, F = terms.M.shape[0], terms.factor
     passive = [i for i in range(n) if i not in driven]
     E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
-    G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
-    rhs = ca.densify(ca.vertcat(-tau[passive, 0], reaction))
+    G = ca.densify(ca.vertcat(E[passive, :], goal.rows @ rows.Q.T))
+    rhs = ca.densify(ca.vertcat(-tau[passive, 0], goal.value))
     # Rows of E are measured relative to the inertia of the passive coordinate, part of which the constraints must carry.
-    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
+    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(goal.rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
     scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
@@ -228,33 +241,45 @@ def _by_reaction(
     u = (spent - rest.Q.T @ (rest.Q @ spent)) / ca.sqrt(weight)
     lost = len(passive) - ca.sum1(solved.independent[: len(passive), 0])
     missed = (G @ nu - rhs)[len(passive) :, 0]
-    size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
-    return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size, rest.Q)
+    size = ca.sumsqr(goal.rows @ solve_W(F, tau)) + ca.sumsqr(goal.value)
+    return Allocation(ca.densify(u), _uncontrollable(rows, lost, idle), ca.sumsqr(missed) > 1e-12 * size, rest.Q)
 
 
-def _by_motion(
-    terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
-) -> Allocation:
+def _by_motion(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, goal: _Reaction, idle: int) -> Allocation:
     """Allocation from P_y W^-1 (B u - tau) = 0 with P_y = I - Q^T Q, for any B, at a higher cost."""
     F, scale = terms.factor, 1 / ca.sqrt(weight)
     B, requested = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
-    G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
-    rhs = ca.densify(ca.vertcat(_free(rows, requested), reaction_rows @ requested + reaction))
+    G = ca.densify(ca.vertcat(_free(rows, B), goal.rows @ B))
+    rhs = ca.densify(ca.vertcat(_free(rows, requested), goal.rows @ requested + goal.value))
     n = B.shape[0]
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
     lost = n - rows.rank - ca.sum1(solved.independent[:n, 0])
     unreachable = ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0])
-    return Allocation(scale * x, _uncontrollable(rows, lost), unreachable, null_space(solved.Q, RANK_TOLERANCE)[0])
+    return Allocation(scale * x, _uncontrollable(rows, lost, idle), unreachable, null_space(solved.Q, RANK_TOLERANCE)[0])
 
 
-def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
-    """Whether more motions lack an actuator than there are constraint rows left out for a moment (see STRUCTURAL).
+def _uncontrollable(rows: Orthogonal, lost: ca.SX, idle: int) -> ca.SX:
+    """Whether more motions lack an actuator than are idle and than constraint rows are left out for a moment (see STRUCTURAL).
 
     lost: (1, 1) number of motions without an actuator.
     """
     structural = ca.sum1(rows.left > STRUCTURAL**2) if rows.left.numel() else ca.SX(0)
-    return lost - (structural - rows.rank) > 0.5
+    return lost - (structural - rows.rank) > 0.5 + idle
+
+
+def _without_idle(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX) -> ca.SX:
+    """The generalised force tau (nv, 1) less its part along motions that neither constraints nor motors determine.
+
+    These are left to themselves. The others stay the same, as the parts are orthogonal in the metric of M.
+    """
+    F = terms.factor
+    B, y = solve_W(F, B), solve_W(F, tau)
+    free = _free(rows, B)
+    driven = orthogonalise(
+        free.T, ca.SX(B.shape[1], 0), RANK_TOLERANCE, (ca.sum1(free**2) / ca.sum1(B**2)).T, groups=[[*range(B.shape[1])]]
+    )
+    return ca.densify(multiply_W(F, rows.Q.T @ (rows.Q @ y) + driven.Q.T @ (driven.Q @ y)))
 
 
 def _free(rows: Orthogonal, X: ca.SX) -> ca.SX:

@@ -18,10 +18,11 @@ from pfaffian.control.allocation import (
     weights,
 )
 from pfaffian.control.command import Command, Fault
+from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference, as_reference
-from pfaffian.control.task import Task, check_aim, gain
+from pfaffian.control.task import Task, check_aim, gain, task_terms
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import as_names
@@ -116,7 +117,8 @@ def hybrid_force(
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
         tau = terms.M @ a.v_dot + terms.c - terms.f
-        answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u)
+        idle = idle_motions(terms.mechanism, lambda T: task_terms(T, task).J).number
+        answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u, idle=idle)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"task_error": a.error, "task_error_rate": a.error_rate, "force_error": error})
 

@@ -9,10 +9,11 @@ import casadi as ca
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import BEYOND_LIMITS, UNCONTROLLABLE, allocate, input_limits, weights
 from pfaffian.control.command import Command, Fault
+from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, check_aim
+from pfaffian.control.task import Task, check_aim, task_terms
 from pfaffian.terms.terms import Terms
 
 
@@ -68,7 +69,9 @@ def projected(
         a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)
         tau = terms.M @ a.v_dot + terms.c - terms.f
         m = terms.mechanism
-        answer = allocate(terms, tau, weights(m, weight), limits=None if limits is None else input_limits(m, limits))
+        bounds = None if limits is None else input_limits(m, limits)
+        idle = idle_motions(m, lambda T: task_terms(T, task).J).number
+        answer = allocate(terms, tau, weights(m, weight), limits=bounds, idle=idle)
         beyond = [] if limits is None else [answer.beyond]
         return Command(
             answer.u,

@@ -47,9 +47,23 @@ def undriven(constrained: bool = True) -> Reason:
         N = null_directions(x["A"])
         lost = participation(N @ weakest(x["B"].T @ N).inputs)
         motors = ", ".join(m.motor_names)
-        return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
+        words = f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
+        return words + ("" if (lost[x["B"].any(axis=1)] >= SHARE * lost.max()).any() else _ways_out(m, lost))
 
     return Reason({"A": lambda T: _rows(T, constrained), "B": motor_matrix}, words)
+
+
+def _ways_out(m: Mechanism, lost: np.ndarray) -> str:
+    """How the joint that takes the largest part in a motion of passive joints could lose it.   lost: (nv,) shares."""
+    at = foremost(lost)[0]
+    j = next((j for j in m.joints if m.v_slices[j.name].start <= at < m.v_slices[j.name].stop), None)
+    if j is None or m.velocities is not None or j.kind.name == "free":
+        return ""
+    if j.nv == 1:
+        return f"; lock what need not move, for instance {j.name!r} by pf.locked"
+    if j.kind.name == "spherical":
+        return f"; a rod between two ball joints turns about itself: make {j.name!r} a universal joint, or lock it by pf.locked"
+    return f"; lock what need not move, for instance {j.name!r} by pf.locked or by a joint with fewer motions"
 
 
 def out_of_reach(task: Task, constrained: bool = True) -> Reason:

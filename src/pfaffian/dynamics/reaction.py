@@ -18,7 +18,7 @@ from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms
-from pfaffian.terms.wrenches import applied_wrenches, constraint_wrenches, inertial_wrench, move, turn
+from pfaffian.terms.wrenches import BodyRows, applied_wrenches, carried_wrench, constraint_wrenches, inertial_wrench, move, turn
 
 
 class ReactionWrench(NamedTuple):
@@ -37,9 +37,9 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
 
     The wrench through a joint is the rate of momentum of all bodies that it carries, minus weight and all other wrenches on
     them. Its component along the joint's motion is therefore the force of actuator, spring, damper and armature. The wrench
-    through a closure follows from its multipliers of smallest norm and has no component along its motion. The moment is about
-    the origin of the joint's frame on the child, with the axes of that frame (LOCAL, z is the joint's axis) or of the world
-    (LOCAL_WORLD_ALIGNED); for WORLD it is about the world's origin.
+    through a closure follows from its multipliers of smallest norm; its component along the motion is what the closure carries.
+    The moment is about the origin of the joint's frame on the child, with the axes of that frame (LOCAL, z is the joint's axis)
+    or of the world (LOCAL_WORLD_ALIGNED); for WORLD it is about the world's origin.
 
     Args:
         terms: Terms at a state, with its inputs.
@@ -96,7 +96,7 @@ class _TransmittedWrenches:
         self._undetermined: list[tuple[Target, ModelError]] = []
         for c in m.ideal:
             try:
-                self._rows[c.name] = dict(constraint_wrenches(terms.kinematics, c))
+                self._rows[c.name] = _by_body(constraint_wrenches(terms.kinematics, c))
             except ModelError as error:
                 self._undetermined.append((c, error))
         self._of_body: dict[str, ca.SX] = {}
@@ -133,6 +133,10 @@ class _TransmittedWrenches:
         L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.line(c.body_b, c.body_a))
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
+        if c.name in self.terms.mechanism.loop_joints:
+            carried = carried_wrench(self.terms, c, _inputs(self.terms))
+            at_origin = self.terms.kinematics.rotation(c.body_b) @ c.placement_b.p
+            X[:, 0] += move(carried, at_origin)
         return X
 
     def _constraints_on(self, body: str) -> ca.SX:
@@ -142,6 +146,14 @@ class _TransmittedWrenches:
             if body in L:
                 X[:, self.first[name] : self.first[name] + L[body].shape[1]] = L[body]
         return X
+
+
+def _by_body(rows: Iterable[BodyRows]) -> dict[str, ca.SX]:
+    """body -> (6, rows) the wrenches of a constraint on it, some of which may come by several ways."""
+    found = dict[str, ca.SX]()
+    for body, L in rows:
+        found[body] = found[body] + L if body in found else L
+    return found
 
 
 def _inputs(terms: Terms) -> ca.SX:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from math import isfinite
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import once_for
 from pfaffian.model import reprs
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, unconstrained
 from pfaffian.model.number import matrix
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.model.user_functions import call_for_value, in_symbols
@@ -237,8 +237,8 @@ class Quantity(NamedTuple):
     constrained: bool = False
 
     def relevant_part(self, m: Mechanism) -> Mechanism:
-        """The mechanism, without its constraints if the quantity does not depend on them."""
-        return m if self.constrained else replace(m, constraints=())
+        """The mechanism, without constraints that the quantity does not depend on."""
+        return m if self.constrained else unconstrained(m)
 
 
 def evaluate(

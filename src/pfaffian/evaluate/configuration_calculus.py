@@ -8,7 +8,6 @@ potential energy of weight and springs [J]. `terms.connection` gives these quant
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,7 +18,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Quantity, evaluate, given, matrices
 from pfaffian.evaluate.single_values import as_number
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, unconstrained
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.model.user_functions import call_for_column, call_for_value, in_symbols
@@ -221,7 +220,7 @@ def linearise_along(
 @remembered(64)
 def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
     """The compiled function (q, v, v_dot, u, p, t) -> the fields of a LinearisedAlong, and their shapes."""
-    T = symbols(replace(m, constraints=()))
+    T = symbols(unconstrained(m, named=f is not None))
     k, a = T.kinematics, ca.SX.sym("a", m.nv)
     inputs = [T.q, T.v, a, T.u, m.p_symbols, T.t]
     if f is None:

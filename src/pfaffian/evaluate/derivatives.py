@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import allocate, weights
+from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
@@ -485,7 +486,7 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     lambda; `allocate`, which is linear in the force, then gives the changes of u.
     """
     force, x, motors = ca.densify(T.inertia_force(a) - T.f), ca.SX.sym("x", T.mechanism.nv), len(T.mechanism.actuators)
-    answer = ca.jacobian(allocate(T, x, R).u, x)
+    answer = ca.jacobian(allocate(T, x, R, idle=idle_motions(T.mechanism).number).u, x)
     B, inverse_R = motor_matrix(T), ca.diag(1 / R)
     rows = orthogonalise(T.A, ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups)
     P = ca.SX.eye(T.mechanism.nv) - rows.Q.T @ rows.Q

@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.idle import idle_motions
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
@@ -18,6 +19,7 @@ from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.evaluate.single_values import as_flag, as_number
+from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.pfaffian import row_names
@@ -33,13 +35,15 @@ class Inverse(NamedTuple):
 
     u: (..., nu) inputs [N, N m], in the order of `names`, zero for wrenches from outside.
     tau: (..., nv) generalised force B u.   reaction: (..., nv) reaction of the constraints under these inputs.
-    names: of the inputs.
+    names: of the inputs.   idle: of the velocities that take part in motions which nothing drives and on which nothing depends,
+    such as the spin of a rod between two ball joints; these motions are left to themselves.
     """
 
     u: np.ndarray
     tau: np.ndarray
     reaction: np.ndarray
     names: tuple[str, ...]
+    idle: tuple[str, ...] = ()
 
 
 def inverse_dynamics(
@@ -63,14 +67,15 @@ def inverse_dynamics(
         a: (nv,) or (runs, nv) array, or {velocity: number}, the acceleration v_dot; the constraints must allow it, A a = b.
         complete: True computes the components omitted in a = {velocity: number} from the constraints, by
             `constraints.complete_acceleration`; False, the default, makes them zero.
-        actuated: names of the velocities (joints) with actuators. If None, the mechanism's actuators, or one for every
-            velocity of a mechanism without actuators.
+        actuated: names of the velocities with actuators, those of joints that close loops too. If None, the mechanism's
+            actuators, or one for every velocity of a mechanism without actuators.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, and the constraints' reaction (...,
-        nv).
+        a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, the constraints' reaction (..., nv),
+        and the names of the `idle` velocities. Idle motions, such as the spin of a rod between two ball joints, are left to
+        themselves: no motor drives them, they move no mass centre, and no force acts on them.
     Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (with the row and its residual).
     Raises RunError: the acceleration violates a constraint (with the row), or the actuators cannot drive a motion that the
     constraints leave free (with the motion).
@@ -90,7 +95,7 @@ def inverse_dynamics(
     check_given(a, m.v_names, "a")
     t = as_number(t, "t")
     if as_flag(complete, "complete"):
-        a = complete_acceleration(m, q, v, a, t=t, parameters=parameters)
+        a = complete_acceleration(actuated_by(m, names), q, v, a, t=t, parameters=parameters)
     driven, f = _compiled(m, names, R)
     at = given(
         least=1,
@@ -107,7 +112,7 @@ def inverse_dynamics(
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
-    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names)
+    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names, idle_motions(driven).names)
 
 
 @remembered(64)
@@ -117,9 +122,9 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
-    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
+    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight), idle=idle_motions(driven).number)
     tau = ca.densify(T.B @ answer.u)
-    reaction = ca.densify(T.M @ a + T.c - T.f - tau)
+    reaction = ca.densify(answer.tau - tau)
     size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + size_at_rest if T.A.shape[0] else ca.SX(0, 1)
     residual = ca.densify(T.A @ a - T.b)
@@ -131,11 +136,20 @@ def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
     """The mechanism with actuators on the velocities of these names; if None with its actuators, or one on every velocity."""
     if names is None:
         return m if m.actuators else actuate_all(m)
-    known = {x.name: x for x in actuate_all(m).actuators}
+    known = {x.name: x for x in (*_along_closures(m), *actuate_all(m).actuators)}
     for n in names:
         if n not in known:
             raise ModelError(f"actuated: there is no velocity {n!r}; {nearest(n, list(known))}")
     return m.with_(actuators=[known[n] for n in names])
+
+
+def _along_closures(m: Mechanism) -> list[Actuator]:
+    """An actuator on every velocity of every joint that closes a loop, within the effort of this joint."""
+    joints = [c.joint for c in m.loop_joints.values() if c.joint is not None]
+    return [
+        actuator(f"{j.name}.{n}" if n else j.name, j.name, component=i, limits=(-j.effort, j.effort))
+        for j in joints for i, n in enumerate(j.v_names)
+    ]  # fmt: skip
 
 
 def _check_feasible(m: Mechanism, residual: np.ndarray, size: np.ndarray) -> None:

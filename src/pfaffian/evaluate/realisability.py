@@ -137,7 +137,7 @@ def _rows(m: Mechanism) -> tuple[str, ...]:
 def _directions(m: Mechanism) -> tuple[str, ...]:
     """Names of the control directions."""
     T: Terms = symbols(m)
-    counts = [servo_rows(symbols(m.with_(constraints=[s])).kinematics, T.B).Z.shape[0] for s in m.servos]
+    counts = [servo_rows(symbols(m.with_(constraints=[*m.ideal, s])).kinematics, T.B).Z.shape[0] for s in m.servos]
     return tuple(n for s, count in zip(m.servos, counts, strict=True) for n in direction_names(s, count))
 
 

@@ -17,7 +17,7 @@ from pfaffian.model.circle import circle
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates
-from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
+from pfaffian.model.force import Actuator, Force, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
@@ -180,21 +180,23 @@ def check_references(
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}; name two bodies")
+            if c.carries and owners.get(c.name) is not c.joint:
+                raise ModelError(f"constraint {c.name!r} carries forces, so it needs a name that no joint has")
     for f in forces:
         named = _ends(f)
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
-        for n in _joints(f):
+        for n in joints_of(f):
             if n not in owners:
-                raise ModelError(f"force {f.name!r}: there is no joint {brief(n)}; {nearest(n, list(owners))}")
+                raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
     for a in actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
             continue
         several = isinstance(a, Transmission)
         for joint, component in a.ends:
-            owner = _check_driven(a.name, joint, component, owners)
+            owner = _check_driven(constraints, owners, a, joint, component)
         if not a.limits[0] <= a.limits[1]:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
         effort = owner.effort if isinstance(owner, Joint) and not several else np.inf
@@ -202,11 +204,25 @@ def check_references(
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} lie outside its joint's effort {effort:g}")
 
 
-def _check_driven(name: str, joint: str, component: int, owners: Mapping[str, Joint | Coordinates]) -> Joint | Coordinates:
+def _no_joint(constraints: Iterable[Constraint], owners: Mapping[str, Joint | Coordinates], name: Any) -> str:
+    """The message for a name that is not that of a joint, of coordinates or of a closure along which a force may act."""
+    closure = next((c for c in constraints if c.name == name and isinstance(c, Closure)), None)
+    if closure is not None:
+        return f"{name!r} is a {closure.kind} closure, which has no coordinates; name a joint, or a closure of another kind"
+    return f"there is no joint {brief(name)}; {nearest(name, list(owners))}"
+
+
+def _check_driven(
+    constraints: Iterable[Constraint],
+    owners: Mapping[str, Joint | Coordinates],
+    a: Actuator | Transmission,
+    joint: str,
+    component: int,
+) -> Joint | Coordinates:
     """The joint or coordinates on which an actuator acts. Raises ModelError: they do not exist or lack this velocity."""
     if joint not in owners:
-        raise ModelError(f"actuator {name!r}: there is no joint {joint!r}; {nearest(joint, list(owners))}")
-    owner = owners[joint]
+        raise ModelError(f"actuator {a.name!r}: {_no_joint(constraints, owners, joint)}")
+    owner, name = owners[joint], a.name
     if isinstance(owner, Joint) and owner.mimic:
         followed = ", ".join(owner.mimic.joints)
         raise ModelError(f"actuator {name!r}: joint {joint!r} follows {followed}; drive that, with gear times the ratio")
@@ -222,14 +238,6 @@ def _ends(f: Force) -> tuple[str, ...]:
     if isinstance(f, Wrench):
         return (f.body,) if f.by is None else (f.body, f.by)
     return getattr(f.function, "bodies", ())
-
-
-def _joints(f: Force) -> tuple[str, ...]:
-    """The joints or coordinates that a force names; empty if it names none."""
-    if isinstance(f, GeneralisedForce):
-        return () if f.joint is None else (f.joint,)
-    law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
-    return getattr(law, "joints", ())
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, cached_property
 from typing import Any, overload
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural, unknown_kind
 from pfaffian.maths.closures import CLOSURES, ClosureKind
+from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
-from pfaffian.model.joint import axis_frame
-from pfaffian.model.number import Scalar, scalar, several, vector
+from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, axis_frame, carried
+from pfaffian.model.number import Scalar, not_negative, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 
@@ -27,6 +30,12 @@ class Closure:
 
     number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     active: a function of Kinematics that is not zero while the constraint holds; None for always.
+    stiffness: (k, k), rest: (nq, 1), damping: (k, k), limits, effort: as of a Joint, for the k motions that the kind permits;
+        None for what the closure does not carry.   friction: (k, 1) dry friction along each of them [N, N m], or None.
+    near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
+        open; None for the middle of the limits, or the rest.
+    axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
+        other kinds.
     """
 
     name: str
@@ -37,16 +46,53 @@ class Closure:
     placement_b: Pose
     number: ca.SX
     active: Callable[[Any], ca.SX] | None = None
+    stiffness: ca.SX | None = None
+    rest: ca.SX | None = None
+    damping: ca.SX | None = None
+    friction: ca.SX | None = None
+    limits: tuple[tuple[float, float], ...] | None = None
+    effort: float | None = None
+    near: ca.SX | None = None
+    axes: ca.SX | None = None
 
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
+        parts += [f"with {reprs.listed(self.carries)}"] if self.carries else []
         return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
     def holds(self) -> ClosureKind:
         """The kind of the closure, with its rows."""
         return CLOSURES[self.kind]
+
+    @cached_property
+    def joint(self) -> Joint | None:
+        """The joint that closes the loop, from body_a to body_b, with the coordinates and velocities of the motions that the
+        kind permits; None for a kind that is no joint or permits no motion.
+
+        It has no entries in the mechanism's q and v: its coordinates follow from those of the tree.
+        """
+        kind = _joint_kind(self.kind)
+        if kind is None or not kind.nv:
+            return None
+        nothing = carried(kind, kind.nv, "", stiffness=0.0, rest=None, damping=0.0, limits=UNLIMITED, effort=np.inf)
+        given = {n: x for n in nothing if (x := getattr(self, n)) is not None}
+        column, ends = ca.SX.zeros(kind.nv, 1), (self.placement_a, self.placement_b)
+        return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), armature=column, pitch=self.number)
+
+    @cached_property
+    def zero(self) -> ca.SX | None:
+        """(3, 3) rotation of B relative to A where both angles of a universal closure are zero; None for other kinds."""
+        if self.axes is None:
+            return None
+        G, H = (axis_frame(x, f"constraint {self.name!r}").R for x in ca.horzsplit(self.axes))
+        return G.T @ H
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """What the closure has of a spring, a damper, friction, limits and an effort, in words."""
+        return tuple(n for n in ("stiffness", "damping", "friction", "limits", "effort") if getattr(self, n) is not None)
 
 
 @data
@@ -127,6 +173,13 @@ def closure(
     axis_b: Any = None,
     pitch: Scalar | None = None,
     length: Scalar | None = None,
+    stiffness: Any = 0.0,
+    rest: Any = None,
+    damping: Any = 0.0,
+    friction: Any = 0.0,
+    limits: Any = UNLIMITED,
+    effort: float = np.inf,
+    near: Any = None,
 ) -> Closure:
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
     [chhabra14 table 2.1]
@@ -148,8 +201,15 @@ def closure(
         axis_b: (3,) second axis of a universal joint, in the joint frame of b; `axis` is then the first one, in a.
         pitch: [m/rad] along the axis, not zero; for the kinds that screw and no others.
         length: [m] of a distance, above zero.
+        stiffness, rest, damping, limits, effort: of a spring, a damper, of the coordinates and of an actuator, as in `joint`,
+            for the motions that the kind permits; none by default.
+        friction: dry friction [N, N m], one number or one for each of these motions, smooth below 0.001 rad/s or m/s; zero by
+            default. `pf.forces.joint_friction` has other laws.
+        near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
+            given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
+            middle of the limits, else the rest.
     Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
-    does not use.
+    does not use; a spring, a damper, limits or an effort on a kind without coordinates.
 
     Example:
         >>> import pfaffian as pf
@@ -171,7 +231,63 @@ def closure(
     H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
-    return Closure(name, kind, body_a, body_b, a, b, number)
+    given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort, "friction": friction}
+    angles = None if near is None else _near(kind, near, what)
+    axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
+    return Closure(name, kind, body_a, body_b, a, b, number, near=angles, axes=axes, **_carried(kind, given, what))
+
+
+@cache
+def _joint_kind(kind: str) -> JointKind | None:
+    """The kind of joint that a kind of closure is; None for one that is no joint."""
+    if kind == "universal":
+        turn = SUBGROUPS["revolute"]
+        return JointKind(kind, (JointFactor(turn, label="about_a"), JointFactor(turn, label="about_b")))
+    group = CLOSURES[kind].group
+    return None if group is None else JointKind(kind, (JointFactor(group),))
+
+
+def _near(kind: str, value: Any, what: str) -> ca.SX:
+    """(angles, 1) the checked argument `near` of a closure. Raises ModelError: a kind whose pose leaves no turns open."""
+    joint_kind = _joint_kind(kind)
+    angles = 0 if joint_kind is None or CLOSURES[kind].number else joint_kind.q_units.count("rad")
+    if not angles:
+        raise ModelError(f"{what}: the pose of a {kind} closure leaves no number of turns open; leave out near")
+    return vector(value if several(value) else [value], angles, f"{what}: near")
+
+
+def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
+    """The fields of a Closure for what it carries, only those that are given; checked.
+
+    given: name of each argument -> its value.
+    Raises ModelError: something is carried by a kind that has no coordinates, or values that do not fit the kind.
+    """
+    unset = {"stiffness": 0.0, "rest": None, "damping": 0.0, "limits": UNLIMITED, "effort": np.inf, "friction": 0.0}
+    used = [n for n, x in given.items() if not (x is unset[n] or (isinstance(x, (int, float, tuple)) and x == unset[n]))]
+    if not used:
+        return {}
+    joint_kind = _joint_kind(kind)
+    if joint_kind is None:
+        raise ModelError(
+            f"{what}: a {kind} closure has no coordinates, so it takes no {used[0]}; add a force, such as "
+            "pf.forces.pose_spring or pf.forces.pose_damper"
+        )
+    if not joint_kind.nv:
+        raise ModelError(
+            f"{what}: a {kind} closure leaves no motion free, so it takes no {used[0]}; leave it out, or choose another kind"
+        )
+    dry = given.pop("friction")
+    found = carried(joint_kind, joint_kind.nv, what, **given)
+    found["friction"] = _dry(dry, joint_kind.nv, f"{what}: friction")
+    return {n: x for n, x in found.items() if n in used}
+
+
+def _dry(value: Any, n: int, what: str) -> ca.SX:
+    """(n, 1) dry friction, from one number for all motions or one for each. Raises ModelError: a number below zero."""
+    numbers = [not_negative(x, what) for x in (value if several(value) else [value] * n)]
+    if len(numbers) != n:
+        raise ModelError(f"{what}: one number, or one for each of {n} motions, is needed, got {brief(value)}")
+    return ca.vertcat(*numbers)
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:

@@ -14,6 +14,7 @@ from pfaffian.model.constraint import Closure, Holonomic
 from pfaffian.model.force import Thruster
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.pose import Pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +93,10 @@ def check_open(m: Mechanism) -> None:
 def joined(m: Mechanism, closure: str) -> Mechanism:
     """The mechanism with a closure turned into a joint, so that two machines connected by it become one tree.
 
-    The closure's rows and reactions disappear. One of its bodies, such as a captured target, must be connected to the world by
-    a free joint. A joint from the other body, with the kind and name of the closure, replaces the free joint. All other names
-    stay, so a state carries over by name. The coordinates of the new joint are zero where the frames of the closure coincide;
-    a weld has none.
+    The closure's rows and reactions disappear; what it carries stays with the joint. One of its bodies, such as a captured
+    target, must be connected to the world by a free joint. A joint from the other body, with the kind and name of the closure,
+    replaces the free joint. All other names stay, so a state carries over by name. The coordinates of the new joint are zero
+    where the frames of the closure coincide; a weld has none.
 
     Args:
         m: the mechanism.
@@ -128,8 +129,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
         base = next((j for j in m.joints if j.child == child), None)
         carried = _carried(m, child)
         if base is not None and _floats(m, base) and parent not in carried:
-            pitch = c.number if KINDS[kind].screws else None
-            link = joint(c.name, kind, parent, child, placement=at, child_placement=child_at, pitch=pitch)
+            link = _as_joint(m, c, kind, parent, child, at, child_at)
             rest = [j for j in m.joints if j.child not in carried]
             after = [j for j in m.joints if j.child in carried and j is not base]
             return m.with_(joints=[*rest, link, *after], constraints=[x for x in m.constraints if x is not c])
@@ -137,6 +137,23 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
         f"joined: neither {c.body_a!r} nor {c.body_b!r} of closure {c.name!r} has a free joint on the world without actuator, "
         "spring and damper that does not carry the other body too; keep the closure as a constraint"
     )
+
+
+def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: Pose, child_at: Pose) -> Joint:
+    """The joint from parent to child that a closure is, with what it carries and the sign of its coordinate."""
+    back = parent != c.body_a
+    driven = any(c.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
+    if back and KINDS[kind].nv > 1 and (c.carries or driven):
+        raise ModelError(
+            f"joined: closure {c.name!r} carries a spring, damper, limits or actuator along several motions from {child!r}; "
+            f"write it from {parent!r} to {child!r}"
+        )
+    axis = (0, 0, -1) if back and KINDS[kind].nv == 1 else (0, 0, 1)
+    pitch = c.number if KINDS[kind].screws else None
+    if c.friction is not None:
+        raise ModelError(f"joined: closure {c.name!r} has friction; give it by pf.forces.joint_friction, which names the joint")
+    carried = {n: x for n in ("stiffness", "rest", "damping", "limits", "effort") if (x := getattr(c, n)) is not None}
+    return joint(c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, **carried)
 
 
 def _floats(m: Mechanism, j: Joint) -> bool:

@@ -348,19 +348,13 @@ def joint(
     if (pitch is None) == joint_kind.screws:
         raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if joint_kind.screws else 'has no pitch'}")
     G = axis_frame(axis, what)
-    if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
-        raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     B, named_speeds = _distribution(joint_kind, distribution, speeds, what)
     nv = joint_kind.nv if B is None else B.shape[1]
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
     j = Joint(
         name, joint_kind, parent, child, at, child_at,
-        stiffness=_square(stiffness, joint_kind.nv, f"{what}: stiffness"),
-        rest=_rest(joint_kind, rest, f"{what}: rest"),
-        damping=_square(damping, nv, f"{what}: damping"),
+        **carried(joint_kind, nv, what, stiffness=stiffness, rest=rest, damping=damping, limits=limits, effort=effort),
         armature=_column_of(armature, nv, f"{what}: armature"),
-        limits=_limits(joint_kind, limits, what),
-        effort=float(effort),
         pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
         distribution=B,
         speeds=named_speeds,
@@ -399,6 +393,24 @@ def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joi
         raise ModelError(f"{what}: pose must be a function of the configuration, got {brief(pose)}")
     square, column = ca.SX(0, 0), ca.SX(0, 1)
     return Joint(name, EDGE, parent, child, IDENTITY, IDENTITY, square, column, square, column, (), np.inf, ca.SX(0), pose=pose)
+
+
+def carried(
+    kind: JointKind, nv: int, what: str, *, stiffness: Any, rest: Any, damping: Any, limits: Any, effort: float
+) -> dict[str, Any]:
+    """The fields of a Joint with its spring, damper, limits and effort, from the arguments of `joint` or `closure`, checked.
+
+    nv: number of its velocities.   what: the label of the joint or closure.
+    """
+    if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
+        raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
+    return {
+        "stiffness": _square(stiffness, kind.nv, f"{what}: stiffness"),
+        "rest": _rest(kind, rest, f"{what}: rest"),
+        "damping": _square(damping, nv, f"{what}: damping"),
+        "limits": _limits(kind, limits, what),
+        "effort": float(effort),
+    }
 
 
 def _check_ends(what: str, parent: Any, child: Any) -> None:

@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.model import check, reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.compound import Compound, flat
-from pfaffian.model.constraint import Constraint, Servo, Target
+from pfaffian.model.constraint import Closure, Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Transmission, Wrench
@@ -198,7 +198,7 @@ class Mechanism:
     @cached_property
     def u_units(self) -> tuple[str, ...]:
         """Unit of each input: N on translations and for thrusters, N m on rotations, J on other velocities or on both."""
-        rates = {j.name: j.v_units for j in self.owners}
+        rates = {j.name: j.v_units for j in self.named_movers.values()}
         motors = ["N" if isinstance(a, Thruster) else _motor_unit(a, rates) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
@@ -211,7 +211,7 @@ class Mechanism:
     @cached_property
     def u_limits(self) -> np.ndarray:
         """(nu, 2) lowest and highest value of each input: the actuator's limits, cut by its joint's effort."""
-        effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
+        effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.named_movers.values()}
         bounds = [effort[a.joint] if isinstance(a, Actuator) else np.inf for a in self.actuators]
         motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, bounds, strict=True)]
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
@@ -260,9 +260,22 @@ class Mechanism:
         """The servo constraints, which forces along chosen directions maintain."""
         return tuple(c for c in self.all_constraints if isinstance(c, Servo))
 
+    @cached_property
+    def loop_joints(self) -> dict[str, Closure]:
+        """Name -> each closure that is a joint and permits a motion, except those that share their name with a joint."""
+        owned = {o.name for o in self.owners}
+        targets = [c.target if isinstance(c, Servo) else c for c in self.all_constraints]
+        return {c.name: c for c in targets if isinstance(c, Closure) and c.joint is not None and c.name not in owned}
+
+    @cached_property
+    def named_movers(self) -> dict[str, Joint | Coordinates]:
+        """Name -> all that forces and actuators may act along: joints, user-defined coordinates, joints that close loops."""
+        closing = {name: c.joint for name, c in self.loop_joints.items() if c.joint is not None}
+        return {o.name: o for o in self.owners} | closing
+
     def owner(self, name: str) -> Joint | Coordinates:
-        """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
-        return self._find("owners", name, "joint or coordinates" if self.coordinates else "joint")
+        """The joint, in the tree or closing a loop, or the coordinates of this name. Raises ModelError: there are none."""
+        return self._find("movers", name, "joint or coordinates" if self.coordinates else "joint")
 
     def body(self, name: str) -> Body:
         """The body of this name. Raises ModelError: there is none."""
@@ -282,7 +295,8 @@ class Mechanism:
     @cached_property
     def _named(self) -> dict[str, dict[str, Any]]:
         """Field -> name -> item, so that one of many items is found at once."""
-        return {kind: {item.name: item for item in getattr(self, kind)} for kind in ("owners", "bodies", "joints")}
+        named = {kind: {item.name: item for item in getattr(self, kind)} for kind in ("bodies", "joints")}
+        return named | {"movers": self.named_movers}
 
     def neutral(self) -> np.ndarray:
         """(nq,) the configuration with joints at zero, quaternions at the identity and other coordinates at their start."""
@@ -394,7 +408,7 @@ def _check(m: Mechanism) -> None:
         raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
     check.check_tree(m.bodies, m.joints)
     check.check_mimics(m.joints)
-    bodies, owner = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
+    bodies, owner = {b.name for b in m.bodies} | {WORLD}, m.named_movers
     check.check_references(bodies, owner, m.all_constraints, m.all_forces, m.actuators, m.u_names)
     constraints = m.all_constraints + tuple(s.target for s in m.servos)
     parts = {"body": m.bodies, "joint": m.joints, "constraint": constraints, "force": m.all_forces, "actuator": m.actuators}
@@ -411,6 +425,16 @@ def _check(m: Mechanism) -> None:
         raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if not m.kinetic_energies:  # They may supply all the inertia. A motion without inertia is reported by the equations.
         check.check_inertias(m.bodies, m.joints, m.values)
+
+
+def unconstrained(m: Mechanism, named: bool = False) -> Mechanism:
+    """The mechanism without constraints, but for the joints that close loops where forces may act along these.
+
+    Energies, forces and inertia are those of the mechanism.   named: whether a function may name these joints too.
+    """
+    closing = m.loop_joints.values()
+    acting = named or bool(m.all_forces) or bool(m.actuators) or any(c.carries for c in closing)
+    return replace(m, constraints=tuple(closing) if acting else ())
 
 
 def _parents_first(joints: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -535,4 +535,10 @@ def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
 def stopped(m: Any) -> set[str]:
     """Names of the coordinates of a mechanism that have compliant stops."""
     stops = [c.of for c in m.compounds if isinstance(c.of, Stop)]
-    return {m.q_names[m.q_slices[s.joint].start + s.component] for s in stops}
+    return {_coordinate_name(m.owner(s.joint), s.component) for s in stops}
+
+
+def _coordinate_name(owner: Any, component: int) -> str:
+    """Name of a coordinate of a joint or of coordinates."""
+    suffix = owner.q_names[component]
+    return f"{owner.name}.{suffix}" if suffix else owner.name

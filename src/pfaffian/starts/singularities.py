@@ -23,7 +23,7 @@ from pfaffian.model.force import Actuator
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import as_float
 from pfaffian.starts.assemble import assemble
-from pfaffian.terms.terms import row_lengths
+from pfaffian.terms.terms import Terms, row_lengths
 
 DEPENDENT = 1e-7
 """Singular values of the rows, relative to their typical lengths, below which rows count as dependent."""
@@ -98,7 +98,7 @@ def singularities(
     qs, p = configurations(m, q), parameter_values(m, parameters)
     if len(qs) != 1 or len(p) != 1:
         raise ModelError("singularities takes one state at a time")
-    driven, rows = _driven(m, inputs), slice(0, 6 if as_flag(turning, "turning") else 3)
+    names, rows = _driven(m, inputs), slice(0, 6 if as_flag(turning, "turning") else 3)
     at, J = _matrices(m, qs[0], p[0]), _output(m, body, point, qs[0], p[0])[rows]
     check_on_constraints(m, at.off[None])
     scale = np.array([1.0 if unit == "m/s" else L for unit in m.v_units])
@@ -107,11 +107,13 @@ def singularities(
     _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
     here = int((sizes > DEPENDENT).sum())
     Z = V[here:].T
-    SZ, JZ = Z[driven], units[:, None] * J @ (Z / scale[:, None])
-    if len(driven) == Z.shape[1] and _least(SZ) > DEPENDENT:
-        through = JZ @ np.linalg.inv(SZ) * scale[driven]
+    S = _inputs_along_v(m, names, qs[0], p[0]) / scale
+    size = 1 / np.linalg.norm(S, axis=1)
+    SZ, JZ = size[:, None] * S @ Z, units[:, None] * J @ (Z / scale[:, None])
+    if len(names) == Z.shape[1] and _least(SZ) > DEPENDENT:
+        through = JZ @ np.linalg.inv(SZ) * size
     else:
-        through = np.full((len(units), len(driven)), np.nan)
+        through = np.full((len(units), len(names)), np.nan)
     last = float(sizes[rank - 1]) if rank else 1.0
     return Singularities(_least(SZ), _least(JZ), last, Z.shape[1], here, through)
 
@@ -123,19 +125,37 @@ def _least(X: np.ndarray) -> float:
     return float(np.linalg.svd(X, compute_uv=False).min(initial=1.0))
 
 
-def _driven(m: Mechanism, inputs: Sequence[str] | None) -> list[int]:
-    """Indices of the driven velocities. Raises ModelError: a name is unknown, or nothing is driven."""
+def _driven(m: Mechanism, inputs: Sequence[str] | None) -> list[tuple[str, int]]:
+    """(joint, number of its velocity) of each input. Raises ModelError: a name is unknown, or nothing is driven."""
     if inputs is None:
-        motors = [a for a in m.actuators if isinstance(a, Actuator)]
-        driven = [m.v_slices[a.joint].start + a.component for a in motors]
+        driven = [(a.joint, a.component) for a in m.actuators if isinstance(a, Actuator)]
     else:
+        known = _velocities(m)
         for name in (names := as_names(inputs, "inputs")):
-            if name not in m.v_names:
-                raise ModelError(f"inputs: there is no velocity {name!r}; {nearest(name, m.v_names)}")
-        driven = [m.v_names.index(name) for name in names]
+            if name not in known:
+                raise ModelError(f"inputs: there is no velocity {name!r}; {nearest(name, list(known))}")
+        driven = [known[name] for name in names]
     if not driven:
         raise ModelError("singularities: name the driven velocities, inputs=[...]; the machine has no actuators in joints")
     return driven
+
+
+def _velocities(m: Mechanism) -> dict[str, tuple[str, int]]:
+    """Name of each velocity -> (its joint, its number there), of closures too; ("", its number) where velocities are chosen."""
+    if m.velocities is not None:
+        return {name: ("", i) for i, name in enumerate(m.v_names)}
+    movers = m.named_movers.values()
+    return {(f"{j.name}.{n}" if n else j.name): (j.name, i) for j in movers for i, n in enumerate(j.v_names)}
+
+
+def _inputs_along_v(m: Mechanism, driven: list[tuple[str, int]], q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """(inputs, nv) rates of the inputs for unit velocities."""
+
+    def rate(T: Terms, name: str, i: int) -> ca.SX:
+        return (T.kinematics.joint_rate(name) if name else T.v)[i]
+
+    S = {"S": lambda T: ca.vertcat(*[ca.jacobian(rate(T, *x), T.v) for x in driven])}
+    return compile_terms(m, S, squeeze=False, backend="interpreter")(q, parameters=p)["S"]
 
 
 def _output(m: Mechanism, body: str, point: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -9,11 +9,16 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
+from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.user_functions import call_for_column
+from pfaffian.parts.friction import SMOOTH, Sliding
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.loop_joints import closing_joint, loop_rates
 from pfaffian.terms.new_symbols import at_new_symbols, placed
+from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.rates import rate_rows
 from pfaffian.terms.recursions import gravity_energy
 
@@ -33,7 +38,7 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
-    return found
+    return found | {f"spring, damper or friction of closure {c.name!r}": _loop_force(k, c) for c in carrying(m)}
 
 
 def potential_energy(k: Kinematics) -> ca.SX:
@@ -42,6 +47,9 @@ def potential_energy(k: Kinematics) -> ca.SX:
     for j in _sprung(k):
         e, _ = j.displacement(k.joint(j.name))
         V += ca.dot(e, j.stiffness @ e) / 2
+    for c in carrying(k.mechanism):
+        e, _ = closing_joint(c).displacement(k.joint(c.name))
+        V += loop_presence(k, c) * ca.dot(e, closing_joint(c).stiffness @ e) / 2
     for force in k.mechanism.all_forces:
         if type(force) in _ENERGY:
             V += _ENERGY[type(force)](k, force)
@@ -51,15 +59,18 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised forces of unit inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    motors, thrusters = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
+    motors, thrusters, closing = (ca.SX(m.nv, len(m.actuators)) for _ in range(3))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
             thrusters[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             for n, (joint, component) in enumerate(a.ends):
-                motors[m.v_slices[joint].start + component, i] += gears[n]
-    B = k.joint_rates_along_v(motors) + thrusters
+                if c := m.loop_joints.get(joint):
+                    closing[:, i] += loop_rates(k, c)[component, :].T * (gears[n] * loop_presence(k, c))
+                else:
+                    motors[m.v_slices[joint].start + component, i] += gears[n]
+    B = k.joint_rates_along_v(motors) + thrusters + closing
     wrenches = [wrench_columns(k, f) for f in m.all_forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -72,6 +83,8 @@ def joint_forces(k: Kinematics) -> ca.SX:
     total = ca.SX(k.mechanism.nv, 1)
     for j in k.mechanism.joints:
         total += _joint_force(k, j)
+    for c in carrying(k.mechanism):
+        total += _loop_force(k, c)
     return total
 
 
@@ -89,6 +102,40 @@ def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
 def _sprung(k: Kinematics) -> list[Joint]:
     """The joints with a spring."""
     return [j for j in k.mechanism.joints if not j.stiffness.is_zero()]
+
+
+# -- springs and dampers in joints that close loops --------------------------------------------------------------------
+
+
+def loop_load(k: Kinematics, c: Closure) -> ca.SX:
+    """(n, 1) force of spring, damper and friction of a closure along its own velocities, zero while it is not active."""
+    j, load = closing_joint(c), ca.SX(closing_joint(c).nv, 1)
+    if not j.damping.is_zero():
+        load -= j.damping @ k.joint_rate(c.name)
+    if not j.stiffness.is_zero():
+        e, E = j.displacement(k.joint(c.name))
+        load -= E.T @ (j.stiffness @ e)
+    if c.friction is not None:
+        smooth, rates = ca.SX(SMOOTH), ca.vertsplit(k.joint_rate(c.name))
+        dry = zip(ca.vertsplit(c.friction), rates, strict=True)
+        load += ca.vertcat(*[Sliding(x, x, smooth, ca.SX(0), smooth)(rate) for x, rate in dry])
+    return loop_presence(k, c) * load
+
+
+def _loop_force(k: Kinematics, c: Closure) -> ca.SX:
+    """(nv, 1) force of spring, damper and friction of a closure."""
+    return k.along_joint(c.name, loop_load(k, c))
+
+
+def loop_presence(k: Kinematics, c: Closure) -> ca.SX:
+    """(1, 1) 1 while a closure is active, else 0: a joint that is released carries nothing."""
+    return ca.SX(1) if c.active is None else activity(k, c.active, c.name)
+
+
+def carrying(m: Mechanism) -> list[Closure]:
+    """The closures with a spring, a damper or friction."""
+    closures = m.loop_joints.values()
+    return [c for c in closures if any(x is not None for x in (c.stiffness, c.damping, c.friction))]
 
 
 # -- springs ----------------------------------------------------------------------------------------------------------
@@ -166,13 +213,15 @@ def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
 
 def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     """(nv, 1) of a generalised force f(k), which acts along all velocities or within one joint."""
+    load = generalised_load(k, g)
+    return load if g.joint is None else k.along_joint(g.joint, load)
+
+
+def generalised_load(k: Kinematics, g: GeneralisedForce) -> ca.SX:
+    """(n, 1) of a generalised force f(k) along the velocities on which it acts; zero while its closure is not active."""
     m = k.mechanism
     f = _returned(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
-    if g.joint is None:
-        return f
-    force = ca.SX(m.nv, 1)
-    force[m.v_slices[g.joint], 0] = f
-    return k.joint_rates_along_v(force)
+    return loop_presence(k, c) * f if (c := m.loop_joints.get(g.joint or "")) else f
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:

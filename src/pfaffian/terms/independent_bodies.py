@@ -9,13 +9,17 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure
 from pfaffian.model.number import vector
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Kinematics, turned_twist
+from pfaffian.terms.loop_joints import closing_joint
 
 
 class Apart:
     """Kinematics for a caller's function, in which every body moves independently by a twist V (6, 1) in its axes.
+
+    twists: body -> V.   along: closure -> (n, 1) the motion along its velocities by which it moves independently.
 
     displaced: whether V displaces the poses; otherwise V is added to the twists.
     """
@@ -23,13 +27,26 @@ class Apart:
     def __init__(self, k: Kinematics, *, displaced: bool) -> None:
         self._k, self._displaced = k, displaced
         self.twists: dict[str, ca.SX] = {}
+        self.along: dict[str, ca.SX] = {}
         self.mechanism, self.q, self.v, self.t = k.mechanism, k.q, k.v, k.t
-        self.joint, self.joint_rate = k.joint, k.joint_rate
 
     position, rotation, velocity = Kinematics.position, Kinematics.rotation, Kinematics.velocity
 
     def _twist_of(self, body: str) -> ca.SX:
         return self.twists.setdefault(body, ca.SX.sym("V", 6)) if body != WORLD else ca.SX.zeros(6, 1)
+
+    def joint(self, name: str) -> ca.SX:
+        """Coordinates of a joint; those of one that closes a loop are displaced by its own motion, those of others are not."""
+        x, c = self._k.joint(name), self.mechanism.loop_joints.get(name)
+        return x + closing_joint(c).kinematic(x) @ self._motion_along(c) if c and self._displaced else x
+
+    def joint_rate(self, name: str) -> ca.SX:
+        """Velocities of a joint, as `joint`."""
+        x, c = self._k.joint_rate(name), self.mechanism.loop_joints.get(name)
+        return x + self._motion_along(c) if c and not self._displaced else x
+
+    def _motion_along(self, c: Closure) -> ca.SX:
+        return self.along.setdefault(c.name, ca.SX.sym("along", closing_joint(c).nv))
 
     def pose(self, body: str) -> Pose:
         G = self._k.pose(body)
@@ -61,9 +78,9 @@ class Apart:
         return V if frame == "LOCAL" else turned_twist(self._k.pose(body), V[:3], V[3:], frame)
 
     def work(self, rate: ca.SX, V: ca.SX) -> ca.SX:
-        """(6, rows) derivatives of the rows `rate` with respect to the twist V of a body, in the body's axes."""
-        all_twists = list(self.twists.values())
-        return ca.substitute([ca.jacobian(rate, V).T], all_twists, [ca.SX.zeros(6, 1)] * len(all_twists))[0]
+        """(n, rows) derivatives of the rows `rate` with respect to the motion V of a body, in its axes, or along a closure."""
+        motions = [*self.twists.values(), *self.along.values()]
+        return ca.substitute([ca.jacobian(rate, V).T], motions, [ca.SX.zeros(*x.shape) for x in motions])[0]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

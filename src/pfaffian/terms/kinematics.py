@@ -19,11 +19,13 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
+from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.model.user_functions import call_for_value, in_symbols
+from pfaffian.terms.loop_joints import loop_coordinates, loop_rates
 from pfaffian.terms.rates import (
     Rates,
     coordinates_of,
@@ -126,13 +128,30 @@ class Kinematics:
     # -- the arguments of constraint and task functions ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
-        """(n, 1) coordinates of a joint, including one that follows others, or of `coordinates`."""
+        """(n, 1) coordinates of a joint, also of one that follows others or closes a loop, or of `coordinates`."""
+        if closing := self._closing(name):
+            return loop_coordinates(self, closing)
         return coordinates_of(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:
-        """(n, 1) velocities of a joint or of `coordinates` as written: entries of v, or of T v where velocities are chosen."""
+        """(n, 1) velocities of a joint, also of one that closes a loop, or of `coordinates` as written: entries of v, or of T v
+        where velocities are chosen."""
+        if closing := self._closing(name):
+            return ca.densify(loop_rates(self, closing) @ self.v)
         v0 = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
         return ca.densify(rate_rows(self.mechanism, self.mechanism.owner(name)) @ v0)
+
+    def along_joint(self, name: str, X: ca.SX) -> ca.SX:
+        """(nv, k) generalised forces along v of forces X (n, k) along the velocities of a joint or of `coordinates`."""
+        if closing := self._closing(name):
+            return loop_rates(self, closing).T @ X
+        placed = ca.SX(self.mechanism.nv, X.shape[1])
+        placed[self.mechanism.v_slices[name], :] = X
+        return self.joint_rates_along_v(placed)
+
+    def _closing(self, name: Any) -> Closure | None:
+        """The closure of this name, if it is a joint."""
+        return self.mechanism.loop_joints.get(name) if isinstance(name, str) else None
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""

@@ -14,6 +14,7 @@ from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
 from pfaffian.model.user_functions import call_for_column, call_for_rows, call_for_value, in_symbols
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.loop_joints import closure_frames, relative_twist
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
@@ -215,8 +216,8 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
     """Rows L V = 0 of a closure, V being the twist of frame B relative to frame A, in A's axes."""
-    (la, Xa), (lb, Xb) = frames = _frames(k, c)
-    Ra, Rb, r, J = _twist(k, frames)
+    (la, Xa), (lb, Xb) = frames = closure_frames(k, c)
+    Ra, Rb, r, J = relative_twist(k, frames)
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
     (aa, alpha_a), (ab, alpha_b) = k.link_bias(la, Xa.p), k.link_bias(lb, Xb.p)
     # The second derivative of R_a^T (p_b - p_a) and the first of R_a^T (w_b - w_a), at v_dot = 0.
@@ -229,27 +230,6 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
     A = ca.mtimes(L, J)
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
-
-
-FramePair = tuple[tuple[int, Pose], tuple[int, Pose]]
-"""(link, pose in it) of the frames A and B of a closure."""
-
-
-def _twist(k: Kinematics, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Rotations of frames A and B and the vector r from A to B in world axes, and the Jacobian J (6, nv) of B's twist relative
-    to A, at B's origin in A's axes."""
-    (la, Xa), (lb, Xb) = frames
-    Ra, Rb = (k.link_pose(link).R @ X.R for link, X in frames)
-    r = k.between((la, Xa.p), (lb, Xb.p))
-    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
-    J = k.columns(k.arms(lb, Xb.p, shared)) - k.columns({i: arm + r for i, arm in k.arms(la, Xa.p, shared).items()})
-    return Ra, Rb, r, ca.diagcat(Ra.T, Ra.T) @ J
-
-
-def _frames(k: Kinematics, c: Closure) -> FramePair:
-    """The frames A and B of a closure."""
-    (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
-    return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 
 
 def _velocity(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:

@@ -151,7 +151,8 @@ def _of_bodies(f: Callable[..., Any], what: str, apart: Apart) -> str:
     """Digest of the bodies on which a function acts: functions with equal graphs may act on different bodies."""
     with suppress(ModelError):
         value = column(call_for_value(f, what, apart), what)
-        return repr(list(apart.twists)) + graph([*_symbols(apart), *apart.twists.values()], [value])
+        apart_by = {**apart.twists, **apart.along}
+        return repr(list(apart_by)) + graph([*_symbols(apart), *apart_by.values()], [value])
     return ""
 
 

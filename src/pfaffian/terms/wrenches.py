@@ -14,12 +14,13 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
-from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
+from pfaffian.model.force import Dissipation, GeneralisedForce, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.number import column
 from pfaffian.model.user_functions import call_for_value
-from pfaffian.terms.applied_forces import spring_pull, wrench_value
+from pfaffian.terms.applied_forces import generalised_load, loop_load, loop_presence, spring_pull, wrench_value
 from pfaffian.terms.independent_bodies import Apart
 from pfaffian.terms.kinematics import Acceleration, Kinematics
+from pfaffian.terms.loop_joints import loop_wrench_rows
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms
 
@@ -48,16 +49,50 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
 
 
 def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
-    """{body: (6, 1) wrench on it} by springs, thrusters, wrenches with and without a value, potentials and dissipation.
+    """{body: (6, 1) wrench on it} by springs, thrusters, wrenches with and without a value, potentials, dissipation, closures.
 
-    Forces within joints, those of motors and generalised forces, are left out.   u: (nu, 1) inputs.
+    Forces within joints of the tree, those of motors and generalised forces, are left out.   u: (nu, 1) inputs.
     Raises ModelError: a potential or dissipation uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
     for f in (*m.all_forces, *m.actuators):
         for body, W in _ENDS[type(f)](T, f, u) if type(f) in _ENDS else []:
             total[body] = total.get(body, 0) + W
+    for c in m.loop_joints.values():
+        carried = carried_wrench(T, c, u)
+        for body, W in closure_ends(T.kinematics, c, carried) if carried.nnz() else []:
+            total[body] = total.get(body, 0) + W
     return total
+
+
+def carried_wrench(T: Terms, c: Closure, u: ca.SX) -> ca.SX:
+    """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, motors and forces along its coordinates.
+
+    It is about the origin of B, in world axes.   u: (nu, 1) inputs.
+    """
+    k, m = T.kinematics, T.mechanism
+    load = loop_load(k, c)
+    for f in m.all_forces:
+        if isinstance(f, GeneralisedForce) and f.joint == c.name:
+            load += generalised_load(k, f)
+        elif isinstance(f, (Potential, Dissipation)):
+            apart = Apart(k, displaced=isinstance(f, Potential))
+            value = _value(f, apart)
+            load -= apart.work(value, apart.along[c.name]) if c.name in apart.along else 0
+    for a in m.actuators:
+        if isinstance(a, Thruster):
+            continue
+        gears = a.gears if isinstance(a, Transmission) else a.gear
+        for n, (name, component) in enumerate(a.ends):
+            if name == c.name:
+                load[component] += gears[n] * u[m.u_names.index(a.name)] * loop_presence(k, c)
+    return ca.sparsify(loop_wrench_rows(k, c).T @ load) if ca.sparsify(load).nnz() else ca.SX(6, 1)
+
+
+def closure_ends(k: Kinematics, c: Closure, W: ca.SX) -> _NamedWrenches:
+    """Wrenches W (6, n) of body_a on body_b, about the origin of B, on both bodies of a closure."""
+    ends = ((c.body_b, 1), (c.body_a, -1))
+    return [(body, move(sign * W, k.line(body, c.body_b, point_b=c.placement_b.p))) for body, sign in ends]
 
 
 _NamedWrenches = list[tuple[str, ca.SX]]
@@ -99,9 +134,14 @@ def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _NamedWrenches:
 
 def _gradient_ends(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _NamedWrenches:
     """Wrenches on all bodies: minus the derivatives of the function of a force along the bodies' motions."""
-    what = f"force {force.name!r}"
-    value = column(call_for_value(force.function, what, apart), what)
+    value = _value(force, apart)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
+
+
+def _value(force: Potential | Dissipation, apart: Apart) -> ca.SX:
+    """The value of a force's function at independent bodies."""
+    what = f"force {force.name!r}"
+    return column(call_for_value(force.function, what, apart), what)
 
 
 _ENDS: dict[type, Callable[[Terms, Any, ca.SX], _NamedWrenches]] = {
@@ -145,6 +185,10 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
         rate = column(call_for_value(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
+        for name, along in apart.along.items():
+            through = k.mechanism.loop_joints[name]
+            W = loop_wrench_rows(k, through).T @ apart.work(rate, along)
+            found += [BodyRows(body, L) for body, L in closure_ends(k, through, W) if body != WORLD]
     if c.active is None:
         return found
     on = activity(k, c.active, c.name)

@@ -171,8 +171,13 @@ def _constraints(m: Mechanism, settings: RunSettings) -> str:
     ranks = _ranks(m, settings)
     rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.all_constraints]
     rank_rows = [(r.where, *_rank_columns(m, r, names)) for r in ranks]
+    carrying = [(j.name, _units(j), *_limits(j)) for c in m.loop_joints.values() if c.carries and (j := c.joint)]
+    carried = (
+        "\n\njoints that close loops\n" + table(carrying, ("name", "coordinates", "from", "to", "effort")) if carrying else ""
+    )
     return (
         f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))
+        + carried
         + "\n\nrank of the rows\n" + table(rank_rows, ("where", "rank", "dof", "redundant rows (given those before them)"))
         + _verdict(ranks, names)
     )  # fmt: skip

@@ -20,6 +20,8 @@ ROUNDING = 1e-16
 QUANTITIES = {
     "q": ("coordinate", "q_unit", {"rad": "angle", "m": "position", "1": "quaternion"}),
     "v": ("velocity", "v_unit", {"rad/s": "angular velocity", "m/s": "velocity"}),
+    "loop": ("loop_coordinate", "loop_unit", {"rad": "angle of closures", "m": "position of closures", "1": "quaternion"}),
+    "loop_rate": ("loop_velocity", "loop_rate_unit", {"rad/s": "angular velocity of closures", "m/s": "velocity of closures"}),
     "reaction": ("velocity", "force_unit", {"N m": "reaction moment", "N": "reaction force"}),
     "u": ("input", "u_unit", {"N m": "input moment", "N": "input force"}),
 }
@@ -146,7 +148,7 @@ def _comparable(batch: xr.Dataset) -> xr.Dataset:
 
 def _panels(batch: xr.Dataset) -> Iterator[Panel]:
     """The panels of the overview, as far as their signals were recorded."""
-    for name in ("q", "v"):
+    for name in ("q", "v", "loop", "loop_rate"):
         if name in batch:
             yield from _vector(batch, name)
     if "energy" in batch:

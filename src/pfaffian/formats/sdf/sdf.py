@@ -37,6 +37,7 @@ from pfaffian.formats.text.strict_number import check_choice, numbers, printable
 from pfaffian.formats.text.xml import Element, parse_xml
 from pfaffian.model.body import Body, body
 from pfaffian.model.force import Actuator, Potential, actuator
+from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
 
@@ -98,7 +99,7 @@ def parse_sdf(
     mechanism: the link "palm" of the model "hand" is called "hand::palm", and keeps its name if "hand" is merged. A joint
     with two axes becomes two joints, "name" and "name axis2". Joints are at zero where the file places its links. Limits,
     springs, dampers and <mimic> are read; dry friction is smoothed. Parts that a mechanism cannot represent are left out and
-    named in a warning: contact, plugins, dampers of joints that close loops.
+    named in a warning: contact, plugins, <mimic> of joints that close loops.
 
     Args:
         text: of the file.
@@ -144,18 +145,20 @@ def parse_sdf(
     links, joints, frames = _parts(chosen_model, flat, lost)
 
     ends = [JointEnds(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
-    tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
+    tree, closed, floating = _spanned(links, ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
         raise chosen_model.error("base='free': a joint already connects the model to the world; leave base out")
     joined = Joined(joints, frames, _place(given, frames), lost)
     made_tree = read_tree(joined, tree, floating, base == "fixed")
+    loops = read_loops(joined, closed)
+    movable = [*made_tree.joints, *(c.joint for c in loops if c.joint is not None)]
     made = mechanism(
         name or chosen_model.attributes.get("name") or "model",
         [*[_body(link, flat.meshes[link.name], lost) for link in links.values()], *made_tree.between],
         made_tree.joints,
-        constraints=[*read_loops(joined, closed), *read_couplings(joined, tree)],
-        forces=[*read_friction(joined, made_tree.joints, friction == "smooth"), *_gravity_compensation(links, _gravity(world))],
-        actuators=_actuators(made_tree.joints, joints, actuated),
+        constraints=[*loops, *read_couplings(joined, tree)],
+        forces=[*read_friction(joined, movable, friction == "smooth"), *_gravity_compensation(links, _gravity(world))],
+        actuators=_actuators(movable, actuated),
         gravity=_gravity(world),
         lenient=True,
     )
@@ -254,15 +257,25 @@ def _gravity(world: Element | None) -> tuple[float, ...]:
     return WORLD_GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
-def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[str] | None) -> list[Actuator]:
-    """A motor for each joint in `actuated`, or for each joint of the tree with one velocity."""
-    single = {j.name: j for j in tree if j.nv == 1 and j.mimic is None}
+def _spanned(
+    links: Iterable[str], ends: list[JointEnds], loops: frozenset[str]
+) -> tuple[list[JointEnds], list[JointEnds], list[str]]:
+    """What `span` returns, with joints that follow others, lead them or have a start in the tree where that is possible."""
+    found = span(list(links), ends, loops)
+    followed = {x.follows[0] for e in ends for x in e.joint.axes if x.follows}
+    in_tree = {e.joint.name for e in ends if e.joint.name in followed or any(x.follows or x.initial for x in e.joint.axes)}
+    if not in_tree & {e.joint.name for e in found[1]}:
+        return found
+    return span(list(links), sorted(ends, key=lambda e: e.joint.name not in in_tree), loops)
+
+
+def _actuators(joints: list[Joint], actuated: Iterable[str] | None) -> list[Actuator]:
+    """A motor for each joint in `actuated`, or for each joint with one velocity, in the tree or closing a loop."""
+    single = {j.name: j for j in joints if j.nv == 1 and j.mimic is None}
     names = list(single) if actuated is None else list(actuated)
     for n in names:
         if n not in single:
-            raise ModelError(
-                f"actuated: {printable(n)} is not a joint with one velocity in the tree; {nearest(n, list(single))}"
-            )
+            raise ModelError(f"actuated: {printable(n)} is not a joint with one velocity; {nearest(n, list(single))}")
     return [actuator(n, n, limits=(-single[n].effort, single[n].effort)) for n in names]
 
 

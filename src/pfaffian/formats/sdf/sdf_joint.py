@@ -171,14 +171,28 @@ def read_loops(joined: Joined, closed: list[JointEnds]) -> list[Closure]:
             continue
         at = joined.frames.of_joint(j)
         a, b = (joined.link(n, j).inverse() @ at for n in (e.parent, e.child))
-        if any(x.damping or x.stiffness or x.friction for x in j.axes):
-            leave(joined.lost, "springs, dampers and friction of joints that close loops are left out", j.name)
-        if any(x.limits != UNLIMITED or x.follows for x in j.axes):
-            leave(joined.lost, "limits and <mimic> of joints that close loops are left out", j.name)
+        if any(x.follows for x in j.axes):
+            leave(joined.lost, "<mimic> of joints that close loops is left out", j.name)
         if any(x.initial for x in j.axes):
             leave(joined.lost, "initial positions of joints that close loops are left out", j.name)
-        found.append(closure(j.name, **_closure(joined, j), body_a=e.parent, body_b=e.child, placement_a=a, placement_b=b))
+        given = _closure(joined, j) | _carried(j)
+        found.append(closure(j.name, **given, body_a=e.parent, body_b=e.child, placement_a=a, placement_b=b))
     return found
+
+
+def _carried(j: SdfJoint) -> dict[str, Any]:
+    """Springs, dampers, limits and effort of a joint that closes a loop, about one axis or two."""
+    if not j.axes:
+        return {}
+    given = {
+        "stiffness": [x.stiffness for x in j.axes],
+        "rest": [x.rest for x in j.axes],
+        "damping": [x.damping for x in j.axes],
+    }
+    used: dict[str, Any] = {key: x for key, x in given.items() if any(x)}
+    if len(j.axes) == 1:
+        return used | {"limits": j.axes[0].limits, "effort": j.axes[0].effort}
+    return used | ({"limits": [x.limits for x in j.axes]} if any(x.limits != UNLIMITED for x in j.axes) else {})
 
 
 def _closure(joined: Joined, j: SdfJoint) -> dict[str, Any]:
@@ -226,15 +240,15 @@ def frames_axis(joined: Joined, j: SdfJoint, axis: SdfAxis) -> np.ndarray:
 # -- friction ---------------------------------------------------------------------------------------------------------
 
 
-def read_friction(joined: Joined, tree: list[Joint], smooth: bool) -> list[GeneralisedForce]:
-    """The dry friction of the joints of the tree.   smooth: whether it is smoothed, or else left out."""
-    found, inside = [], {x.name: x for x in tree}
+def read_friction(joined: Joined, joints: list[Joint], smooth: bool) -> list[GeneralisedForce]:
+    """The dry friction of joints of the tree or of loops.   smooth: whether it is smoothed, or else left out."""
+    found, inside = [], {x.name: x for x in joints}
     for j in joined.joints.values():
         for i, axis in enumerate(j.axes):
             name = j.name + (SECOND if i else "")
-            if not axis.friction or name not in inside:
+            if not axis.friction or (name not in inside and j.name not in inside):
                 continue
-            if not smooth or inside[name].mimic:
+            if not smooth or name not in inside or inside[name].mimic or inside[name].nv > 1:
                 leave(joined.lost, "dry friction is left out", name)
             else:
                 leave(joined.lost, "dry friction is smooth below 0.001 rad/s or m/s", name)

@@ -55,6 +55,7 @@ class Scope:
 class Flat:
     """A flat model under construction.   lost: what is left out.   version: the oldest of its files.   parts: links, joints and
     frames.   after: frame -> transform to apply after the pose of its element.   meshes: link -> places of its meshes.
+    detachable: plugins that attach a link to another one, each with the scope and the name of its model.
     includes, elements: number of included models, and of elements in them."""
 
     lost: LeftOut
@@ -62,6 +63,7 @@ class Flat:
     parts: list[Element] = field(default_factory=list)
     after: dict[str, Pose] = field(default_factory=dict)
     meshes: dict[str, MeshFolders] = field(default_factory=dict)
+    detachable: list[tuple[Element, Scope, str]] = field(default_factory=list)
     includes: int = 0
     elements: int = 0
 
@@ -70,6 +72,7 @@ def flatten(model: Element, version: tuple[int, ...], where: MeshFolders, lost: 
     """The model without nested models. Raises ModelError: an included file is not found; too many models, or too deep."""
     flat = Flat(lost, version)
     _gather(model, Scope("", MODEL, version, where), flat, 0)
+    flat.parts += [weld for x in flat.detachable if (weld := _attached(*x, flat))]
     return Element(model.tag, model.attributes, model.source, model.line, flat.parts), flat
 
 
@@ -83,7 +86,9 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
     alone = replace(model, children=[e for e in model.children if e.tag not in BELOW])
     leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
     for element in model.children:
-        if element.tag in _LEFT:
+        if _detaches(element):
+            flat.detachable.append((element, scope, model.attributes.get("name", "")))
+        elif element.tag in _LEFT:
             leave(flat.lost, _LEFT[element.tag], element.attributes.get("name", "?"))
         elif element.tag in ("link", "joint", "frame"):
             flat.parts.append(_part(element, scope, flat))
@@ -104,6 +109,29 @@ def leave_unread(lost: LeftOut, *elements: Element) -> None:
     """Record what is not known in elements."""
     for words in (w for e in elements for w in unread(e, KNOWN)):
         leave(lost, NOT_READ, words)
+
+
+def _detaches(element: Element) -> bool:
+    """Whether an element is Gazebo's plugin DetachableJoint, by which its files close loops."""
+    name, file = (element.attributes.get(key, "") for key in ("name", "filename"))
+    return element.tag == "plugin" and (name.endswith("DetachableJoint") or "detachable-joint" in file)
+
+
+def _attached(plugin: Element, scope: Scope, model: str, flat: Flat) -> Element | None:
+    """The fixed joint that a DetachableJoint is until it is detached; None, with a warning, if its links are not in the model.
+
+    scope, model: of the model that has the plugin; its child model is that model itself, or one nested in it.
+    """
+    given = [plugin.only(tag) for tag in ("parent_link", "child_model", "child_link")]
+    parent, of, child = ("" if e is None else e.content for e in given)
+    ends = scope.name(parent), scope.name(child if of == model else f"{of}::{child}")
+    if not set(ends) <= set(flat.meshes) or ends[0] == ends[1]:
+        leave(flat.lost, "DetachableJoint plugins whose links are not in the model are left out", f"{parent} {of} {child}")
+        return None
+    name = f"{ends[0]} {ends[1]} attached"[:128]
+    leave(flat.lost, "DetachableJoint plugins are welds that stay attached, and close a loop between connected links", name)
+    inner = [Element(tag, {}, plugin.source, plugin.line, [], [x]) for tag, x in zip(("parent", "child"), ends, strict=True)]
+    return Element("joint", {"name": name, "type": "fixed"}, plugin.source, plugin.line, inner)
 
 
 def _nest(model: Element, outer: Scope, inner: Scope, flat: Flat, depth: int, merge: bool = False) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.urdf.urdf_part import UrdfJoint
 from pfaffian.model.constraint import Closure, closure
-from pfaffian.model.joint import axis_frame
+from pfaffian.model.joint import UNLIMITED, axis_frame
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -22,6 +23,9 @@ KINDS = {
 }  # fmt: skip
 """Type of a loop-closing joint, in any of the dialects -> kind of closure."""
 
+ONE_MOTION = ("revolute", "prismatic", "helical")
+"""Kinds of closures with one coordinate, along which a file can put a spring, a damper, limits and a motor."""
+
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -31,6 +35,7 @@ class Loop:
 
     kind: of the closure.   links: the two links that it connects.   where: source and line.   places: its frame in each link.
     axes: its axis in each of these frames; for a universal joint, the axis fixed to each link.   pitch: [m/rad] of a screw.
+    stiffness, rest, damping, friction, limits, effort: along its coordinate, for a kind with one.
     """
 
     name: str
@@ -40,6 +45,26 @@ class Loop:
     places: tuple[Pose, Pose] = (IDENTITY, IDENTITY)
     axes: tuple[tuple[float, ...], tuple[float, ...]] = (Z, Z)
     pitch: float | None = None
+    stiffness: float = 0.0
+    rest: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    limits: tuple[float, float] = UNLIMITED
+    effort: float = math.inf
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """The arguments of `closure` for what the joint carries; none for a kind with several coordinates."""
+        if self.kind not in ONE_MOTION:
+            return {}
+        return {"stiffness": self.stiffness, "rest": self.rest or None, "damping": self.damping, "limits": self.limits,
+                "effort": self.effort}  # fmt: skip
+
+    @property
+    def not_carried(self) -> list[str]:
+        """Words for what the file gives and the closure cannot have."""
+        words = {"a spring": self.stiffness, "damping": self.damping, "limits": self.limits != UNLIMITED}
+        return [] if self.kind in ONE_MOTION else [word for word, given in words.items() if given]
 
 
 def loop_kind(word: str, where: str) -> str:
@@ -71,7 +96,7 @@ def close(loop: Loop, called: Mapping[str, str]) -> Closure:
         return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k)
     if loop.kind not in ("weld", "spherical"):
         at, its = at @ axis_frame(n, loop.where), its @ axis_frame(k, loop.where)
-    return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, pitch=loop.pitch)
+    return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, pitch=loop.pitch, **loop.carried)
 
 
 def zero_places(order: list[UrdfJoint], root: str) -> dict[str, Pose]:
@@ -106,7 +131,8 @@ def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> 
             other, its = here.links[1 - end], here.places[1 - end]
             axes = (X, Y) if j.kind == "universal" else (j.axis, j.axis)
             here = Loop(loop.name, KINDS[j.kind], (j.parent, other), loop.where,
-                        (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch)  # fmt: skip
+                        (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch, damping=j.damping,
+                        friction=j.friction, limits=j.limits, effort=j.effort)  # fmt: skip
             merged.add(j.name)
         made.append(here)
     return made, merged

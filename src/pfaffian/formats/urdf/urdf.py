@@ -18,7 +18,7 @@ from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.text.xml import Element, parse_xml
 from pfaffian.formats.urdf.loop_record import KINDS as CLOSING
-from pfaffian.formats.urdf.loop_record import Loop, close, past_massless, zero_places
+from pfaffian.formats.urdf.loop_record import ONE_MOTION, Loop, close, past_massless, zero_places
 from pfaffian.formats.urdf.urdf_drake import read_drake_joint, rotors
 from pfaffian.formats.urdf.urdf_gazebo import Gazebo, read_gazebo, weightless, with_spring
 from pfaffian.formats.urdf.urdf_loops import Extras, check_names, coupled, on_parent, read_extras
@@ -167,12 +167,12 @@ def parse_urdf(
         constraints=[close(loop, called) for loop in closing],
         forces=[*(make(called) for make in extras.forces), *weightless(links, gazebo.weightless, called, GRAVITY)],
         actuators=_actuators(
-            order, _motors(actuated, side, order, couplings), drop_mimics=mimic == "follow", couplings=couplings
+            order, _motors(actuated, side, order, couplings), mimic == "follow", couplings, closing, [j.name for j in cut]
         ),
         gravity=GRAVITY,
         lenient=True,
     )
-    _warn(order, mimic, robot.source)
+    _warn(order, closing, mimic, robot.source)
     _warn_unread(robot, gazebo)
     _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
@@ -185,7 +185,7 @@ def _closing(
     zero = zero_places(order, root) if extras.loops else {}
     found = [
         Loop(j.name, CLOSING.get(j.kind, j.kind), (j.parent, j.child), j.element.where, (j.placement @ j.turn, j.turn),
-             _axes(j), j.pitch)
+             _axes(j), j.pitch, damping=j.damping, friction=j.friction, limits=j.limits, effort=j.effort)
         for j in cut if j.kind != "free"
     ]  # fmt: skip
     found += [on_parent(loop, zero) for loop in extras.loops]
@@ -342,12 +342,21 @@ def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
 
 
 def _actuators(
-    order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool, couplings: Mapping[str, Any]
+    order: list[UrdfJoint],
+    actuated: Iterable[str] | None,
+    drop_mimics: bool,
+    couplings: Mapping[str, Any],
+    closing: list[Loop],
+    cut: list[str],
 ) -> list[Actuator]:
-    """The motors.   couplings: the joints in it follow others and get no motor. Raises ModelError: an unknown name."""
-    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in couplings}
+    """The motors.   couplings: the joints in it follow others and get no motor.   closing: the loops, along which motors may
+    act too.   cut: names of the joints that became loops, which have motors as others do. Raises ModelError: an unknown name.
+    """
+    tree = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in couplings}
+    single: dict[str, UrdfJoint | Loop] = {loop.name: loop for loop in closing if loop.kind in ONE_MOTION} | tree
     if actuated is None:
-        chosen = [j for j in single.values() if not (drop_mimics and j.mimic)]
+        driven = {n: j for n, j in single.items() if n in cut}
+        chosen = [j for j in tree.values() if not (drop_mimics and j.mimic)] + [j for n, j in driven.items() if n not in tree]
     else:
         names = list(actuated)
         for n in names:
@@ -370,7 +379,7 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
     return bool(wrong)
 
 
-def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
+def _warn(order: list[UrdfJoint], closing: list[Loop], mimic: str, source: str) -> None:
     """Warn of mimic joints that move freely, and of joint friction."""
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
@@ -382,6 +391,7 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     if assumed:
         _notice(f"{source}: bounds that a <limit> leaves out are 0 by the format: {_listed(assumed)}; write them")
     with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
+    with_friction += [loop.name for loop in closing if loop.friction != 0]
     if with_friction:
         _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
 
@@ -409,13 +419,16 @@ def _warn_loops(
         _notice(f"{source}: loops are closed by constraints{by}: {first}{more}")
     if cut:
         _notice(
-            f"{source}: the child links of these joints already have a parent, so the joints close loops, without motors, "
-            f"damping and limits: {_listed(j.name for j in cut)}; put the joint that should have them first in the file"
+            f"{source}: the child links of these joints already have a parent, so the joints close loops: "
+            f"{_listed(j.name for j in cut)}"
         )
     if side.motors is None and any(j.independent is False for j in order):
         _notice(f"{source}: motors are on the joints that the file marks as independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
-    lost = [*extras.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
+    lost = [f"{', '.join(parts)} of the {c.kind} loop {printable(c.name)}" for c in closing if (parts := c.not_carried)]
+    lost += [f"the {what} of joint {printable(j.name)}, which closes a loop" for j in cut
+             for what, given in (("<mimic>", j.mimic), ("rotor", j.armature)) if given]  # fmt: skip
+    lost += [*extras.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
     for words in (*extras.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")
 

@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,7 +21,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.formats.urdf.loop_record import Loop, X, Y, loop_kind, unit
-from pfaffian.formats.urdf.urdf_part import UrdfJoint, needed, origin_of, part_name
+from pfaffian.formats.urdf.urdf_part import UrdfJoint, limit_of, needed, origin_of, part_name
 from pfaffian.maths import se3
 from pfaffian.model.compound import Compound
 from pfaffian.model.force import Force, spring
@@ -28,6 +30,8 @@ from pfaffian.parts.elastic import bushing
 
 Vector = tuple[float, ...]
 _ZERO = (0.0, 0.0, 0.0)
+UNBOUNDED = 1e16
+"""A limit of this size or more is none, as in SDF."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,22 @@ def _kind(e: Element) -> str:
     return loop_kind(e.text("type"), e.where)
 
 
+def _carried(e: Element, kind: str) -> dict[str, Any]:
+    """The fields of a Loop in <dynamics> and <limit>, as of a joint of the tree."""
+    dynamics = e.only("dynamics")
+    damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
+    continuous = e.text("type").lower() == "continuous" or kind not in ("revolute", "prismatic")
+    limits, effort = limit_of(e, "continuous" if continuous else kind)
+    return {"damping": damping, "friction": friction, "limits": limits, "effort": effort}
+
+
 def _loop(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     """Read <loop name type><predecessor link><origin/></predecessor><successor link>...</successor><axis/></loop>."""
     name, kind = part_name(e), _kind(e)
     a, b = needed(e, "predecessor", name), needed(e, "successor", name)
     n = _axis(e)
-    found.loops.append(Loop(name, kind, (a.text("link"), b.text("link")), e.where, (_origin(a), _origin(b)), (n, n)))
+    links, places = (a.text("link"), b.text("link")), (_origin(a), _origin(b))
+    found.loops.append(Loop(name, kind, links, e.where, places, (n, n), **_carried(e, kind)))
 
 
 def _coupling(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
@@ -104,8 +118,9 @@ def _loop_joint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) ->
     if len(ends) != 2:
         raise e.error("two ends are needed: <link1 link=... xyz=... rpy=.../> and <link2 .../>")
     a, b = ends
-    n = _axis(e)
-    found.loops.append(Loop(part_name(e), _kind(e), (a.text("link"), b.text("link")), e.where, (_place(a), _place(b)), (n, n)))
+    n, kind = _axis(e), _kind(e)
+    links, places = (a.text("link"), b.text("link")), (_place(a), _place(b))
+    found.loops.append(Loop(part_name(e), kind, links, e.where, places, (n, n), **_carried(e, kind)))
 
 
 def _constraint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
@@ -114,7 +129,9 @@ def _constraint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) ->
     origins = [e.only(f"{tag}_origin") for tag in ("parent", "child")]
     places = tuple(IDENTITY if o is None else _place(o) for o in origins)
     axes = tuple(_axis(e, f"{tag}_axis", d) for tag, d in (("parent", X), ("child", Y if kind == "universal" else X)))
-    found.loops.append(Loop(name, kind, (links[0], links[1]), e.where, (places[0], places[1]), (axes[0], axes[1])))
+    found.loops.append(
+        Loop(name, kind, (links[0], links[1]), e.where, (places[0], places[1]), (axes[0], axes[1]), **_carried(e, kind))
+    )
 
 
 def _gazebo(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
@@ -133,8 +150,8 @@ def _gazebo(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> Non
         k = (axes[1] or Y) if kind == "universal" else n
         thread = j.only("thread_pitch")
         pitch = number(thread.content, thread.where) / (2 * np.pi) if thread is not None and kind == "helical" else None
-        child = pose(x[:3], rpy=x[3:])
-        found.loops.append(Loop(name, kind, (links[0], links[1]), j.where, (_FROM_ZERO, child), (n, k), pitch))
+        places = _FROM_ZERO, pose(x[:3], rpy=x[3:])
+        found.loops.append(Loop(name, kind, (links[0], links[1]), j.where, places, (n, k), pitch, **_sdf_carried(j)))
 
 
 _FROM_ZERO = Pose(IDENTITY.R, IDENTITY.p)
@@ -146,8 +163,7 @@ def on_parent(loop: Loop, zero: Mapping[str, Pose]) -> Loop:
     if loop.places[0] is not _FROM_ZERO or any(link not in zero for link in loop.links):
         return loop
     parent, child = (zero[link] for link in loop.links)
-    return Loop(loop.name, loop.kind, loop.links, loop.where, (parent.inverse() @ child @ loop.places[1], loop.places[1]),
-                loop.axes, loop.pitch)  # fmt: skip
+    return replace(loop, places=(parent.inverse() @ child @ loop.places[1], loop.places[1]))
 
 
 def _sdf_axis(j: Element, tag: str) -> Vector | None:
@@ -158,6 +174,27 @@ def _sdf_axis(j: Element, tag: str) -> Vector | None:
     if xyz.attributes.get("expressed_in", "") or (axis and axis.only("use_parent_model_frame")):
         raise xyz.error("an axis expressed in another frame is not supported; express it in the joint's frame")
     return unit(numbers(xyz.content, 3, xyz.where), xyz.where)
+
+
+def _sdf_carried(j: Element) -> dict[str, Any]:
+    """The fields of a Loop in <dynamics> and <limit> of an SDF axis, whose values are contents of elements."""
+    axis = j.only("axis")
+    dynamics, limit = (axis.only(tag) if axis else None for tag in ("dynamics", "limit"))
+
+    def value(e: Element | None, tag: str, default: float) -> float:
+        found = e.only(tag) if e else None
+        return default if found is None else number(found.content, found.where)
+
+    low, high = value(limit, "lower", -UNBOUNDED), value(limit, "upper", UNBOUNDED)
+    effort = value(limit, "effort", -1.0)
+    return {
+        "stiffness": value(dynamics, "spring_stiffness", 0.0),
+        "rest": value(dynamics, "spring_reference", 0.0),
+        "damping": value(dynamics, "damping", 0.0),
+        "friction": value(dynamics, "friction", 0.0),
+        "limits": (-math.inf if low <= -UNBOUNDED else low, math.inf if high >= UNBOUNDED else high),
+        "effort": effort if effort > 0 else math.inf,
+    }
 
 
 # -- Drake -----------------------------------------------------------------------------------------------------------------

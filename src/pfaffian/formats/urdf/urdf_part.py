@@ -117,7 +117,7 @@ def read_joint_of(element: Element, kind: str) -> UrdfJoint:
     parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
     xyz, rpy = origin_of(element)
     placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
-    limits, effort = _limit(element, element.text("type"))
+    limits, effort = limit_of(element, element.text("type"))
     dynamics = element.only("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
     mimic = None if kind == "fixed" else _mimic(element)  # exporters leave <mimic> on joints that they made fixed
@@ -172,7 +172,7 @@ def _axis(element: Element, kind: str) -> tuple[float, ...]:
     return tuple(x / length for x in n)
 
 
-def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
+def limit_of(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     """((lower, upper), effort) of <limit>, infinite if the file does not give them.   kind: URDF type of the joint."""
     limit = element.only("limit")
     if limit is None:

@@ -92,15 +92,17 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = [j for j, made_joint in zip((j for j, _ in tree), made, strict=True) if made_joint.nv]
+    loops = [_closure(j) for j in closing]
+    driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
     _check_masses(s, tree, bodies, named)
     gravity = _gravity(s)
     m = mechanism(
         name,
         bodies,
         made,
-        constraints=[_closure(j) for j in closing],
+        constraints=loops,
         forces=[*_friction(moving, lost), *_weightless(s, named, bodies, gravity)],
-        actuators=[a for j in moving for a in _motors(j)],
+        actuators=[a for j in driving for a in _motors(j)],
         gravity=gravity,
         lenient=True,
     )
@@ -258,11 +260,21 @@ def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
 
 
 def _closure(j: UsdJoint) -> Closure:
+    """The closure of a joint that closes a loop, with its drive and limits."""
     kinds = {"fixed": "weld"}
     a, b = (_pose(frame) for frame in j.frames)
     length = j.length if j.kind == "distance" else None
     return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
-                   axis=_closing_axis(j), axis_b=(0, 1, 0) if j.kind == "universal" else None, length=length)  # fmt: skip
+                   axis=_closing_axis(j), axis_b=(0, 1, 0) if j.kind == "universal" else None, length=length,
+                   limits=j.limits[0] if j.single and j.limits else UNLIMITED, **_drive(j))  # fmt: skip
+
+
+def _drive(j: UsdJoint) -> dict[str, float]:
+    """The drive and damping of a hinge or slider that closes a loop, as arguments of `closure`."""
+    drive, damping = j.drive or Drive(), sum(j.damping)
+    if not j.single or not (drive.stiffness or drive.damping or damping):
+        return {}
+    return {"stiffness": drive.stiffness, "damping": drive.damping + damping, "rest": drive.target}
 
 
 def _closing_axis(j: UsdJoint) -> tuple[float, float, float]:
@@ -367,15 +379,15 @@ def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: Le
             f"{printable(j.name)} ({j.kind}{', excluded from its articulation' if j.excluded else ''})" for j in closing[:10]
         ]
         more = f" and {len(closing) - 10} more" if len(closing) > 10 else ""
-        notice(
-            f"{s.source}: joints close loops as constraints, without motors and limits: {', '.join(words)}{more}", ModelWarning
-        )
+        notice(f"{s.source}: joints close loops as constraints: {', '.join(words)}{more}", ModelWarning)
     driven = [j.name for j in joints if any(d and (d.stiffness or d.damping) for d in j.drives)]
     if driven:
         leave(lost, "drives act as springs and dampers without a limit, and maxForce limits the motors", *driven)
     left = [f"{j.name}: {word}" for j in joints for word in j.lost]
     left += [f"{j.name}: targetVelocity" for j in joints if any(d and d.speed for d in j.drives)]
-    left += [f"{j.name}: newton:damping, newton:friction" for j in closing if any((*j.damping, *j.friction))]
-    left += [f"{j.name}: armature" for j in closing if any(j.armature)]
+    left += [f"{j.name}: newton:damping" for j in closing if any(j.damping) and not j.single]
+    left += [f"{j.name}: newton:friction" for j in closing if any(j.friction)]
+    left += [f"{j.name}: {word} of a joint that closes a loop" for j in closing
+             for word, given in (("mimic", j.mimic), ("armature", any(j.armature))) if given]  # fmt: skip
     if left:
         leave(lost, "left out", *left)

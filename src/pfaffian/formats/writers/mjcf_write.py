@@ -11,6 +11,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.writers.mjcf_write_part import (
     add_actuator,
+    add_carried,
     add_closure,
     add_mimic,
     add_spring,
@@ -63,6 +64,16 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     if raised:
         lost.append(f"zero masses and moments of inertia of bodies that move, so these are above zero: {', '.join(raised)}")
     lost += _renamed(m)
+    sections = _sections(m, places, lost)
+    root.inside = [t for t in [*root.inside, *sections] if t.inside or t.given or t.name == "worldbody"]
+    if settings is not None and settings != RunSettings():
+        lost.append("the run settings")
+    warn_lost(lost, "MJCF")
+    return {path: document(root)}
+
+
+def _sections(m: Mechanism, places: dict[str, Tag], lost: list[str]) -> list[Tag]:
+    """The sections <equality>, <tendon> and <actuator>.   places: body -> its element, to which sites are added."""
     sections = {word: Tag(word) for word in ("equality", "tendon", "actuator")}
     for j in m.joints:
         add_mimic(sections["equality"], j, lost)
@@ -70,6 +81,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         if not isinstance(c, Closure) or c.active is not None:
             raise ModelError(f"constraint {c.name!r}: MJCF can only have closures that are always active; write YAML")
         add_closure(sections["equality"], c, places, lost)
+        add_carried(sections["tendon"], c, m, lost)
     for f in m.forces:
         if not isinstance(f, Spring):
             raise ModelError(
@@ -77,12 +89,8 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
             )
         add_spring(sections["tendon"], f, places)
     for a in m.actuators:
-        add_actuator(sections["actuator"], a, m, places)
-    root.inside = [t for t in [*root.inside, *sections.values()] if t.inside or t.given or t.name == "worldbody"]
-    if settings is not None and settings != RunSettings():
-        lost.append("the run settings")
-    warn_lost(lost, "MJCF")
-    return {path: document(root)}
+        add_actuator(sections["actuator"], a, m, places, lost)
+    return list(sections.values())
 
 
 def _check_names(m: Mechanism) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.writers.turn_sum import turn_sum
 from pfaffian.formats.writers.xml_write import Tag, is_one, numbers, plain
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import PLANE, SPACE
@@ -95,6 +96,30 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
     lost.append(f"that {what} holds exactly, since MuJoCo's equality is soft")
 
 
+def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None:
+    """Add what a closure carries, and a length for its motors: MuJoCo has no joint there, but a tendon that adds up the angles
+    of a planar loop has the closure's angle as its length."""
+    driven = any(c.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
+    if not (c.carries or driven) or c.joint is None:
+        return
+    what, total = f"constraint {c.name!r}", turn_sum(m, c)
+    if total is None:
+        lost.append(f"the spring, damper, limits and motors of {what}, since MuJoCo has no joint there")
+        return
+    j = c.joint
+    k, rest, d = (numbers(x, what)[0] for x in (j.stiffness, j.rest, j.damping))
+    given: dict[str, Any] = {key: x for key, x in (("stiffness", k), ("damping", d)) if x}
+    given |= {} if c.friction is None else {"frictionloss": numbers(c.friction, what)[0]}
+    given |= {"springlength": rest - total.zero} if k else {}
+    if c.limits is not None and np.isfinite(c.limits).all():
+        given["range"] = [x - total.zero for x in c.limits[0]]
+    elif c.limits is not None:
+        lost.append(f"the one-sided limit of {what}")
+    tendon = section.add("fixed", name=c.name, **given)
+    for name, sign in total.signs.items():
+        tendon.add("joint", joint=name, coef=sign)
+
+
 def site(body: Tag, name: str, X: NumericPose) -> None:
     """Add a named frame to a body."""
     x, y, z, w = so3.quaternions(X[0])
@@ -112,8 +137,8 @@ def add_spring(section: Tag, f: Spring, places: Mapping[str, Tag]) -> None:
         tendon.add("site", site=f"{f.name} {side}")
 
 
-def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag]) -> None:
-    """Add a motor on a joint or, for a thruster, at a site."""
+def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag], lost: list[str]) -> None:
+    """Add a motor on a joint, on the tendon of a closure or, for a thruster, at a site."""
     what = f"actuator {a.name!r}"
     limits = a.limits if isinstance(a, (Actuator, Thruster)) and np.isfinite(a.limits).all() else None
     if isinstance(a, Thruster):
@@ -124,7 +149,14 @@ def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag]) 
         return
     if not isinstance(a, Actuator):
         raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
-    j, gear = m.joint(a.joint), numbers(a.gear, what)[0]
+    gear = numbers(a.gear, what)[0]
+    if c := m.loop_joints.get(a.joint):
+        if turn_sum(m, c) is not None:
+            most = c.effort if c.effort is not None else np.inf
+            given = {"forcerange": (-most, most)} if np.isfinite(most) else {}
+            section.add("motor", name=a.name, tendon=a.joint, gear=(gear,), ctrlrange=limits, **given)
+        return
+    j = m.joint(a.joint)
     if a.component in turned(j.kind) or (j.kind.quaternion and turned(j.kind)):
         raise ModelError(f"{what}: MJCF has no motor along an axis that turns with the body; use a thruster")
     at = 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import numpy as np
 import yaml
 
 from pfaffian.errors import ModelError
@@ -17,7 +15,16 @@ from pfaffian.formats.text.library_laws import YamlTree, placed
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import MAX_CHARACTERS
-from pfaffian.formats.writers.yaml_write_part import constraint_of, entries_of, force_of, one, shape_of, some
+from pfaffian.formats.writers.yaml_write_part import (
+    carried,
+    constraint_of,
+    entries_of,
+    force_of,
+    one,
+    range_of,
+    shape_of,
+    some,
+)
 from pfaffian.model.body import Body
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.joint import UNLIMITED, Joint
@@ -118,31 +125,15 @@ def joint_of(j: Joint) -> YamlTree:
         tree["mimic"] = {"joints": dict(zip(j.mimic.joints, ratios, strict=True))}
         if not j.mimic.offset.is_zero():
             tree["mimic"]["offset"] = formula(j.mimic.offset, f"{what}: mimic")
-    for key, x in (("stiffness", j.stiffness), ("damping", j.damping)):
-        if not x.is_zero():
-            alone = ca.diag(ca.diag(x))
-            tree[key] = formulas(ca.diag(x), what) if (x - alone).is_zero() else rows(x, f"{what}: {key}")
     if not j.armature.is_zero():
         tree["armature"] = formulas(j.armature, f"{what}: armature")
-    free = [0.0] * (j.kind.nq - j.kind.quaternion) + [1.0] * j.kind.quaternion
-    if formulas(j.rest, what) != free:
-        tree["rest"] = formulas(j.rest, f"{what}: rest")
-    if any(pair != UNLIMITED for pair in j.limits):
-        tree["limits"] = [_interval(pair) for pair in j.limits] if len(j.limits) > 1 else _interval(j.limits[0])
-    if np.isfinite(j.effort):
-        tree["effort"] = j.effort
-    return tree
-
-
-def _interval(pair: Iterable[float]) -> list[float | str]:
-    """(low, high) as an entry, with "-inf" or "inf" for no limit."""
-    return [x if np.isfinite(x) else "inf" if x > 0 else "-inf" for x in map(float, pair)]
+    return tree | carried(j, what)
 
 
 def _actuator(a: Any) -> YamlTree:
     """The entry of an actuator, thruster or transmission."""
     what = f"actuator {a.name!r}"
-    limits = {"limits": _interval(a.limits)} if a.limits != UNLIMITED else {}
+    limits = {"limits": range_of(a.limits)} if a.limits != UNLIMITED else {}
     if isinstance(a, Thruster):
         tree: YamlTree = {"body": a.body, "axis": formulas(a.axis, what)}
         return tree | some(what, point=a.point) | one(what, torque=a.torque) | limits

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.formula import formula, formulas, rows
@@ -18,6 +19,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import at_defaults
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
@@ -118,6 +120,42 @@ def _default(x: Any) -> Any:
     return [float(item) for item in x] if isinstance(x, tuple) else x
 
 
+def carried(j: Joint, what: str) -> YamlTree:
+    """The keys of the spring, damper, limits and effort of a joint, also of one that closes a loop."""
+    tree = YamlTree()
+    for key, x in (("stiffness", j.stiffness), ("damping", j.damping)):
+        if not x.is_zero():
+            alone = ca.diag(ca.diag(x))
+            tree[key] = formulas(ca.diag(x), what) if (x - alone).is_zero() else rows(x, f"{what}: {key}")
+    free = [0.0] * (j.kind.nq - j.kind.quaternion) + [1.0] * j.kind.quaternion
+    if formulas(j.rest, what) != free:
+        tree["rest"] = formulas(j.rest, f"{what}: rest")
+    if any(pair != UNLIMITED for pair in j.limits):
+        tree["limits"] = [range_of(pair) for pair in j.limits] if len(j.limits) > 1 else range_of(j.limits[0])
+    if np.isfinite(j.effort):
+        tree["effort"] = j.effort
+    return tree
+
+
+def range_of(pair: Iterable[float]) -> list[float | str]:
+    """(low, high) as an entry, with "-inf" or "inf" for no limit."""
+    return [x if np.isfinite(x) else "inf" if x > 0 else "-inf" for x in map(float, pair)]
+
+
+def _closure(c: Closure, what: str) -> YamlTree:
+    """The entry of a closure, whose placements contain the rotation of its axis onto z."""
+    tree: YamlTree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
+    turned = c.placement_a.R.nnz() != 3 or c.placement_b.R.nnz() != 3
+    if c.kind == "spherical" and not turned and not c.carries:
+        points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
+        return tree | {"kind": "coincide"} | points
+    tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
+    tree |= {} if c.axes is None else {"axis_b": [0.0, 0.0, 1.0], "axes": rows(c.axes.T, what)}
+    tree |= {c.holds.number: formula(c.number, what)} if c.holds.number else {}
+    tree |= {} if c.joint is None else carried(c.joint, what)
+    return tree | {key: formulas(x, what) for key, x in (("friction", c.friction), ("near", c.near)) if x is not None}
+
+
 def constraint_of(c: Constraint) -> YamlTree:
     """The entry of one constraint. Raises ModelError: a file cannot contain it."""
     what = f"constraint {c.name!r}"
@@ -131,13 +169,7 @@ def constraint_of(c: Constraint) -> YamlTree:
     if c.active is not None:
         raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
     if isinstance(c, Closure):
-        tree: YamlTree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
-        if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
-            points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
-            return tree | {"kind": "coincide"} | points
-        tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
-        tree |= {"axis_b": [0.0, 0.0, 1.0]} if c.kind == "universal" else {}
-        return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
+        return _closure(c, what)
     if isinstance(c, Holonomic):
         if isinstance(c.phi, Height):
             raise ModelError(f"{what} is the height of a contact without its slip, which a file cannot contain; take both")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,7 +20,7 @@ from pfaffian.formats.text.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
 from pfaffian.model.compound import Compound
-from pfaffian.model.constraint import Constraint, closure, coincide, holonomic, nonholonomic, servo
+from pfaffian.model.constraint import Closure, Constraint, closure, coincide, holonomic, nonholonomic, servo
 from pfaffian.model.force import (
     Actuator,
     Force,
@@ -180,11 +181,25 @@ def read_constraint(name: str, node: Node, names: Names) -> Constraint | Compoun
         f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
         a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
         return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
-    f = node.fields((*ends, "placement_a", "placement_b", "axis", "axis_b", "pitch", "length"), required=ends)
+    arrays = ("stiffness", "rest", "damping", "friction", "near")
+    keys = ("placement_a", "placement_b", "axis", "axis_b", "pitch", "length", "limits", "effort", "axes", *arrays)
+    f = node.fields((*ends, *keys), required=ends)
     given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
                   axis=lambda n: n.constants(3), axis_b=lambda n: n.constants(3), pitch=lambda n: n.number(names),
-                  length=lambda n: n.number(names))  # fmt: skip
-    return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
+                  length=lambda n: n.number(names), limits=_limits, effort=lambda n: n.constant(),
+                  **{k: lambda n: n.array(names) for k in arrays})  # fmt: skip
+    made = _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
+    return made if "axes" not in f else replace(made, axes=_axes(f["axes"], made))
+
+
+def _axes(node: Node, c: Closure) -> ca.SX:
+    """(3, 2) the axes of a universal closure in its joint frames, for placements that contain the rotations onto them."""
+    if c.axes is None:
+        raise node.error(f"a {c.kind} closure has no axes; leave them out")
+    first, second = (np.array(n.constants(3)) for n in node.items(2))
+    if not np.abs(np.cross(first, second)).max() > 0:
+        raise node.error("the two axes are parallel; a universal joint turns about two")
+    return ca.SX(ca.DM(np.column_stack([first, second])))
 
 
 def _servo(name: str, node: Node, names: Names) -> Constraint:

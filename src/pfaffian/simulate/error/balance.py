@@ -139,7 +139,10 @@ def _momentum(watch: StepErrorMonitor, pushed: np.ndarray, x: np.ndarray, stoppe
 def only_inputs_work(s: Simulation) -> bool:
     """Whether only the inputs of a run can change the energy of its machine."""
     m = s.mechanism
-    return only_inputs_drive(s) and all(j.damping.is_zero() for j in m.joints) and all(map(_conservative, m.all_forces))
+    undamped = all(j.damping.is_zero() for j in m.joints) and all(
+        c.damping is None and c.friction is None for c in m.loop_joints.values()
+    )
+    return only_inputs_drive(s) and undamped and all(map(_conservative, m.all_forces))
 
 
 @remembered(64)

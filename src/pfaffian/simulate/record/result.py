@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, brief
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.global_error import ERROR_KINDS
@@ -214,6 +215,11 @@ def _coordinates(s: AbstractSystem) -> dict[str, Any]:
     coords |= {
         f"{part.name}_unit": (f"{part.name}_entry", list(part.units)) for part in (*s.parts, *s.named) if part.name in s.labels
     }
+    if (loops := loop_coordinates_of(m)).closures:
+        coords |= {
+            "loop_unit": ("loop_coordinate", list(loops.units)),
+            "loop_rate_unit": ("loop_velocity", list(loops.v_units)),
+        }
     if m.nu:
         coords |= {"input": list(m.u_names), "u_unit": ("input", list(m.u_units))}
     return coords

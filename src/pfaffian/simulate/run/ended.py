@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.control.idle import idle_under
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.balance import cost_of
@@ -41,6 +42,7 @@ def ended(
     provenance = machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()}
     provenance |= settings_of(scheme, s.mechanism) | {"state": s.system.name}
     provenance["kernel_backend"] = ", then ".join(done.tiers)
+    provenance |= {"idle_motions": ", ".join(idle)} if (idle := idle_under(s.control, s.mechanism)) else {}
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     instants = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))

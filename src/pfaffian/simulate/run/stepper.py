@@ -21,6 +21,7 @@ from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, first_step, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.inputs import Times
+from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
@@ -150,6 +151,7 @@ class Stepper:
         if len(given.q) not in (1, self.runs):
             raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
         begun = start_state(given, as_flag(correct_start, "correct_start"))
+        check_loop_limits(m, begun.q, begun.p, start)
         x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))

@@ -1,6 +1,7 @@
 """Limits of joints and inputs: how far a run exceeded them, with one warning; inputs are saturated on request.
 
-A run does not enforce the limits of joints, because a mechanism has no force that does, apart from stops. Inputs are cut at
+A run does not enforce the limits of joints, because a mechanism has no force that does, apart from stops. A start outside the
+limits of a closure is refused, since the angle of a closure is given within half a turn of their middle. Inputs are cut at
 their limits by `Scheme(saturate=True)`.
 """
 
@@ -12,12 +13,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import RunWarning, notice
+from pfaffian.errors import RunError, RunWarning, notice
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.parts.contact import stopped
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import shared, symbols
+from pfaffian.terms.traced_now import remembered
 
 SLIGHT = 1e-9
 """Excess relative to the limit up to which it counts as rounding."""
@@ -42,14 +45,44 @@ def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray])
 
     `limit_excess` (run, coordinate) [unit of the coordinate] is the largest excess and `limit_time` [s] the first time of an
     excess, NaN if there is none; they exist where a joint has limits and q is recorded. `input_excess` and `input_time`
-    (run, input) are their counterparts for the requested inputs.   recorded: signal -> (times, runs, size).
+    (run, input) are their counterparts for the requested inputs, `loop_excess` and `loop_time` (run, loop_coordinate) for
+    joints that close loops.   recorded: signal -> (times, runs, size).
     """
     variables: dict[str, Any] = {}
     if "q" in recorded and np.isfinite(m.q_limits).any():
         variables |= _excess(time, "limit", "coordinate", m.q_limits, _entries(recorded["q"]))
+    loops = loop_coordinates_of(m)
+    if "loop" in recorded and np.isfinite(loops.limits).any():
+        variables |= _excess(time, "loop", "loop_coordinate", loops.limits, _entries(recorded["loop"]))
     if "u" in recorded and np.isfinite(m.u_limits).any():
         variables |= _excess(time, "input", "input", m.u_limits, _requested(recorded, m))
     return variables
+
+
+def check_loop_limits(m: Mechanism, q: np.ndarray, p: np.ndarray, t: float) -> None:
+    """Raise RunError if a closure starts outside its limits.   q: (runs, nq), NaN where a run has no start.   p: (runs, np)."""
+    loops = loop_coordinates_of(m)
+    if not np.isfinite(loops.limits).any():
+        return
+    coordinates = _loop_coordinates(m)
+    for run, (at, values) in enumerate(zip(q, np.broadcast_to(p, (len(q), p.shape[1])), strict=True)):
+        x = np.array(coordinates(at, values, t)).ravel()
+        for name, unit, of, (low, high) in zip(loops.names, loops.units, x.tolist(), loops.limits.tolist(), strict=True):
+            if max(of - high, low - of) > _slight(low, high, np.array([of])):
+                which = f" of run {run}" if len(q) > 1 else ""
+                raise RunError(
+                    f"closure {name!r} starts at {of:.6g} {unit}{which}, outside its limits from {low:g} to {high:g}; start "
+                    "inside them, or change the limits"
+                )
+
+
+@remembered(64)
+def _loop_coordinates(m: Mechanism) -> ca.Function:
+    """(q, p, t) -> the coordinates of closures, in the order of `loop_coordinates_of`."""
+    k = shared(m).kinematics
+    return ca.Function(
+        "loop", [k.q, m.p_symbols, k.t], [ca.vertcat(*[k.joint(c.name) for c in loop_coordinates_of(m).closures])]
+    )
 
 
 def warn_of_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
@@ -60,6 +93,8 @@ def warn_of_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -
     phrases = [] if "q" in result else _outside_at_start(m, q)
     if "limit_excess" in result:
         phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint", stopped(m))
+    if "loop_excess" in result:
+        phrases += _phrases(result, "loop", "loop_coordinate", "loop_unit", "closure", stopped(m))
     phrases += _phrases(result, "input", "input", "u_unit", "input") if "input_excess" in result and not saturate else []
     if phrases:
         notice("limits are not enforced: " + "; ".join(phrases), RunWarning)
@@ -121,7 +156,7 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
         excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
         runs_outside = outside.any(axis=1)
         first[runs_outside, i] = time[outside[runs_outside].argmax(axis=1)]
-    what = "a joint" if name == "limit" else "an input"
+    what = {"limit": "a joint", "loop": "a closure", "input": "an input"}[name]
     meaning = f"largest beyond {what}'s limit at the recorded instants, 0 if none"
     first_meaning = f"first recorded instant beyond {what}'s limit"
     return {

@@ -17,6 +17,7 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.linear import largest_entry
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
@@ -81,6 +82,9 @@ def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
         "energy": Signal("J"),
         "kinetic_energy": Signal("J"),
     }
+    if (loops := loop_coordinates_of(m)).closures:
+        signals["loop"] = Signal("per loop coordinate", "loop_coordinate", loops.names)
+        signals["loop_rate"] = Signal("per loop velocity", "loop_velocity", loops.v_names)
     if m.nu:
         signals["u"] = Signal("per input", "input", m.u_names)
         if saturate:
@@ -116,7 +120,8 @@ RESERVED = frozenset({
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
     "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
     "input_time", "reduction_error", "error", "error_kind", "energy_error", "momentum_error", "momentum_error_entry",
-    "momentum_error_unit", "end_state", "state_entry",
+    "momentum_error_unit", "end_state", "state_entry", "loop_coordinate", "loop_unit", "loop_velocity", "loop_rate_unit",
+    "loop_excess", "loop_time",
 })  # fmt: skip
 """Names in a result that are not signals."""
 
@@ -228,6 +233,9 @@ def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, 
         "kinetic_energy": lambda: T.T,
     }
     m = T.mechanism
+    if closures := loop_coordinates_of(m).closures:
+        values["loop"] = lambda: ca.vertcat(*[T.kinematics.joint(c.name) for c in closures])
+        values["loop_rate"] = lambda: ca.vertcat(*[T.kinematics.joint_rate(c.name) for c in closures])
     if m.nu:
         values["u"] = lambda: T.u
         if cut is not None:

@@ -20,6 +20,7 @@ from pfaffian.control.open_loop import is_open, open_loop
 from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief, listed
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.faults import Faults
@@ -33,6 +34,8 @@ from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step,
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
+from pfaffian.terms.loop_joints import open_turns
+from pfaffian.terms.terms import shared
 
 
 def arguments(
@@ -76,6 +79,14 @@ def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: in
     labels = (f"{name}_component", named) if named else (None, ())
     dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
+
+
+def turns_meaning(name: str) -> str:
+    """The message of a run that stops because an angle of this closure passed half a turn."""
+    return (
+        f"the angle of closure {name!r} passed half a turn from the angle near which it is known, as the axes of its loop are "
+        "not parallel: cut the loop at another joint, or give near=pf.Parameter(...), which follows the angle in a run"
+    )
 
 
 PYTHON_FAULT = "the law in Python failed"
@@ -155,11 +166,18 @@ class Simulation:
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
             limit=(Fault(ends),) if ends else (),
+            turns=tuple(Fault(turns_meaning(name)) for name in self.open_turns),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )
+
+    @cached_property
+    def open_turns(self) -> tuple[str, ...]:
+        """Names of the closures whose number of turns a run may lose, once for each angle."""
+        closures = loop_coordinates_of(self.mechanism).closures
+        return tuple(c.name for c in closures for _ in open_turns(shared(self.mechanism).kinematics, c))
 
     @cached_property
     def key(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -17,7 +18,9 @@ from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, output_digest
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.equations_digest import of_function
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.loop_joints import followed_angles
+from pfaffian.terms.terms import Terms, shared, symbols
 
 Next = OutputFunction
 """Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
@@ -95,9 +98,13 @@ def _digest(name: str, f: Next, m: Mechanism) -> str:
 
 
 def as_switches(m: Mechanism, given: Any) -> Switches:
-    """The Switches of a caller's {name of a parameter: function}. Raises ModelError: it is not one, or a name is unknown."""
-    if given is None:
-        return Switches(m)
+    """The Switches of a caller's {name of a parameter: function}, and of parameters that count the turns of closures.
+
+    Raises ModelError: it is not one, or a name is unknown.
+    """
+    counts = any(c.near is not None for c in m.loop_joints.values())
+    followed = {name: partial(_angle, *at) for name, at in followed_angles(shared(m).kinematics).items()} if counts else {}
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ModelError(f"switches: {{name of a parameter: function of the kinematics}} is needed, got {brief(given)}")
     for name, f in given.items():
@@ -105,4 +112,9 @@ def as_switches(m: Mechanism, given: Any) -> Switches:
             raise ModelError(f"switches: the mechanism has no parameter {brief(name)}; {nearest(name, m.p_names)}")
         if not callable(f) and not isinstance(f, MotionOutput):
             raise ModelError(f"switches: {name!r}: a function of the kinematics or of_motion(...) is needed, got {brief(f)}")
-    return Switches(m, tuple(given.items()))
+    return Switches(m, tuple({**followed, **given}.items()))
+
+
+def _angle(closure: str, i: int, k: Kinematics) -> ca.SX:
+    """(1, 1) the i-th coordinate of a closure."""
+    return k.joint(closure)[i]

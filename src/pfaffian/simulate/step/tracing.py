@@ -16,6 +16,7 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.pack import pack, placeholders, unpack
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import command_of
@@ -27,6 +28,7 @@ from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandS
 from pfaffian.simulate.step.switches import Switches
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import AbstractSystem, At
+from pfaffian.terms.loop_joints import half_turn_sides
 from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
 
@@ -252,6 +254,8 @@ def _rate(
         faults, sides = ca.vertcat(faults, 1 - servo.realisable), ca.vertcat(sides, servo.side)
     side = sim.system.side(here.x, T)
     faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
+    turning = half_turn_sides(T.kinematics, loop_coordinates_of(m).closures)
+    faults, sides = ca.vertcat(faults, ca.SX.zeros(*turning.shape)), ca.vertcat(sides, turning)
     rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
     cut = requested - command.u if sim.scheme.saturate else None
     state_signals = sim.system.recorded(here.x, closed, motion)

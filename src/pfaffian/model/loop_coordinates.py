@@ -1,0 +1,48 @@
+"""The coordinates of joints that close loops, which results record beside q and v."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.model.constraint import Closure
+from pfaffian.model.force import Thruster, joints_of
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
+
+
+class LoopCoordinates(NamedTuple):
+    """Labels of the coordinates and velocities of closures.
+
+    closures: to which they belong, in order.   limits: (coordinates, 2), infinite where there is none.
+    """
+
+    closures: tuple[Closure, ...]
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    v_names: tuple[str, ...]
+    v_units: tuple[str, ...]
+    limits: np.ndarray
+
+
+def loop_coordinates_of(m: Mechanism) -> LoopCoordinates:
+    """The coordinates of all closures that carry something, or that a force or an actuator names."""
+    named = {joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends}
+    named |= {joint for f in m.all_forces for joint in joints_of(f)}
+    used = tuple(c for c in m.loop_joints.values() if c.carries or c.name in named)
+    joints = [c.joint for c in used if c.joint is not None]
+    pairs = [x for j in joints for x in j.limits]
+    return LoopCoordinates(
+        used,
+        tuple(_labelled(j, n) for j in joints for n in j.q_names),
+        tuple(u for j in joints for u in j.q_units),
+        tuple(_labelled(j, n) for j in joints for n in j.v_names),
+        tuple(u for j in joints for u in j.v_units),
+        np.array(pairs, dtype=float).reshape(-1, 2),
+    )
+
+
+def _labelled(j: Joint, suffix: str) -> str:
+    """Name of a coordinate or velocity of a joint."""
+    return f"{j.name}.{suffix}" if suffix else j.name

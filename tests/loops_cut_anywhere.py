@@ -1,0 +1,73 @@
+"""Linkages that may be cut at any of their joints: the motion does not depend on the joint that closes the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pfaffian as pf
+
+
+class Hinge(NamedTuple):
+    """A hinge about `axis` from one body to another, at a point of each [m]."""
+
+    one: str
+    other: str
+    at: tuple[float, float, float]
+    there: tuple[float, float, float]
+    axis: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    kind: str = "revolute"
+
+
+GROUND, CRANK, COUPLER, ROCKER = 0.9, 0.3, 0.8, 0.6
+"""Lengths of a four-bar [m] whose crank turns fully."""
+
+FOUR_BAR = {
+    "A": Hinge("world", "crank", (0, 0, 0), (0, 0, 0)),
+    "B": Hinge("crank", "coupler", (0, 0, CRANK), (0, 0, 0)),
+    "C": Hinge("coupler", "rocker", (COUPLER, 0, 0), (0, 0, ROCKER)),
+    "D": Hinge("world", "rocker", (GROUND, 0, 0), (0, 0, 0)),
+}
+
+PARALLELOGRAM = {
+    "A": Hinge("world", "crank", (0, 0, 0), (0, 0, 0)),
+    "B": Hinge("crank", "coupler", (0, 0, 0.5), (0, 0, 0)),
+    "C": Hinge("coupler", "rocker", (1, 0, 0), (0, 0, 0.5)),
+    "D": Hinge("world", "rocker", (1, 0, 0), (0, 0, 0)),
+}
+
+
+def linkage(
+    hinges: Mapping[str, Hinge],
+    cut: str,
+    carried: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    floating: bool = False,
+    **fields: Any,
+) -> pf.Mechanism:
+    """A chain of bodies of 1 kg, closed at the joint `cut`; the others lead outwards from the world.
+
+    carried: name of a joint -> spring, damper, limits as arguments of `joint` or `closure`.   floating: whether a free hull
+    stands for the world.   fields: of the mechanism.
+    """
+    carried, reached, joints, waiting = carried or {}, {"world"}, [], [n for n in hinges if n != cut]
+    if floating:
+        hinges = {n: h._replace(one=h.one.replace("world", "hull")) for n, h in hinges.items()}
+        reached, joints = {"hull"}, [pf.joint("base", "free", "world", "hull")]
+    while waiting:
+        name = next(n for n in waiting if {hinges[n].one, hinges[n].other} & reached)
+        waiting.remove(name)
+        h, more = hinges[name], carried.get(name, {})
+        if h.one in reached:
+            j = pf.joint(name, h.kind, h.one, h.other, placement=h.at, child_placement=h.there, axis=h.axis, **more)
+        else:  # seen from the other body, a turn about the opposite axis is the same
+            axis = tuple(-x for x in h.axis)
+            j = pf.joint(name, h.kind, h.other, h.one, placement=h.there, child_placement=h.at, axis=axis, **more)
+        joints.append(j)
+        reached |= {h.one, h.other}
+    h = hinges[cut]
+    ends = {"placement_a": h.at, "placement_b": h.there, "axis": h.axis}
+    closed = pf.closure(cut, h.kind, h.one, h.other, **ends, **carried.get(cut, {}))
+    names = sorted({b for h in hinges.values() for b in (h.one, h.other)} - {"world"})
+    bodies = [pf.body(n, mass=1.0, com=(0.1, 0, 0.2), inertia=(0.03, 0.02, 0.04)) for n in names]
+    return pf.mechanism("linkage", bodies, joints, constraints=[closed], **fields)
