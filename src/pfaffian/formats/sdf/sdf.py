@@ -223,7 +223,9 @@ def _gravity(world: Element | None) -> tuple[float, ...]:
     return GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
-def _spanned(links: Iterable[str], ends: list[JointEnds], loops: frozenset[str]) -> tuple[list[JointEnds], list[JointEnds], list[str]]:
+def _spanned(
+    links: Iterable[str], ends: list[JointEnds], loops: frozenset[str]
+) -> tuple[list[JointEnds], list[JointEnds], list[str]]:
     """What `span` returns, with joints that follow others, lead them or have a start in the tree where that is possible."""
     found = span(list(links), ends, loops)
     followed = {x.follows[0] for e in ends for x in e.joint.axes if x.follows}
