@@ -34,6 +34,7 @@ from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
+from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -166,6 +167,7 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         s = Simulation(system, scheme, law, extra, as_record(request.record, count))
         begun = start_state(given, request.correct_start)
+        check_loop_limits(m, begun.q, begun.p, begin)
         x = first_state(s, begun, begin, count, request.seed)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
         instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
