@@ -170,6 +170,17 @@ def test_an_accuracy_that_cannot_be_had_is_told():
         r = pf.run(m, v=v, duration=2.0, accuracy=1e-9)
     exact = run_adaptive(m, v=v, times=r.time.values, tolerance=1e-13)
     assert float(true_error(m, r, exact).max()) < 30 * float(r.error.max())
+    within = r.error.max("error_kind").values <= 1e-9
+    assert float(r.trusted) == r.time.values[within.argmin() - 1] < 1.0 and float(r.error_growth) > 3
+
+
+def test_the_growth_of_the_error_is_told():
+    """Near the upright the error of a rod grows by exp(sqrt(3 g / 2 l) t), and at rest below it does not grow."""
+    hinge = pf.joint("h", "revolute", "world", "rod", axis=(0, 1, 0))
+    m = pf.mechanism("rod", [pf.body("rod", 1.0, com=(0, 0, -0.5), inertia=1 / 12)], [hinge])
+    r = pf.run(m, {"h": np.pi - 1e-6}, duration=3.0, accuracy=1e-6)
+    assert abs(float(r.error_growth) / np.sqrt(1.5 * 9.81) - 1) < 0.3 and float(r.trusted) == 3.0
+    assert np.isnan(pf.run(m, duration=3.0, accuracy=1e-6).error_growth)
 
 
 def test_a_motion_that_ends_in_finite_time():

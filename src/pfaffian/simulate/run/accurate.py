@@ -54,6 +54,9 @@ COARSE = 1e-4
 SHARE = 64
 """Least number of runs for each thread."""
 
+GROWN, FITTED = 1e-12, 5
+"""Errors above rounding, and the least number of records with such errors from which their growth is known."""
+
 LEAST = 1e-12
 """Smallest accuracy: below it, rounding decides."""
 
@@ -139,6 +142,17 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     result = build_result(s, course, provenance)
     result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
     result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
+    trusted, growth = _trust(instants, done.error, accuracy)
+    result.data["trusted"] = (
+        "run",
+        trusted,
+        {"units": "s", "meaning": "last record up to which the error is within the accuracy"},
+    )
+    result.data["error_growth"] = (
+        "run",
+        growth,
+        {"units": "1/s", "meaning": "rate at which the error grows; nan if it does not"},
+    )
     last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
     with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(x), REGULAR), request.backend))
     _warn_of_error(result, accuracy)
@@ -166,6 +180,7 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         s = Simulation(system, scheme, law, extra, as_record(request.record, count))
+        order = s.pair.order
         begun = start_state(given, request.correct_start)
         check_loop_limits(m, begun.q, begun.p, begin)
         x = first_state(s, begun, begin, count, request.seed)
@@ -186,7 +201,7 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
             longest,
             threads_for(count, SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
         )
-    more = {"state": system.name, "accuracy": accuracy, "order": s.pair.order, "hold": request.hold}
+    more = {"state": system.name, "accuracy": accuracy, "order": order, "hold": request.hold}
     more |= {"duration": float(instants[-1] - begin)} | sampled(law, s.changing, request.seed)
     return solver, begun, x, more | ({"state_about": "\n".join(system.about)} if system.about else {})
 
@@ -201,6 +216,22 @@ def _start_and_inputs(m: Mechanism, request: RunRequest, begin: float, names: Se
     if series is None:
         series = constant_inputs(arrays.u, isinstance(request.u, Mapping), len(given.p))
     return given, series
+
+
+def _trust(instants: np.ndarray, error: np.ndarray, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
+    """(runs,) the last record [s] up to which the errors (times, runs, kinds) are within the accuracy, and the rate [1/s] of an
+    exponential that fits the largest of them so far; nan where they are not estimated, or do not grow."""
+    worst = error.max(axis=2)
+    with np.errstate(invalid="ignore"):
+        beyond = ~(worst <= accuracy)
+    first = np.where(beyond.any(axis=0), beyond.argmax(axis=0), len(instants))
+    trusted = np.where(first > 0, instants[np.maximum(first - 1, 0)], np.nan)
+    rate = np.full(worst.shape[1], np.nan)
+    for run, of_run in enumerate(np.fmax.accumulate(worst, axis=0).T):
+        known = of_run > GROWN
+        if known.sum() >= FITTED:
+            rate[run] = np.polyfit(instants[known], np.log(of_run[known]), 1)[0]
+    return trusted, np.where(rate > 0, rate, np.nan)
 
 
 def _warn_of_error(result: Draft, accuracy: float) -> None:

@@ -119,7 +119,8 @@ RESERVED = frozenset({
     "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
     "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
-    "input_time", "reduction_error", "error", "error_kind", "energy_error", "momentum_error", "momentum_error_entry",
+    "input_time", "reduction_error", "error", "error_kind",
+    "steps", "tolerance", "trusted", "error_growth", "energy_error", "momentum_error", "momentum_error_entry",
     "momentum_error_unit", "end_state", "state_entry", "loop_coordinate", "loop_unit", "loop_velocity", "loop_rate_unit",
     "loop_excess", "loop_time",
 })  # fmt: skip
