@@ -23,7 +23,7 @@ discrete.py, regulators.py                           laws in discrete time, and 
 projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
     operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py
 prototype.py, prototype_tracking.py, placement.py    the prototype of a machine, its law, and its poles
-concurrent.py, undriven.py, output_rank.py           several outputs at once
+concurrent.py, undriven.py, output_rank.py, idle.py  several outputs at once, and motions that nothing drives or sees
 task.py, output.py, acceleration.py                  tasks and outputs, and accelerations for them
 allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
 reference.py, feasible.py                            references, and whether a machine can follow one

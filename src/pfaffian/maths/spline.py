@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Slopes(NamedTuple):
+class SplineSlopes(NamedTuple):
     """First and second derivatives (n, k) of splines at their samples."""
 
     first: np.ndarray
     second: np.ndarray
 
 
-def spline_slopes(x: np.ndarray, y: np.ndarray) -> Slopes:
+def spline_slopes(x: np.ndarray, y: np.ndarray) -> SplineSlopes:
     """Slopes of the cubic splines through y (n, k) at increasing x (n,), n >= 2, whose third derivative is continuous at the
     second and last but one sample: exact for cubic polynomials; of three samples a parabola, of two a straight line.
 
@@ -33,12 +33,12 @@ def spline_slopes(x: np.ndarray, y: np.ndarray) -> Slopes:
     h = np.diff(x)[:, None]
     delta = np.diff(y, axis=0) / h
     if len(x) == 2:
-        return Slopes(np.repeat(delta, 2, axis=0), np.zeros_like(y))
+        return SplineSlopes(np.repeat(delta, 2, axis=0), np.zeros_like(y))
     first = np.empty_like(y)
     if len(x) == 3:
         bend = (delta[1] - delta[0]) / (h[0] + h[1])
         first[:] = delta[0] - bend * h[0], delta[0] + bend * h[0], delta[1] + bend * h[1]
-        return Slopes(first, np.repeat(2 * bend[None], 3, axis=0))
+        return SplineSlopes(first, np.repeat(2 * bend[None], 3, axis=0))
     inner = 3 * (h[1:] * delta[:-1] + h[:-1] * delta[1:])
     begin = ((3 * h[0] + 2 * h[1]) * h[1] * delta[0] + h[0] ** 2 * delta[1]) / (h[0] + h[1])
     end = (h[-1] ** 2 * delta[-2] + (3 * h[-1] + 2 * h[-2]) * h[-2] * delta[-1]) / (h[-1] + h[-2])
@@ -55,7 +55,7 @@ def spline_slopes(x: np.ndarray, y: np.ndarray) -> Slopes:
     second = np.empty_like(y)
     second[:-1] = (6 * delta - 4 * first[:-1] - 2 * first[1:]) / h
     second[-1] = (2 * first[-2] + 4 * first[-1] - 6 * delta[-1]) / h[-1]
-    return Slopes(first, second)
+    return SplineSlopes(first, second)
 
 
 def solve_tridiagonal(low: np.ndarray, middle: np.ndarray, high: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -83,11 +83,11 @@ def _change(m: Mechanism, K: ca.SX, q: ca.SX, other: ca.SX) -> ca.SX:
     return ca.vertcat(*parts)
 
 
-Blocks = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+RowBlocks = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """Rows and columns of square blocks."""
 
 
-def _index(A: ca.SX, blocks: Blocks | None) -> ca.SX:
+def _index(A: ca.SX, blocks: RowBlocks | None) -> ca.SX:
     """(1, 1) the index of a branch: a binary digit for each block, 1 where its determinant is below zero."""
     if blocks is None:
         return ca.SX(UNKNOWN)
@@ -127,7 +127,7 @@ def determinant(A: ca.SX) -> ca.SX | None:
 
 
 @remembered(64)
-def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> Blocks | None:
+def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     """The square blocks of position rows in the coordinates that are not fixed, in the order of their first coordinates.
 
     None where rows do not determine these coordinates, or where more rows than one could serve in a block, which none of them

@@ -11,8 +11,8 @@ one within half a turn of the closure's `near`, of the middle of its limits, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
@@ -21,11 +21,10 @@ from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.terms.rates import coordinates_of
-
-if TYPE_CHECKING:
-    from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.rates import Rates, coordinates_of
+from pfaffian.terms.tree import Tree
 
 PARALLEL = 1e-12
 """Largest difference between the unit vectors along two axes that count as parallel: rounding."""
@@ -37,7 +36,27 @@ FramePair = tuple[tuple[int, Pose], tuple[int, Pose]]
 """(link, pose in it) of the frames A and B of a closure."""
 
 
-class Turning(NamedTuple):
+class MovingLinks(Protocol):
+    """What loop joints need of `Kinematics`, in which these are explained."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def q(self) -> ca.SX: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def rates(self) -> Rates: ...
+    @property
+    def maps(self) -> tuple[ca.SX, ca.SX, ca.SX]: ...
+
+    def link_pose(self, link: int) -> Pose: ...
+    def columns(self, arms: Mapping[int, ca.SX]) -> ca.SX: ...
+    def arms(self, link: int, x: ca.SX, outside: Collection[int] = ()) -> dict[int, ca.SX]: ...
+    def between(self, a: tuple[int, ca.SX], b: tuple[int, ca.SX]) -> ca.SX: ...
+
+
+class LoopTurning(NamedTuple):
     """How the angle of a closure follows from the angles of the tree.
 
     signs: link -> 1 or -1, for each link of the loop whose angle adds to that of the closure.
@@ -49,13 +68,13 @@ class Turning(NamedTuple):
     zero: ca.SX
 
 
-def closure_frames(k: Kinematics, c: Closure) -> FramePair:
+def closure_frames(k: MovingLinks, c: Closure) -> FramePair:
     """The frames A and B of a closure."""
     (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
     return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 
 
-def relative_twist(k: Kinematics, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+def relative_twist(k: MovingLinks, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Rotations of frames A and B and the vector r from A to B in world axes, and the Jacobian J (6, nv) of B's twist relative
     to A, at B's origin in A's axes."""
     (la, Xa), (lb, Xb) = frames
@@ -66,12 +85,12 @@ def relative_twist(k: Kinematics, frames: FramePair) -> tuple[ca.SX, ca.SX, ca.S
     return Ra, Rb, r, ca.diagcat(Ra.T, Ra.T) @ J
 
 
-def loop_coordinates(k: Kinematics, c: Closure) -> ca.SX:
+def loop_coordinates(k: MovingLinks, c: Closure) -> ca.SX:
     """(nq, 1) coordinates of the joint that closes a loop [m, rad]."""
     return once_for(k, f"coordinates of closure {c.name!r}", lambda: ca.densify(_coordinates(k, c)))
 
 
-def loop_rates(k: Kinematics, c: Closure) -> ca.SX:
+def loop_rates(k: MovingLinks, c: Closure) -> ca.SX:
     """J (n, nv) of the joint that closes a loop: its velocities are J v."""
     return once_for(k, f"rates of closure {c.name!r}", lambda: ca.SX(ca.sparsify(_rates(k, c))))
 
@@ -82,7 +101,7 @@ def closing_joint(c: Closure) -> Joint:
     return c.joint
 
 
-def _coordinates(k: Kinematics, c: Closure) -> ca.SX:
+def _coordinates(k: MovingLinks, c: Closure) -> ca.SX:
     """The coordinates, those along the axes of A first."""
     group, kind = c.holds.group, closing_joint(c).kind
     if kind.nq == 1 and group is not None and group.rotation.axes and not group.screws:
@@ -102,7 +121,7 @@ def _coordinates(k: Kinematics, c: Closure) -> ca.SX:
     return ca.vertcat(along, r[2] / c.number if group.screws else _angle(k, c, R))
 
 
-def _rates(k: Kinematics, c: Closure) -> ca.SX:
+def _rates(k: MovingLinks, c: Closure) -> ca.SX:
     """The velocities, along the axes of B as those of a joint of the tree."""
     group = c.holds.group
     turns = 0 if group is None else len(group.rotation.axes)
@@ -123,7 +142,7 @@ def _rates(k: Kinematics, c: Closure) -> ca.SX:
     return ca.vertcat(*rows, *([J[5, :] if about_z is None else about_z] if turns else []))
 
 
-def loop_wrench_rows(k: Kinematics, c: Closure) -> ca.SX:
+def loop_wrench_rows(k: MovingLinks, c: Closure) -> ca.SX:
     """(n, 6) the velocities of a closure from the twist of B relative to A, at B's origin in world axes.
 
     Its transpose is the wrench on body_b of a unit force along each velocity.
@@ -139,27 +158,27 @@ def loop_wrench_rows(k: Kinematics, c: Closure) -> ca.SX:
     return ca.vertcat(*slides, *[ca.horzcat(nothing, axis.T) for axis in about])
 
 
-def _motion(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """`relative_twist` of a closure, computed once for these Kinematics."""
+def _motion(k: MovingLinks, c: Closure) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """`relative_twist` of a closure, computed once for these MovingLinks."""
     return once_for(k, f"motion of closure {c.name!r}", lambda: relative_twist(k, closure_frames(k, c)))
 
 
 # -- angles and their turns -------------------------------------------------------------------------------------------------
 
 
-def _angle(k: Kinematics, c: Closure, R: ca.SX) -> ca.SX:
+def _angle(k: MovingLinks, c: Closure, R: ca.SX) -> ca.SX:
     """The angle about z of B relative to A, with its turns.   R: (3, 3) rotation of B relative to A."""
     near = _centre(k, c)
     return near if _turning(k, c).exact else _nearest(near, (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2)
 
 
-def _centre(k: Kinematics, c: Closure) -> ca.SX:
+def _centre(k: MovingLinks, c: Closure) -> ca.SX:
     """The angle within half a turn of which that of a closure with one axis is given, or this angle itself if it is exact."""
     turning = _turning(k, c)
     return _sum(k, turning) if turning.exact or (turning.signs and c.near is None) else _middle(c, 0)
 
 
-def open_turns(k: Kinematics, c: Closure) -> list[tuple[int, ca.SX]]:
+def open_turns(k: MovingLinks, c: Closure) -> list[tuple[int, ca.SX]]:
     """For each angle of a closure whose turns its pose leaves open: its index among the coordinates, and the angle within half
     a turn of which it is given."""
     group, j = c.holds.group, closing_joint(c)
@@ -170,7 +189,7 @@ def open_turns(k: Kinematics, c: Closure) -> list[tuple[int, ca.SX]]:
     return [(j.nq - 1, _centre(k, c))]
 
 
-def half_turn_sides(k: Kinematics, closures: Iterable[Closure]) -> ca.SX:
+def half_turn_sides(k: MovingLinks, closures: Iterable[Closure]) -> ca.SX:
     """(n, 1) for each closure among these that leaves turns open: a number that changes its sign where an angle passes half a
     turn from the angle that it is near to; zero within a quarter of a turn."""
     sides = []
@@ -208,12 +227,13 @@ def _universal_angles(c: Closure, R: ca.SX) -> ca.SX:
     return ca.vertcat(first, _nearest(_middle(c, 1), b0[0] * b[0] + b0[1] * b[1], b0[1] * b[0] - b0[0] * b[1]))
 
 
-def _turning(k: Kinematics, c: Closure) -> Turning:
+def _turning(k: MovingLinks, c: Closure) -> LoopTurning:
     """How the angle of a closure with one axis follows from those of the tree, decided at the parameters' defaults."""
     return once_for(k, f"turning of closure {c.name!r}", lambda: _find_turning(k, c))
 
 
-def _find_turning(k: Kinematics, c: Closure) -> Turning:
+def _find_turning(k: MovingLinks, c: Closure) -> LoopTurning:
+    """The turning of a closure, from the axes of the links between its frames, at the mechanism's default parameters."""
     frames = closure_frames(k, c)
     shared = set(k.tree.path(frames[0][0])) & set(k.tree.path(frames[1][0]))
     signs, ends, exact = dict[int, int](), list[ca.SX](), True
@@ -237,10 +257,10 @@ def _find_turning(k: Kinematics, c: Closure) -> Turning:
     R = ends[0].T @ ends[1]
     aligned = k.mechanism.value(R[2, 2]).item() > 0 and bool(R[:, 2].is_constant())
     exact = exact and aligned and float(np.abs(k.mechanism.value(R[:2, 2])).max()) <= PARALLEL
-    return Turning(signs, exact, ca.SX(ca.atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])))
+    return LoopTurning(signs, exact, ca.SX(ca.atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])))
 
 
-def _sum(k: Kinematics, turning: Turning) -> ca.SX:
+def _sum(k: MovingLinks, turning: LoopTurning) -> ca.SX:
     """The angle that the angles of the tree add up to."""
     total = turning.zero
     for i, sign in turning.signs.items():
@@ -251,7 +271,7 @@ def _sum(k: Kinematics, turning: Turning) -> ca.SX:
     return total
 
 
-def _sum_of_rates(k: Kinematics, turning: Turning) -> ca.SX:
+def _sum_of_rates(k: MovingLinks, turning: LoopTurning) -> ca.SX:
     """(1, nv) rate of `_sum` for v."""
     total = ca.SX(1, k.tree.ns)
     for i, sign in turning.signs.items():
@@ -260,7 +280,7 @@ def _sum_of_rates(k: Kinematics, turning: Turning) -> ca.SX:
     return total if k.rates.plain else total @ k.maps[1]
 
 
-def followed_angles(k: Kinematics) -> dict[str, tuple[str, int]]:
+def followed_angles(k: MovingLinks) -> dict[str, tuple[str, int]]:
     """Name of each parameter that a closure is `near` to -> (closure, index of the coordinate) whose turns it counts."""
     found = dict[str, tuple[str, int]]()
     names = {p.symbol.element_hash(): p.name for p in k.mechanism.parameters}

@@ -13,7 +13,7 @@ import numpy as np
 from pfaffian.errors import optional
 from pfaffian.formats.sdf.sdf_part import value, word, written_pose
 from pfaffian.formats.text.mesh_file import MeshFolders
-from pfaffian.formats.text.solid import Solid, box, capsule, cylinder, ellipsoid, is_closed, polyhedron, together
+from pfaffian.formats.text.solid import UniformSolid, box, capsule, cylinder, ellipsoid, is_closed, polyhedron, together
 from pfaffian.formats.text.strict_number import numbers, printable
 from pfaffian.formats.text.xml import Element
 
@@ -24,7 +24,7 @@ GIVE = "write <mass> and <inertia>, without auto"
 """Way out of errors."""
 
 
-def auto_inertia(link: Element, inertial: Element, where: MeshFolders) -> Solid:
+def auto_inertia(link: Element, inertial: Element, where: MeshFolders) -> UniformSolid:
     """Mass, mass centre and inertia of a link, from its <collision> elements.   where: places of meshes.
 
     Raises ModelError: it has none, or one whose inertia is unknown; the file gives a pose or an inertia as well.
@@ -62,7 +62,7 @@ def _placed(shape: Element) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ca.DM(at.R)), np.array(ca.DM(at.p)).ravel()
 
 
-def _solid(shape: Element, where: MeshFolders) -> Solid:
+def _solid(shape: Element, where: MeshFolders) -> UniformSolid:
     """The solid of a <collision> in its own frame, its mass being its volume. Raises ModelError: its inertia is unknown."""
     geometry = shape.only("geometry")
     if geometry is None or len(geometry.children) != 1:
@@ -82,7 +82,7 @@ def _solid(shape: Element, where: MeshFolders) -> Solid:
     raise of.error(f"auto knows no inertia of this shape; use another, or {GIVE}")
 
 
-def _mesh(of: Element, where: MeshFolders) -> Solid:
+def _mesh(of: Element, where: MeshFolders) -> UniformSolid:
     """The solid of a mesh file. Raises ModelError: it is missing, or the mesh is not closed; trimesh is not installed."""
     name = word(of, "uri")
     path = where.find(name)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.text.solid import Solid
+from pfaffian.formats.text.solid import UniformSolid
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose, pose
@@ -149,7 +149,7 @@ def name_of(element: Element) -> str:
 # -- links ------------------------------------------------------------------------------------------------------------
 
 
-def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Solid]) -> SdfLink:
+def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], UniformSolid]) -> SdfLink:
     """Read a <link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as the SDF specification defines.
 
     auto: gives the inertia where the file leaves it to the collision shapes, from the <inertial>.

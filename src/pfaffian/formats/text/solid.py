@@ -16,20 +16,20 @@ Revolved = Sequence[tuple[float, float, tuple[float, float, float]]]
 
 
 @dataclass(frozen=True)
-class Solid:
+class UniformSolid:
     """A rigid piece.   mass: [kg], or the volume [m^3] at unit density.   com: (3,) [m].   inertia: (3, 3) about `com`."""
 
     mass: float
     com: np.ndarray
     inertia: np.ndarray
 
-    def weighing(self, mass: float) -> Solid:
+    def weighing(self, mass: float) -> UniformSolid:
         """This solid with another mass, its density uniform as before."""
         return replace(self, mass=mass, inertia=self.inertia * (mass / self.mass))
 
-    def placed(self, R: np.ndarray, p: np.ndarray) -> Solid:
+    def placed(self, R: np.ndarray, p: np.ndarray) -> UniformSolid:
         """The solid in another frame, in which its own has the rotation R (3, 3) and the position p (3,) [m]."""
-        return Solid(self.mass, R @ self.com + p, R @ self.inertia @ R.T)
+        return UniformSolid(self.mass, R @ self.com + p, R @ self.inertia @ R.T)
 
     def about(self, point: np.ndarray) -> np.ndarray:
         """The inertia (3, 3) about another point (3,) than the mass centre, by the parallel-axis theorem."""
@@ -37,30 +37,30 @@ class Solid:
         return self.inertia + self.mass * (d @ d * np.eye(3) - np.outer(d, d))
 
 
-def together(pieces: Iterable[Solid]) -> Solid:
+def together(pieces: Iterable[UniformSolid]) -> UniformSolid:
     """The sum of pieces, given in one frame, as one rigid solid."""
     known = list(pieces)
     mass = sum(x.mass for x in known)
     weighed = sum((x.mass * x.com for x in known), np.zeros(3))
     com = weighed / mass if mass else weighed
-    return Solid(mass, com, sum((x.about(com) for x in known), np.zeros((3, 3))))
+    return UniformSolid(mass, com, sum((x.about(com) for x in known), np.zeros((3, 3))))
 
 
-def box(edges: np.ndarray) -> Solid:
+def box(edges: np.ndarray) -> UniformSolid:
     """A box about the origin.   edges: (3,) [m]."""
     squares = edges**2
     volume = float(np.prod(edges))
-    return Solid(volume, np.zeros(3), np.diag(squares.sum() - squares) * volume / 12)
+    return UniformSolid(volume, np.zeros(3), np.diag(squares.sum() - squares) * volume / 12)
 
 
-def ellipsoid(radii: np.ndarray) -> Solid:
+def ellipsoid(radii: np.ndarray) -> UniformSolid:
     """An ellipsoid about the origin.   radii: (3,) its semi-axes [m], equal for a sphere."""
     squares = radii**2
     volume = float(4 / 3 * np.pi * np.prod(radii))
-    return Solid(volume, np.zeros(3), np.diag(squares.sum() - squares) * volume / 5)
+    return UniformSolid(volume, np.zeros(3), np.diag(squares.sum() - squares) * volume / 5)
 
 
-def revolved(pieces: Revolved) -> Solid:
+def revolved(pieces: Revolved) -> UniformSolid:
     """A solid of revolution about z.
 
     V = pi int r^2,   z_c = pi int r^2 z / V,   I_z = pi/2 int r^4,   I_x = pi/4 int r^4 + pi int r^2 (z - z_c)^2
@@ -73,7 +73,7 @@ def revolved(pieces: Revolved) -> Solid:
     centre = np.pi * w @ (r2 * z) / volume
     axial = np.pi / 2 * w @ r2**2
     across = axial / 2 + np.pi * w @ (r2 * (z - centre) ** 2)
-    return Solid(float(volume), np.array([0.0, 0.0, centre]), np.diag([across, across, axial]))
+    return UniformSolid(float(volume), np.array([0.0, 0.0, centre]), np.diag([across, across, axial]))
 
 
 def _line(z0: float, r0: float, z1: float, r1: float) -> tuple[float, float, tuple[float, float, float]]:
@@ -83,17 +83,17 @@ def _line(z0: float, r0: float, z1: float, r1: float) -> tuple[float, float, tup
     return z0, z1, (start**2, 2 * start * slope, slope**2)
 
 
-def cylinder(bottom: float, top: float, length: float) -> Solid:
+def cylinder(bottom: float, top: float, length: float) -> UniformSolid:
     """A cylinder along z about the origin, or a truncated cone.   bottom, top: radii at -z and +z [m], zero for a tip."""
     return _centred(bottom == top, revolved([_line(-length / 2, bottom, length / 2, top)]))
 
 
-def _centred(even: bool, solid: Solid) -> Solid:
+def _centred(even: bool, solid: UniformSolid) -> UniformSolid:
     """A solid with its mass centre exactly at the origin if both ends are equal."""
     return replace(solid, com=np.zeros(3)) if even else solid
 
 
-def capsule(bottom: float, top: float, length: float) -> Solid:
+def capsule(bottom: float, top: float, length: float) -> UniformSolid:
     """The hull of two balls on z about the origin.   bottom, top: their radii at -z and +z.   length: of their centres [m]."""
     if length <= abs(bottom - top):  # one ball lies within the other, or they coincide
         radius, z = (bottom, -length / 2) if bottom > top else (top, length / 2)
@@ -109,7 +109,7 @@ def capsule(bottom: float, top: float, length: float) -> Solid:
     ]))  # fmt: skip
 
 
-def polyhedron(points: np.ndarray, triangles: np.ndarray) -> Solid:
+def polyhedron(points: np.ndarray, triangles: np.ndarray) -> UniformSolid:
     """The solid within a closed mesh, the sum of the signed tetrahedra between its triangles and a point.
 
     points: (n, 3) [m].   triangles: (m, 3) indices of corners; all of one sense, outwards or inwards.
@@ -121,11 +121,11 @@ def polyhedron(points: np.ndarray, triangles: np.ndarray) -> Solid:
     if volume < 0:
         six, volume = -six, -volume
     if not volume > 0:
-        return Solid(0.0, origin, np.zeros((3, 3)))
+        return UniformSolid(0.0, origin, np.zeros((3, 3)))
     s = a + b + c
     com = six @ s / (24 * volume)
     second = sum(np.einsum("n,ni,nj->ij", six, x, x) for x in (a, b, c, s)) / 120 - volume * np.outer(com, com)
-    return Solid(float(volume), origin + com, np.trace(second) * np.eye(3) - second)
+    return UniformSolid(float(volume), origin + com, np.trace(second) * np.eye(3) - second)
 
 
 def is_closed(points: np.ndarray, triangles: np.ndarray) -> bool:
@@ -139,7 +139,7 @@ def is_closed(points: np.ndarray, triangles: np.ndarray) -> bool:
     return len(edges) > 0 and not np.bincount(which.reshape(-1), weights=sense).any()
 
 
-def hull(points: np.ndarray, why: str) -> Solid | None:
+def hull(points: np.ndarray, why: str) -> UniformSolid | None:
     """The convex hull of points (n, 3) [m]; None if they lie in a plane.   why: subject and verb of the message without SciPy.
 
     Raises ModelError: SciPy is not installed.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.text.solid import Solid, box, capsule, cylinder, ellipsoid, hull, is_closed, polyhedron, together
+from pfaffian.formats.text.solid import UniformSolid, box, capsule, cylinder, ellipsoid, hull, is_closed, polyhedron, together
 from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
 
@@ -62,16 +62,16 @@ class MassApi:
         return self.inertia if self.inertia.ndim == 2 else axes @ np.diag(self.inertia) @ axes.T
 
 
-def body_moments(s: UsdStage, prim: Any, colliders: Sequence[Any], lost: LeftOut) -> Solid:
+def body_moments(s: UsdStage, prim: Any, colliders: Sequence[Any], lost: LeftOut) -> UniformSolid:
     """Mass, mass centre and inertia of a body, in its frame.   colliders: its enabled ones."""
     given = read_mass_api(s, prim)
     if given.mass and given.com is not None and given.inertia is not None:
-        return Solid(given.mass, given.com, given.tensor(np.eye(3) if given.axes is None else given.axes))
+        return UniformSolid(given.mass, given.com, given.tensor(np.eye(3) if given.axes is None else given.axes))
     parts = [x for c in colliders if (x := _collider(s, prim, c, given.density, lost)) is not None]
     return _completed(given, parts, str(prim.GetPath()), lost)
 
 
-def _completed(given: MassApi, parts: Sequence[Solid], name: str, lost: LeftOut) -> Solid:
+def _completed(given: MassApi, parts: Sequence[UniformSolid], name: str, lost: LeftOut) -> UniformSolid:
     """What a body gives, completed by its colliders.   parts: these, in the frame of the body."""
     whole = together(parts)
     mass = given.mass or whole.mass
@@ -80,15 +80,15 @@ def _completed(given: MassApi, parts: Sequence[Solid], name: str, lost: LeftOut)
     if not whole.mass:
         if given.inertia is None and mass:
             leave(lost, BALL, name)
-            return Solid(mass, com, 0.4 * mass * POINT_RADIUS**2 * np.eye(3))
+            return UniformSolid(mass, com, 0.4 * mass * POINT_RADIUS**2 * np.eye(3))
         if not mass:
             leave(lost, NO_MASS, name)
-        return Solid(mass, com, np.zeros((3, 3)) if given.inertia is None else given.tensor(axes))
+        return UniformSolid(mass, com, np.zeros((3, 3)) if given.inertia is None else given.tensor(axes))
     inertia = whole.weighing(mass).about(com)
     moments, principal = principal_axes(inertia)
     if given.inertia is not None:
-        return Solid(mass, com, given.tensor(principal if given.axes is None else axes))
-    return Solid(mass, com, inertia if given.axes is None else axes @ np.diag(moments) @ axes.T)
+        return UniformSolid(mass, com, given.tensor(principal if given.axes is None else axes))
+    return UniformSolid(mass, com, inertia if given.axes is None else axes @ np.diag(moments) @ axes.T)
 
 
 def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
@@ -122,7 +122,7 @@ def _tensor(s: UsdStage, prim: Any, six: np.ndarray) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: LeftOut) -> Solid | None:
+def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: LeftOut) -> UniformSolid | None:
     """One collider in the frame of its body; None if its volume is unknown.   density: of the body [kg/m^3]."""
     given = read_mass_api(s, prim)
     solid = _solid(s, prim, lost)
@@ -139,13 +139,13 @@ def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: Le
     if given.inertia is not None:
         inertia = given.tensor(axes)
     else:
-        turned = Solid(solid.mass, solid.com, axes @ solid.inertia @ axes.T)
+        turned = UniformSolid(solid.mass, solid.com, axes @ solid.inertia @ axes.T)
         inertia = turned.about(com)
     (Rb, pb, _), (R, p, _) = s.frame(body), s.frame(prim)
-    return Solid(solid.mass, com, inertia).placed(Rb.T @ R, Rb.T @ (p - pb))
+    return UniformSolid(solid.mass, com, inertia).placed(Rb.T @ R, Rb.T @ (p - pb))
 
 
-def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> Solid | None:
+def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
     """The solid of a geometric prim in its own frame, its mass being its volume; None for a kind without a known volume."""
     scale = s.frame(prim)[2] * s.length
     kind = str(prim.GetTypeName())
@@ -174,7 +174,7 @@ def radii(kind: str) -> tuple[str, str]:
     return ("radiusBottom", "radiusTop") if kind.endswith("_1") else ("radius", "radius")
 
 
-def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> Solid | None:
+def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> UniformSolid | None:
     """The solid of a mesh, by its `physics:approximation`: its hull, a box or a ball around it, or else the mesh itself."""
     points = np.array(prim.GetAttribute("points").Get() or np.zeros((0, 3)), dtype=float).reshape(-1, 3) * scale
     counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or (), dtype=int)
