@@ -115,4 +115,7 @@ def test_a_gear_that_is_zero_by_default_may_be_nonzero_in_a_run():
     assert pf.results.causes(pf.run(m, [0.5, 0.8], parameters={"gear": 2.0}, **settings)) == ["finished"]
     with pytest.warns(pf.RunWarning, match="drive every velocity"):
         r = pf.run(m, [0.5, 0.8], **settings)
-    assert pf.results.causes(r)[0].endswith("the motion without an actuator moves elbow; the actuators are a, b")
+    assert pf.results.causes(r)[0].endswith(
+        "the motion without an actuator moves elbow; the actuators are a, b; lock what need not move, for instance 'elbow' by "
+        "pf.locked"
+    )

@@ -69,6 +69,7 @@ def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         ours = pf.formats.read_urdf(ROBOTS[name], base=base, mimic="free")
+    ours = ours.with_(forces=[])  # Gazebo's switches of gravity, which Pinocchio does not read
     model = pin.buildModelFromUrdf(str(ROBOTS[name]), *([pin.JointModelFreeFlyer()] if base == "free" else []))
     moving = {j.name for j in ours.joints if j.nv}
     locked = [model.getJointId(n) for n in model.names if n != "universe" and n not in moving]

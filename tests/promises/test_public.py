@@ -187,4 +187,5 @@ def test_help_of_the_formulations_explains_each():
     text = inspect.getdoc(type(pf.FORMULATIONS))
     ours = [name for name in pf.FORMULATIONS if not pf.FORMULATIONS.is_added(name)]  # a page adds one
     assert all(re.search(rf"(^|, ){name}[:,]", text, re.M) for name in ours)
-    assert list(pf.FORMULATIONS) == re.findall("[a-z-]+", repr(pf.FORMULATIONS).partition(":")[2].partition(";")[0])
+    listed = repr(pf.FORMULATIONS).partition(":")[2].partition(";")[0]
+    assert list(pf.FORMULATIONS) == [name.strip() for name in listed.split(",")]

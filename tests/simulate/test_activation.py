@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate.run import adaptive
 from pfaffian.simulate.step import activation
+from tests import by_scipy as adaptive
 from tests.by_scipy import run_adaptive
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import SATISFIED, close

@@ -11,7 +11,7 @@ from tests.simulate.machines import pendulum
 
 RUNS = {
     "run": lambda m, **more: pf.run(m, duration=0.02, step=0.01, backend="numpy", **more),
-    "run_adaptive": lambda m, **more: pf.run_adaptive(m, times=[0.0, 0.02], **more),
+    "to an accuracy": lambda m, **more: pf.run(m, times=[0.0, 0.02], accuracy=1e-6, backend="numpy", **more),
 }
 
 

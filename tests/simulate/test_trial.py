@@ -152,7 +152,7 @@ def of_newton(m):
     q[::3] = q[0] + 0.01 * random.normal(size=q[::3].shape)
     free_q, free_v = (np.where(random.random(v.shape) < 0.7, 1.0, 0.0) for _ in "qv")
     free_q[::4], free_v[::4], free_q[1::8] = 1.0, 1.0, 0.0
-    return newton._newton(m), [q, v, free_q, free_v, np.ones_like(v), p, t]
+    return newton._newton(m, None), [q, v, free_q, free_v, np.ones_like(v), p, t]
 
 
 def of_terms(m, f):

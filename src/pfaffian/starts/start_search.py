@@ -91,7 +91,8 @@ def find_state(
     states = evaluated(problem, q, v)
     fixed, origin = problem.fixed.q.any(axis=1), q if origin is None else origin
     turned = rotations(problem, origin, q) > np.pi  # Rows do not tell whether a screw has made whole turns.
-    tried = np.flatnonzero((~states.satisfied | turned) & np.isfinite(states.off))
+    known = np.isfinite(states.off)  # a coin that lies flat has no height: no search answers for its rows
+    tried = np.flatnonzero((~states.satisfied | turned) & known)
     continued = np.ones(len(q), dtype=bool)
     straight = None
     if not search:
@@ -110,7 +111,7 @@ def find_state(
         if len(loose):
             lower = descend(problem.take(loose), begin[loose], v[loose])
             states.put(loose[lower.closed], lower.take(lower.closed))
-    lost = _open(states) & search
+    lost = _open(states) & search & (known | fixed)
     if lost.any():
         _search(problem, states, lost, q, v)
     return Reached(nearest_turns(problem, states, q), np.where(fixed, continued, ~lost))

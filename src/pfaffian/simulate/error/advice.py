@@ -94,8 +94,10 @@ def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarra
     that is stiff only between two of these instants is missed.
     """
     s = watch.loop.simulation
-    if s.scheme.stiff or not may_stiffen(s.mechanism, s.changing.names):
+    if s.scheme.stiff:
         return False
+    if not may_stiffen(s.mechanism, s.changing.names):
+        return bool(_too_fast(watch, _start_instants(watch, watch.begin)))
     fast = _too_fast(watch, _later_instants(watch, result, x))
     if not fast:
         return False

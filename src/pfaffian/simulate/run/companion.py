@@ -7,15 +7,16 @@ steps fail, a solution with steps half as long takes their place.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
-from pfaffian.simulate.run.roll import LoopStart, first_step, initial_status
+from pfaffian.simulate.run.roll import CALL_SECONDS, LoopStart, first_step, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
@@ -30,6 +31,9 @@ SMALL = 1e-11
 
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
+
+FIRST_CALL, GROWTH = 1_000, 8
+"""Most steps of the first call, and largest ratio of those of one call to those of the call before."""
 
 
 class RecordedMotion(NamedTuple):
@@ -65,6 +69,16 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
     error = np.full((when.records, count, len(ERROR_KINDS)), np.nan)
     if loop.python or not when.steps or not runs.size:
         return error
+    try:
+        return ROUNDING + _estimated(loop, start, motion, runs)
+    except KeyboardInterrupt:  # the runs themselves are complete, and their result must not be lost
+        notice("Ctrl-C ended the estimate of the error, which is nan; the runs are complete", RunWarning)
+        return error
+
+
+def _estimated(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
+    """(times, batch, kinds) the estimated error of runs."""
+    error = np.full((loop.when.records, len(motion.status), len(ERROR_KINDS)), np.nan)
     if (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
         (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
@@ -73,7 +87,7 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
-    return error + ROUNDING
+    return error
 
 
 def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
@@ -154,17 +168,19 @@ def _motion(loop: TimeLoop, start: LoopStart, runs: np.ndarray) -> RecordedMotio
     loop = replace(loop, series=loop.series[:, runs] if loop.series.ndim == 3 else loop.series, p=loop.p[runs])
     x, kinds, at = start.x[runs], start.kinds[runs], entries_of(s.signals)
     status, stopped = (a[runs] for a in initial_status(s, start.start, len(start.kinds), when.first))
-    done, q_v = 0, list[np.ndarray]()
+    done, q_v, call = 0, list[np.ndarray](), FIRST_CALL
     most = max(1, CALL_BYTES // (8 * len(runs) * max(s.width, 1))) * when.every
     while done < when.steps:
-        k, first = when.first + done, done == 0 and (kinds != REGULAR).any()
-        n = 1 if first else min(most, when.steps - done)
+        clock, k, first = time.perf_counter(), when.first + done, done == 0 and (kinds != REGULAR).any()
+        n = 1 if first else min(most, call, when.steps - done)
         last = done + n == when.steps
         if first:
             r = first_step(loop, x, k, kinds, status, stopped)
         else:
             r = loop.steps(x, slice(None), k, n, last, status=status, stopped=stopped)
         x, status, stopped, done = r.x, r.status, r.stopped, done + n
+        seconds = max(time.perf_counter() - clock, 1e-6)
+        call = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n)) if not first else call
         if {"q", "v"} <= set(at):
             q_v.append(np.concatenate([r.records[:, :, at["q"]], r.records[:, :, at["v"]]], axis=2))
     times = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))

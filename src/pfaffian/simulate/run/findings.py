@@ -86,6 +86,8 @@ def _step_errors(result: Draft, runs: EndedRuns) -> None:
     if s is None or s.cost is None or s.warned:
         return
     worst, seen = np.fmax.reduce(result["error"], axis=(1, 2)), np.fmax(s.cost.error, s.cost.certain)
+    if runs.simulation.scheme.stiff:  # it passes over fast motions; only what remains of them counts
+        worst = s.cost.error
     worst = np.fmax(np.where(np.isnan(worst), s.cost.error, worst), s.cost.certain)
     # The comparisons find the part at fault. What they did not see was stiff at the start, or became so later.
     missed = not (seen > s.watch.bound).any() and warn_of_later_stiffness(s.watch, result, runs.x)
