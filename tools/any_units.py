@@ -116,9 +116,7 @@ def main(place: str) -> int:
     tried = answers[:, [i for i, _ in CELLS], [j for _, j in CELLS]]
     for d, name in enumerate(DECISIONS):
         other = int((tried[..., d] != answers[:, None, 2, 2, d]).sum())
-        print(
-            f"{name.replace(chr(10), ' ')}: {other} of {tried[..., d].size} answers differ from those in the machine's own units"
-        )
+        print(f"{name.replace(chr(10), ' ')}: {other} of {tried[..., d].size} answers differ from those in other units")
     return int((tried != answers[:, None, 2, 2]).any())
 
 
