@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.lengths import scales
 
@@ -30,34 +31,53 @@ class Solutions(NamedTuple):
     finer: np.ndarray
 
 
+class EntryKinds(NamedTuple):
+    """Which entries of q and v are of which kind.   angles: plain ones.   turns: slices of quaternions.   slides: lengths.
+    speeds: unit -> entries of v."""
+
+    angles: list[int]
+    turns: tuple[slice, ...]
+    slides: list[int]
+    speeds: dict[str, list[int]]
+
+
+def _kinds(m: Mechanism) -> EntryKinds:
+    """The EntryKinds of a mechanism."""
+    inside = {i for turn in m.quaternions.values() for i in range(turn.start, turn.stop)}
+    slides = [i for i, unit in enumerate(m.q_units) if unit == "m"]
+    angles = [i for i in range(m.nq) if i not in inside and i not in slides]
+    speeds = {unit: [i for i, other in enumerate(m.v_units) if other == unit] for unit in dict.fromkeys(m.v_units)}
+    return EntryKinds(angles, tuple(m.quaternions.values()), slides, speeds)
+
+
 def global_error(m: Mechanism, of: Solutions, p: np.ndarray, duration: float) -> np.ndarray:
     """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s]."""
-    off = np.abs(of.motion - of.finer)
-    q, v = off[..., : m.nq], off[..., m.nq :]
+    kinds, off = once_for(m, "kinds of entries", lambda: _kinds(m)), np.abs(of.motion - of.finer)
     error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
-    turning = [i for turn in m.quaternions.values() for i in range(turn.start, turn.stop)]
-    angles = [i for i, unit in enumerate(m.q_units) if unit != "m" and i not in turning]
-    error[..., 0] = q[..., angles].max(axis=-1, initial=0.0)
-    for turn in m.quaternions.values():
-        error[..., 0] = np.maximum(error[..., 0], 2 * np.sqrt((q[..., turn] ** 2).sum(axis=-1)))
-    sliding = [i for i, unit in enumerate(m.q_units) if unit == "m"]
-    start = of.motion[0, :, : m.nq]
-    long = scales(m, p, start, tuple(m.q_units))
-    error[..., 1] = (q[..., sliding] / long[:, sliding]).max(axis=-1, initial=0.0)
-    error[..., 2] = (v / _largest_speeds(m, of.finer[..., m.nq :], long[:, sliding], duration)).max(axis=-1, initial=0.0)
-    return np.where(np.isnan(off).any(axis=-1, keepdims=True), np.nan, error)
+    if kinds.angles:
+        error[..., 0] = off[..., kinds.angles].max(axis=-1)
+    for turn in kinds.turns:
+        error[..., 0] = np.maximum(error[..., 0], 2 * np.sqrt((off[..., turn] ** 2).sum(axis=-1)))
+    lever = np.ones(off.shape[1])
+    if kinds.slides:
+        long = scales(m, p, of.motion[0, :, : m.nq], tuple(m.q_units))[:, kinds.slides]
+        error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
+        lever = long.max(axis=-1)
+    error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration)
+    error[np.isnan(off).any(axis=-1)] = np.nan
+    return error
 
 
-def _largest_speeds(m: Mechanism, v: np.ndarray, long: np.ndarray, duration: float) -> np.ndarray:
-    """(runs, nv) the largest speed of the unit of each v; that of slides at least that of the fastest turn on the machine's
-    length.   long: (runs, slides) that length."""
-    with np.errstate(all="ignore"):
-        top = np.nanmax(np.abs(v), axis=0, initial=0.0)
-    units, lever = np.array(m.v_units), long.max(axis=-1, initial=0.0)
-    scale = {unit: lever if unit == "m/s" else np.ones(len(top)) for unit in m.v_units}
-    relative = {unit: top[:, units == unit].max(axis=-1, initial=0.0) / scale[unit] for unit in scale}
-    fastest = np.max([*relative.values(), np.full(len(top), 1 / duration if duration else 1.0)], axis=0)
-    largest = {unit: np.maximum(found, SLOW * fastest) for unit, found in relative.items()}
+def _speed_error(kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float) -> np.ndarray:
+    """(times, runs) the largest difference `off` of speeds v (times, runs, nv), relative to the largest of their unit; that of
+    slides is at least that of the fastest turn on the machine's length, `lever` (runs,)."""
+    sized = {unit: np.abs(v[..., at]).max(axis=-1) / (lever if unit == "m/s" else 1.0) for unit, at in kinds.speeds.items()}
+    largest = {unit: np.fmax.reduce(x, axis=0, initial=0.0) for unit, x in sized.items()}
+    fastest = np.max([*largest.values(), np.full(len(lever), 1 / duration if duration else 1.0)], axis=0)
     if {"m/s", "rad/s"} <= set(largest):
         largest["m/s"] = np.maximum(largest["m/s"], largest["rad/s"])
-    return np.stack([scale[unit] * largest[unit] for unit in m.v_units], axis=-1) if m.nv else top
+    found = np.zeros(off.shape[:2])
+    for unit, at in kinds.speeds.items():
+        size = np.maximum(largest[unit], SLOW * fastest) * (lever if unit == "m/s" else 1.0)
+        found = np.fmax(found, off[..., at].max(axis=-1) / size)
+    return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
-from pfaffian.simulate.run.roll import CALL_SECONDS, LoopStart, first_step, initial_status
+from pfaffian.simulate.run.roll import CALL_SECONDS, LoopStart, first_step
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
@@ -70,16 +70,17 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
     if loop.python or not when.steps or not runs.size:
         return error
     try:
-        return ROUNDING + _estimated(loop, start, motion, runs)
+        _estimate(error, loop, start, motion, runs)
     except KeyboardInterrupt:  # the runs themselves are complete, and their result must not be lost
         notice("Ctrl-C ended the estimate of the error, which is nan; the runs are complete", RunWarning)
-        return error
+        error[:] = np.nan
+    error[:, runs] += ROUNDING
+    return error
 
 
-def _estimated(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
-    """(times, batch, kinds) the estimated error of runs."""
-    error = np.full((loop.when.records, len(motion.status), len(ERROR_KINDS)), np.nan)
-    if (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
+def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> None:
+    """Write the estimated error of runs into `error` (times, batch, kinds)."""
+    if loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
         (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
         error[:, runs] = _filled(first / (ratio - 1))
@@ -87,7 +88,6 @@ def _estimated(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: n
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
-    return error
 
 
 def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
@@ -167,9 +167,10 @@ def _motion(loop: TimeLoop, start: LoopStart, runs: np.ndarray) -> RecordedMotio
     s, when = loop.simulation, loop.when
     loop = replace(loop, series=loop.series[:, runs] if loop.series.ndim == 3 else loop.series, p=loop.p[runs])
     x, kinds, at = start.x[runs], start.kinds[runs], entries_of(s.signals)
-    status, stopped = (a[runs] for a in initial_status(s, start.start, len(start.kinds), when.first))
+    status, stopped = np.zeros(len(runs), np.int32), np.full(len(runs), -1)  # records of runs that cannot start are nan
     done, q_v, call = 0, list[np.ndarray](), FIRST_CALL
-    most = max(1, CALL_BYTES // (8 * len(runs) * max(s.width, 1))) * when.every
+    few = when.steps * len(runs) <= FIRST_CALL
+    most = when.steps if few else max(1, CALL_BYTES // (8 * len(runs) * max(s.width, 1))) * when.every
     while done < when.steps:
         clock, k, first = time.perf_counter(), when.first + done, done == 0 and (kinds != REGULAR).any()
         n = 1 if first else min(most, call, when.steps - done)
@@ -179,8 +180,8 @@ def _motion(loop: TimeLoop, start: LoopStart, runs: np.ndarray) -> RecordedMotio
         else:
             r = loop.steps(x, slice(None), k, n, last, status=status, stopped=stopped)
         x, status, stopped, done = r.x, r.status, r.stopped, done + n
-        seconds = max(time.perf_counter() - clock, 1e-6)
-        call = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n)) if not first else call
+        if not few and not first:
+            call = max(1, int(min(GROWTH, CALL_SECONDS / max(time.perf_counter() - clock, 1e-6)) * n))
         if {"q", "v"} <= set(at):
             q_v.append(np.concatenate([r.records[:, :, at["q"]], r.records[:, :, at["v"]]], axis=2))
     times = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
