@@ -17,7 +17,7 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths import so3
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.starts.newton import FEW_RUNS, Problem, call, coordinate_rates
+from pfaffian.starts.newton import Problem, call, coordinate_rates, lanes_for
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.lengths import default_length
 from pfaffian.terms.pfaffian import POSITION
@@ -43,15 +43,14 @@ def branch_and_distance(problem: Problem, given: np.ndarray, q: np.ndarray) -> t
     The distance is that in the metric of M; fixed coordinates have not moved.
     """
     fixed = tuple(problem.fixed.q[0].tolist())
-    of = _kernel(problem.m, problem.backend, fixed, len(q) <= FEW_RUNS)
+    of = _kernel(problem.m, problem.backend, fixed, lanes_for(len(q)))
     index, squared = call(of, q, given, np.sqrt(problem.fixed.weight), problem.p, problem.instants)
     return np.where(np.isfinite(index[:, 0]), index[:, 0], UNKNOWN).astype(int), np.sqrt(np.maximum(squared[:, 0], 0))
 
 
 @remembered(64)
-def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], few_runs: bool) -> kernel.Kernel:
+def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], lanes: int) -> kernel.Kernel:
     """Kernel (q, given, stiffness, p, t) -> index of the branch, squared distance."""
-    lanes = 1 if few_runs else 8
     return kernel.compile(lambda: _function(m, fixed), backend=backend, lanes=lanes, key=f"branch {fixed!r} {digest(m)}")
 
 

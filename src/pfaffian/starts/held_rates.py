@@ -18,7 +18,7 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.starts.newton import FEW_RUNS, Problem, call, coordinate_rates, shortest
+from pfaffian.starts.newton import Problem, call, coordinate_rates, lanes_for, shortest
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.lengths import default_length
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, row_names
@@ -53,7 +53,7 @@ def rates(problem: Problem, q: np.ndarray, w: np.ndarray, a: np.ndarray) -> Stat
     w, a: (runs, nv) rates of the fixed coordinates and their derivatives, and what those of the others shall be near to.
     """
     fixed = tuple(problem.fixed.q[0].tolist())
-    of = _kernel(problem.m, problem.backend, fixed, len(q) <= FEW_RUNS)
+    of = _kernel(problem.m, problem.backend, fixed, lanes_for(len(q)))
     found = call(of, q, w, a, np.sqrt(problem.fixed.weight), problem.p, problem.instants)
     return StateRates(*found[:4], *[x[:, 0] for x in found[4:]])
 
@@ -64,9 +64,8 @@ def row_name(m: Mechanism, row: int) -> str:
 
 
 @remembered(64)
-def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], few_runs: bool) -> kernel.Kernel:
+def _kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], lanes: int) -> kernel.Kernel:
     """Kernel (q, w, a, stiffness, p, t) -> the fields of StateRates."""
-    lanes = 1 if few_runs else 8
     return kernel.compile(lambda: _function(m, fixed), backend=backend, lanes=lanes, key=f"held rates {fixed!r} {digest(m)}")
 
 

@@ -343,7 +343,7 @@ def may_converge(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int
 
 def evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State at q, v without an iteration, and with rank zero."""
-    residuals = _residuals(problem.m, problem.backend, len(q) <= FEW_RUNS)
+    residuals = _residuals(problem.m, problem.backend, lanes_for(len(q)))
     phi, eta, inverse, speed = call(residuals, q, v, problem.p, problem.instants)
     q, v = np.array(q, order="F"), np.array(v, order="F")
     return State(q, v, phi, eta, np.zeros(len(q)), inverse, speed)
@@ -352,7 +352,7 @@ def evaluated(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 def newton_step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """The State after one Newton step from q, v (runs, n)."""
     fixed = problem.fixed
-    iteration = _iteration(problem.m, problem.backend, len(q) <= FEW_RUNS, problem.choice)
+    iteration = _iteration(problem.m, problem.backend, lanes_for(len(q)), problem.choice)
     outputs = call(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), problem.p, problem.instants)
     *fields, rank, inverse, speed = outputs
     return State(fields[0], fields[1], fields[2], fields[3], rank[:, 0], inverse, speed)
@@ -379,6 +379,11 @@ def _moved(problem: Problem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return q, phi
 
 
+def lanes_for(runs: int) -> int:
+    """Number of lanes of the kernel for so many runs."""
+    return 1 if runs <= FEW_RUNS else 8
+
+
 def call(of: kernel.Kernel, *given: np.ndarray) -> list[np.ndarray]:
     """The outputs of a kernel for arguments (runs, n), or (n,) where all runs share them; the first one is (runs, n)."""
     if len(given[0]) == 1:  # without the axis of runs a call costs a third
@@ -387,15 +392,13 @@ def call(of: kernel.Kernel, *given: np.ndarray) -> list[np.ndarray]:
 
 
 @remembered(64)
-def _residuals(m: Mechanism, backend: Backend, few_runs: bool) -> kernel.Kernel:
+def _residuals(m: Mechanism, backend: Backend, lanes: int) -> kernel.Kernel:
     """Kernel of the residuals: (q, v, p, t) -> phi, eta and their scales.
 
     A start that satisfies the constraints needs no other kernel.
     """
 
-    return kernel.compile(
-        lambda: _residual_function(m), backend=backend, lanes=1 if few_runs else 8, key=f"residuals {digest(m)}"
-    )
+    return kernel.compile(lambda: _residual_function(m), backend=backend, lanes=lanes, key=f"residuals {digest(m)}")
 
 
 @remembered(64)
@@ -408,11 +411,10 @@ def _residual_function(m: Mechanism) -> ca.Function:
 
 
 @remembered(64)
-def _iteration(m: Mechanism, backend: Backend, few_runs: bool, fixed: tuple[bool, ...] | None) -> kernel.Kernel:
+def _iteration(m: Mechanism, backend: Backend, lanes: int, fixed: tuple[bool, ...] | None) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State."""
-    lanes, key = 1 if few_runs else 8, f"newton {fixed!r} {digest(m)}"
     with progress_line(m.name, False):
-        return kernel.compile(lambda: _newton(m, fixed), backend=backend, lanes=lanes, key=key)
+        return kernel.compile(lambda: _newton(m, fixed), backend=backend, lanes=lanes, key=f"newton {fixed!r} {digest(m)}")
 
 
 def _newton(m: Mechanism, fixed: tuple[bool, ...] | None) -> ca.Function:

@@ -130,7 +130,7 @@ class FollowedMotion(NamedTuple):
     def problem(self, run: np.ndarray, at: np.ndarray) -> Problem:
         """The Problem of runs (k,) at samples (k,), whole or in between."""
         marked = np.broadcast_to(self.given.fixed, (len(run), self.given.m.nv))
-        t = np.interp(at, np.arange(len(self.given.times)), self.given.times)[:, None] if self.given.timed else self.t
+        t = self.time(at)[:, None] if self.given.timed else self.t
         return Problem(self.given.m, self.p[run], t, Fixed(marked, marked, self.weight), self.backend)
 
     def goal(self, run: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
-from pfaffian.simulate.run.roll import CALL_SECONDS, LoopStart, first_step
+from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
@@ -32,8 +32,8 @@ SMALL = 1e-11
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
 
-FIRST_CALL, GROWTH = 1_000, 8
-"""Most steps of the first call, and largest ratio of those of one call to those of the call before."""
+FIRST_CALL = 1_000
+"""Most steps of the first call."""
 
 
 class RecordedMotion(NamedTuple):
@@ -181,7 +181,7 @@ def _motion(loop: TimeLoop, start: LoopStart, runs: np.ndarray) -> RecordedMotio
             r = loop.steps(x, slice(None), k, n, last, status=status, stopped=stopped)
         x, status, stopped, done = r.x, r.status, r.stopped, done + n
         if not few and not first:
-            call = max(1, int(min(GROWTH, CALL_SECONDS / max(time.perf_counter() - clock, 1e-6)) * n))
+            call = next_steps(n, time.perf_counter() - clock)
         if {"q", "v"} <= set(at):
             q_v.append(np.concatenate([r.records[:, :, at["q"]], r.records[:, :, at["v"]]], axis=2))
     times = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))

@@ -290,7 +290,7 @@ class Solver(NamedTuple):
 
 class Controlled(NamedTuple):
     """Runs to an accuracy.   solved: of each run.   error: (times, runs, kinds), nan where it was not estimated.
-    tolerance: (runs,) of the steps.   steps: (runs,) number of steps made.   interrupted: whether Ctrl-C ended the runs."""
+    tolerance: (runs,) of the steps.   interrupted: whether Ctrl-C ended the runs."""
 
     solved: SolvedRuns
     error: np.ndarray
@@ -325,8 +325,8 @@ def controlled(
                 else:
                     old[todo] = new[~pairs.coarse]
             error[:, pairs.second] = pairs.error(found)
-            worst, reached = pairs.worst(found)
-            again = (worst > accuracy) & (tolerance[pairs.second] > SMALLEST) & (whole.status[pairs.second] <= 0)
+            worst, reached = pairs.worst(error[:, pairs.second])
+            again = pairs.beyond(worst, accuracy, tolerance) & (whole.status[pairs.second] <= 0)
             todo = pairs.second[again]
             if not todo.size or not left:
                 break
@@ -360,17 +360,21 @@ class _Pairs(NamedTuple):
         both, s = Solutions(found.q_v[:, self.coarse], fine), self.solver
         return ROUNDING + PART * global_error(s.simulation.mechanism, both, s.p[self.second], float(s.instants[-1]))
 
-    def worst(self, found: SolvedRuns) -> tuple[np.ndarray, np.ndarray]:
-        """The largest error of each of the runs `second`, and the part of the time to which it is known."""
-        error = self.error(found)
+    def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is
+        known."""
         known = np.isfinite(error).all(axis=2).sum(axis=0)
         end = self.solver.instants[np.maximum(known - 1, 0)] / max(self.solver.instants[-1], np.finfo(float).tiny)
         return np.nanmax(error, axis=(0, 2), initial=0.0), end
 
     def lost(self, accuracy: float, tolerance: np.ndarray, found: SolvedRuns) -> np.ndarray:
         """(lanes,) whether the error of a lane's run exceeds the accuracy already, so that it will be repeated."""
-        beyond = (self.worst(found)[0] > accuracy) & (tolerance[self.second] > SMALLEST)
-        return np.isin(self.runs, self.second[beyond])
+        worst, _ = self.worst(self.error(found))
+        return np.isin(self.runs, self.second[self.beyond(worst, accuracy, tolerance)])
+
+    def beyond(self, worst: np.ndarray, accuracy: float, tolerance: np.ndarray) -> np.ndarray:
+        """Whether the errors `worst` of the runs `second` exceed the accuracy, and a smaller tolerance (runs,) is possible."""
+        return (worst > accuracy) & (tolerance[self.second] > SMALLEST)
 
     def nothing(self, found: SolvedRuns) -> np.ndarray:
         """No lane is given up."""

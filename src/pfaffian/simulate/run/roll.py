@@ -165,8 +165,12 @@ def roll(watch: StepErrorMonitor, departure: LoopStart, python: PythonLaw | None
             count_steps(n)
             if last or interrupted():
                 return runs.end(not last)
-            seconds = max(time.perf_counter() - clock, 1e-6)
-            n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
+            n = next_steps(n, time.perf_counter() - clock)
+
+
+def next_steps(steps: int, seconds: float) -> int:
+    """Number of steps of the next call, if one of so many took so many seconds."""
+    return max(1, int(min(GROWTH, CALL_SECONDS / max(seconds, 1e-6)) * steps))
 
 
 def first_step(
