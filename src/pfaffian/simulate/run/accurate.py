@@ -40,6 +40,7 @@ from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.start import Start, start_state
@@ -56,6 +57,9 @@ SHARE = 64
 
 GROWN, FITTED = 1e-12, 5
 """Errors above rounding, and the least number of records with such errors from which their growth is known."""
+
+ONCE = 1e300
+"""Period of a sampler that is called at the begin of a run only [s]."""
 
 LEAST = 1e-12
 """Smallest accuracy: below it, rounding decides."""
@@ -113,6 +117,7 @@ class RunRequest(NamedTuple):
     u_step: Any
     hold: str
     control: Control | None
+    switches: Mapping[str, OutputFunction] | None
     outputs: Mapping[str, OutputFunction] | None
     record: Any
     scheme: Scheme | None
@@ -179,13 +184,15 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
         check_parameters(law, m, given.p)
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        s = Simulation(system, scheme, law, extra, as_record(request.record, count))
+        changing = as_switches(m, request.switches)
+        s = Simulation(system, scheme, law, extra, as_record(request.record, count), changing.next)
         order = s.pair.order
         begun = start_state(given, request.correct_start)
         check_loop_limits(m, begun.q, begun.p, begin)
         x = first_state(s, begun, begin, count, request.seed)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
-        instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
+        instants_of_law = ((ONCE, 0.0),) * bool(changing.names)
+        instants_of_law += tuple((group[0].period, group[0].phase) for group in rates(law))
         inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks)
         compiled = (s, request.backend, request.strict)
         solver = Solver(

@@ -163,7 +163,7 @@ def run(
     _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
         most = None if error_bound == BOUND else error_bound
-        _refuse_with_accuracy(step=step, every=every, start_from=start_from, switches=switches or None, error_bound=most)
+        _refuse_with_accuracy(step=step, every=every, start_from=start_from, error_bound=most)
         request = RunRequest(
             accuracy=ACCURACY if accuracy is None else accuracy,
             times=times,
@@ -178,6 +178,7 @@ def run(
             u_step=u_step,
             hold=hold,
             control=control,
+            switches=switches,
             outputs=outputs,
             record=record,
             scheme=scheme,

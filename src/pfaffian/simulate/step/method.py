@@ -82,6 +82,7 @@ class Moved(NamedTuple):
     x: state before the final projection onto the constraints.   faults: faults of all stages.
     near: factors of the last stage, along which the correction moves.   integrator_faults: faults of the integrator itself.
     differences: (n, k) of the stepped variables between the result and results of lower order; None without an estimate.
+    rates: (n, 2) of the stepped variables at the begin and near the end of the step; None without an estimate.
     """
 
     x: ca.SX
@@ -89,6 +90,7 @@ class Moved(NamedTuple):
     near: ca.SX
     integrator_faults: ca.SX
     differences: ca.SX | None = None
+    rates: ca.SX | None = None
 
 
 def later_faults(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:

@@ -160,7 +160,7 @@ def time_step(
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
-    embedded: whether to add the `differences` of a pair to the results.
+    embedded: whether to add `differences`, the state before its correction, and `rates` of a pair to the results.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -199,8 +199,8 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    differences = (moved.differences,) if embedded else ()
-    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *differences])
+    more = (moved.differences, moved.x, moved.rates) if embedded else ()
+    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *more])
 
 
 class CorrectionFactors(NamedTuple):

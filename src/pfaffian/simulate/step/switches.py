@@ -69,14 +69,16 @@ class Switches:
         """
         here, m = system.at(), self.m
         z, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
-        needs_motion = any(isinstance(f, MotionOutput) for _, f in self.next)
-        at = moving(here.T, z, d, w) if needs_motion else (here.T, None)
-        following = ca.vertcat(*[self._next(name, f, *at) for name, f in self.next])
-        (following,) = here.of_state([following])
+        (following,) = here.of_state([self.following(here.T, lambda: moving(here.T, z, d, w))])
         after = ca.SX(d)
         after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
         inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, here.T.t]
         return ca.Function("switch", inputs, [ca.vertcat(here.x, z, after), ca.SX(0, 1)])
+
+    def following(self, T: Terms, motion: Callable[[], tuple[Terms, Motion]]) -> ca.SX:
+        """(len, 1) the next values.   motion: called for the Terms under all inputs and the motion, if a function needs it."""
+        at = motion() if any(isinstance(f, MotionOutput) for _, f in self.next) else (T, None)
+        return ca.vertcat(ca.SX(0, 1), *[self._next(name, f, *at) for name, f in self.next])
 
     def _next(self, name: str, f: Next, T: Terms, motion: Motion | None) -> ca.SX:
         """(1, 1) the next value of a parameter.   motion: needed by `of_motion` only."""

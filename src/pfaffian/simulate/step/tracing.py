@@ -127,6 +127,11 @@ def _acting(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     return _cut(sim, u) if sim.scheme.saturate else u
 
 
+def following(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+    """(switches, 1) the next values of the switched parameters at T, for the states z and d of the law and the inputs w."""
+    return sim.changing.following(T, lambda: _moving(sim, T, z, d, w))
+
+
 def _moving(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
     """The Terms under the inputs of `_acting`, and the motion under them."""
     pushed = T.under(_acting(sim, T, z, d, w))
@@ -145,7 +150,8 @@ def _step(sim: Traceable, functions: Functions, first: ca.Function | None = None
 
 
 def embedded_step(sim: Traceable) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, faults, differences): the `time_step` of a simulation whose integrator is a pair."""
+    """(x, u0, u1, p, t, h) -> (x_next, faults, differences, x before its correction, rates at both ends): the `time_step` of a
+    simulation whose integrator is a pair."""
     system, arrived = sim.system, sim.arrived
     return time_step(sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True)
 

@@ -1,0 +1,161 @@
+"""Events: instants at which the equations of a machine change with its motion. A constraint begins or ceases to act
+(`active_while`), or a parameter switches.
+
+A step under error control that passes an event is taken again, so that it ends just before it; the step after that is very
+short and passes it. So no longer step mixes the equations of both sides, and the instant is as exact as the motion. Where the
+event lies is told by the numbers that conditions compare, at six points of the step that interpolate between its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.kernel.remember import remembered
+from pfaffian.simulate.step.activation import switched
+from pfaffian.simulate.step.tracing import following
+from pfaffian.terms.pfaffian import condition
+
+if TYPE_CHECKING:
+    from pfaffian.simulate.step.simulation import Simulation
+    from pfaffian.states.variables import Variables
+
+POINTS = np.linspace(0.0, 1.0, 6)
+"""Points of a step at which conditions are evaluated, in parts of it. Two events between neighbouring points may be missed."""
+
+COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+
+ITERATIONS = 8
+"""Iterations that find the root of a polynomial between two points."""
+
+OTHERS = [np.delete(POINTS, i) for i in range(len(POINTS))]
+TO_POWERS = np.array([np.poly(others)[::-1] / (c - others).prod() for c, others in zip(POINTS, OTHERS, strict=True)]).T
+"""Coefficients of the polynomial through the values at the POINTS, from the lowest power: TO_POWERS @ values."""
+
+
+class Events(NamedTuple):
+    """What may change at an event.
+
+    names: of constraints, then of parameters.   parameters: indices in d of the parameters that a run changes.
+    stepwise: of each of these, whether it changes at events only, not gradually.
+    function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
+    conditions compare, each of which is zero where its condition changes; and the next value of each of the parameters.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[int, ...]
+    stepwise: tuple[bool, ...]
+    function: ca.Function
+
+
+@remembered(64)
+def events_of(s: Simulation) -> Events | None:
+    """The Events of a simulation; None if nothing changes in it."""
+    m, here = s.mechanism, s.system.at()
+    T, z, d, w = here.T, ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
+    moving = ca.vertcat(T.q, T.v, T.t)
+    conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
+    conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
+    if not conditions and not s.changing.names:
+        return None
+    after = following(s, T, z, d, w)
+    stepwise = tuple(is_stepwise(after[i], moving) for i in range(after.numel()))
+    modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
+    states = ca.vertcat(ca.SX(0, 1), *conditions.values(), *modes.values())
+    outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
+    outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
+    inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
+    function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
+    return Events((*conditions, *modes), tuple(range(s.layout.size)[s.layout.switched]), stepwise, function)
+
+
+def is_stepwise(x: ca.SX, moving: ca.SX) -> bool:
+    """Whether x changes with the symbols `moving` by jumps only."""
+    return all(entry.is_zero() for entry in ca.jacobian(x, moving).nonzeros())
+
+
+def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
+    """The differences of the numbers that the outermost comparisons in x compare, if they depend on the symbols `moving`."""
+    found, seen, pending = dict[int, ca.SX](), set[int](), [x[i] for i in range(x.numel())]
+    while pending:
+        node = pending.pop()
+        if node.element_hash() in seen:
+            continue
+        seen.add(node.element_hash())
+        if node.op() in COMPARED or node.op() == ca.OP_SIGN:
+            difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
+            if ca.depends_on(difference, moving):
+                found[difference.element_hash()] = difference
+        else:
+            pending += [node.dep(i) for i in range(node.n_dep())]
+    return list(found.values())
+
+
+def switched_now(events: Events, d: ca.SX, following: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The discrete state d with the next values of the parameters, and whether one of those that jump does."""
+    at, after, jumps = list(events.parameters), ca.SX(d), ca.SX(0)
+    after[at, 0] = following
+    for i, place in enumerate(at):
+        jumps = ca.logic_or(jumps, following[i] != d[place]) if events.stepwise[i] else jumps
+    return after, jumps
+
+
+def gradual(events: Events, d: ca.SX, following: ca.SX) -> ca.SX:
+    """The discrete state d with the next values of those parameters that change gradually."""
+    d = ca.SX(d)
+    for i, place in enumerate(events.parameters):
+        d[place] = d[place] if events.stepwise[i] else following[i]
+    return d
+
+
+def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
+    """The states within a step, from its part c: by the cubic polynomial of the stepped variables between its ends."""
+    begin, end, (first, last) = variables.stepped(x), variables.stepped(x_next), ca.horzsplit(rates)
+
+    def at(c: float) -> ca.SX:
+        return variables.state(
+            (1 + 2 * c) * (1 - c) ** 2 * begin
+            + c * (1 - c) ** 2 * h * first
+            + c**2 * (3 - 2 * c) * end
+            - c**2 * (1 - c) * h * last
+        )
+
+    return at
+
+
+def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Whether a step passes an event, and where, in parts of its length, from states and compared numbers at the POINTS."""
+    changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
+    powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in TO_POWERS]
+    middle, right = ca.SX(1), ca.SX(1)
+    for i in reversed(range(1, len(POINTS))):
+        middle = ca.if_else(changed[i], (POINTS[i - 1] + POINTS[i]) / 2, middle)
+        right = ca.if_else(changed[i], POINTS[i], right)
+    found = ca.SX(2)
+    for k in range(differences[0].numel()):
+        a, b = differences[0][k], differences[-1][k]
+        for i in reversed(range(1, len(POINTS))):
+            a = ca.if_else(changed[i], differences[i - 1][k], a)
+            b = ca.if_else(changed[i], differences[i][k], b)
+        crosses = ca.logic_and(a * b <= 0, a != b)
+        at = _root([power[k] for power in powers], (right - POINTS[1], a), (right, b))
+        found = ca.if_else(crosses, ca.fmin(found, at), found)
+    return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle)
+
+
+def _root(powers: list[ca.SX], low: tuple[ca.SX, ca.SX], high: tuple[ca.SX, ca.SX]) -> ca.SX:
+    """A root of a polynomial between two points with its values there, by the Illinois rule."""
+    (x0, y0), (x1, y1) = low, high
+    begin, end = x0, x1
+    for _ in range(ITERATIONS):
+        x = (x0 * y1 - x1 * y0) / (y1 - y0)
+        x = ca.if_else(y1 != y0, x, x1)
+        y = reduce(lambda total, w: total * x + w, reversed(powers))
+        same = y * y1 > 0
+        x0, y0 = ca.if_else(same, x0, x1), ca.if_else(same, y0 / 2, y1)
+        x1, y1 = x, y
+    return ca.fmax(begin, ca.fmin(end, x1))
