@@ -176,13 +176,16 @@ class Layout(NamedTuple):
 
     parts: the parts of the law in the order of their evaluation.   signals: {recorded name: slice of d}.
     stream: slice of the random Stream, empty if no random numbers are drawn.   switched: slice of the parameters that the run
-    changes.   start: (size,) start values, zero for the Stream and the parameters.
+    changes.   events: slice with the part of the step that is done [s], where its next part ends [s], and the number of its
+    parts, or of events in quick succession; empty where a run has no events.
+    start: (size,) start values, zero for the Stream and the parameters.
     """
 
     parts: tuple[PlacedPart, ...]
     signals: Mapping[str, slice]
     stream: slice
     switched: slice
+    events: slice
     start: np.ndarray
 
     @property
@@ -231,10 +234,17 @@ def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str,
     return [(f.inputs, f.signals) for f in functions]
 
 
-def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = ()) -> Layout:
+NO_AIM = 1e11
+"""Where the next part of a step ends that may end anywhere [s]."""
+
+
+def layout(
+    parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = (), eventful: bool = False
+) -> Layout:
     """The Layout of d.
 
     parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.
+    eventful: whether the run has events.
     Raises ModelError: a switched parameter and a signal have the same name.
     """
     start: list[float] = []
@@ -252,7 +262,8 @@ def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequenc
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))
-    return Layout(placed, _named(placed, switched, modes), stream, modes, np.array(start))
+    events = place([0.0, NO_AIM, 0.0] * eventful)
+    return Layout(placed, _named(placed, switched, modes), stream, modes, events, np.array(start))
 
 
 def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:

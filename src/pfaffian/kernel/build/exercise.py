@@ -66,7 +66,7 @@ def likely(step: Program) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     times = np.array([[START], [0.0]]) * np.ones(RUNS)
     for _ in range(SETTLING):
         outputs = interpreted.outputs(np.vstack([x, u[:nu], u[:nu], p, times]))
-        moved, fault = np.vstack([outputs[:moving], x[moving:]]), outputs[moving:]
+        moved, fault = np.vstack([outputs[:moving], x[moving:]]), outputs[moving : moving + len(step.outputs[1])]
         faulty = (np.nan_to_num(fault) != 0).any(axis=0) & np.isfinite(moved).all(axis=0)
         if not faulty.any():
             break

@@ -39,8 +39,9 @@ def compile_rollout(
 
     Args:
         step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]), with the inputs u0 and u1 at both ends of
-            the step. n is at most nx; the other entries of x do not change. Or a function without arguments that returns
-            (step, observe, *samplers).
+            the step. n is at most nx; the other entries of x do not change. With a third result (1,) the step is called again
+            in the runs where that is not zero, before the time moves on; it must become zero, or raise a fault, after a bounded
+            number of calls. Or a function without arguments that returns (step, observe, *samplers).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny], the record.
         samplers: Functions (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) that change the state at some instants only.
         backend, lanes, strict: as for `compile`.
@@ -76,8 +77,8 @@ def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Prog
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     """Raise BuildError if the ports of step, observation and samplers do not fit."""
-    if len(step.inputs) != 6 or len(step.outputs) != 2:
-        raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault)")
+    if len(step.inputs) != 6 or [len(port) for port in step.outputs[2:]] not in ([], [1]):
+        raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault), or with a third result of one number")
     nx, nu, nu1, n_p, nt, nh = step.inputs
     if nu != nu1 or nt != 1 or nh != 1 or len(step.outputs[0]) > nx:
         raise BuildError(f"step has inputs {step.inputs} and a next state of {len(step.outputs[0])}: they do not fit")

@@ -125,7 +125,7 @@ def run_loop(
             result.x[...] = x
         for j in span.due(k) if k < end or k in recorded else ():
             x_next, fault = evaluate(samplers[j], [x, u0, p, t])
-            x = _accepted(x, x_next, fault, k, span, result, int(first_fault[j]))
+            x = _accepted(x, x_next, fault, k, span, result, int(first_fault[j]), result.status == 0)
         running = result.status == 0
         if k in recorded:
             y = evaluate(observe, [x, u0, p, t])[0]
@@ -133,21 +133,31 @@ def run_loop(
         if k == end or not running.any():
             continue
         u1 = _input_at(u, k + 1, span) if span.hold == "linear" else u0
-        x_next, fault = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
-        x = _accepted(x, x_next, fault, k, span, result, FIRST_FAULT)
+        open_now = running
+        while open_now.any():
+            x_next, fault, *more = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
+            x = _accepted(x, x_next, fault, k, span, result, FIRST_FAULT, open_now)
+            open_now = open_now & (result.status == 0) & (more[0][:, 0] != 0) if more else np.zeros_like(running)
 
 
 def _accepted(
-    x: np.ndarray, x_next: np.ndarray, fault: np.ndarray, k: int, span: Span, result: RolloutResult, first_fault: int
+    x: np.ndarray,
+    x_next: np.ndarray,
+    fault: np.ndarray,
+    k: int,
+    span: Span,
+    result: RolloutResult,
+    first_fault: int,
+    runs: np.ndarray,
 ) -> np.ndarray:
-    """Advance the runs whose next state is good; the others keep their state, stop and get a status. Entries of x beyond those
-    of x_next do not change."""
-    running, now = result.status == 0, _status(x_next, fault, span.limit, first_fault)
-    failing = running & (now != 0)
+    """Advance those of the `runs` (batch,) whose next state is good; the others of them keep their state, stop and get a status.
+    Entries of x beyond those of x_next do not change."""
+    now = _status(x_next, fault, span.limit, first_fault)
+    failing = runs & (now != 0)
     result.status[failing] = now[failing]
     result.stopped[failing] = k
     moved = x.copy()
-    moved[:, : x_next.shape[1]] = np.where((running & (now == 0))[:, None], x_next, x[:, : x_next.shape[1]])
+    moved[:, : x_next.shape[1]] = np.where((runs & (now == 0))[:, None], x_next, x[:, : x_next.shape[1]])
     return moved
 
 

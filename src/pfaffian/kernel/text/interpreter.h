@@ -35,7 +35,8 @@ static _Thread_local int64_t decision, chosen; /* index of the next decision, an
 #define STEP_IN (code->inputs[0])
 #define STEP_N_IN 6
 #define STEP_OUT (code->outputs[0])
-#define STEP_N_OUT 2
+#define STEP_N_OUT (code->n_outputs)
+#define STEP_OUT_TOTAL (ROW(0)[4])
 #define STEP_IN_TOTAL (ROW(0)[2])
 #define OBSERVE second_program
 #define OBSERVE_IN (code->inputs[1])

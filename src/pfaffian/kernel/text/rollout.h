@@ -15,6 +15,7 @@ typedef struct {
 #define NU STEP_IN[1]
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
+#define UNFINISHED (STEP_OUT_TOTAL - MOVING - NF) /* 1 if a step says whether it goes on in another call, else 0 */
 #define NY OBSERVE_OUT_TOTAL
 #ifndef SAMPLER
 static Program *const SAMPLER_PROGRAM[] = SAMPLERS;
@@ -35,11 +36,12 @@ static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
   for (int k = 0; k < NU; k++) u[k] = u[k] + K(fraction) * (next[k] - u[k]);
 }
 
-/* W runs from `run` on: their status codes, the mask of those that are running, the steps at which the others stopped. */
+/* W runs from `run` on: their status codes, the masks of those that are running and of those whose step goes on, the steps at
+   which the others stopped. */
 typedef struct {
   int64_t run;
   V code;
-  I running;
+  I running, open;
   int64_t stopped[W];
 } Block;
 
@@ -91,15 +93,15 @@ static V verdict(const V *x, int n, const V *fault, int nf, int first, V limit) 
   return code;
 }
 
-/* Accepts the next n entries of the state in the lanes where they are good; the other lanes stop with a status. The nf faults
-   follow these entries; the first of them has the status `first`. */
-static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, int n, int nf, int first) {
+/* Accepts the next n entries of the state in those lanes `of` the block where they are good; others of these lanes stop with a
+   status. The nf faults follow these entries; the first of them has the status `first`. */
+static void settle(const Rollout *r, Block *block, I of, int64_t k, V *x, const V *next, int n, int nf, int first) {
   const V now = verdict(next, n, next + n, nf, first, K(r->limit));
-  const I ok = block->running & EQ(now, K(0.0)), failing = block->running & ~ok;
+  const I ok = of & EQ(now, K(0.0)), failing = of & ~ok;
   for (int i = 0; i < n; i++) x[i] = SEL(ok, next[i], x[i]);
   if (!ANY(failing)) return;
   block->code = SEL(failing, now, block->code);
-  block->running = ok;
+  block->running = block->running & ~failing;
   int64_t lane[W];
   __builtin_memcpy(lane, &failing, sizeof lane);
   for (int i = 0; i < W; i++)
@@ -117,7 +119,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
   /* A frame: inputs of STEP (x u0 u1 p t h), its outputs, inputs of OBSERVE (x u p t), its outputs, outputs of a sampler, a
      copy of x, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
-  V *const next = h + 1, *const seen = next + MOVING + NF, *const y = seen + NX + NU + NP + 1;
+  V *const next = h + 1, *const seen = next + STEP_OUT_TOTAL, *const y = seen + NX + NU + NP + 1;
   V *const sampled = y + NY, *const kept = sampled + SAMPLER_OUT, *const slots = kept + KEPT;
   const int64_t end = r->first + r->steps, entered = n;
   int64_t index = 0;
@@ -148,7 +150,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
       SAMPLER(j)(seen, sampled, slots, c, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
-        settle(r, blocks + i, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
+        settle(r, blocks + i, blocks[i].running, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
     }
     if (recorded) {
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
@@ -165,8 +167,17 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
       if (r->linear) input_at(r, k + 1, blocks[i].run, u1 + f, seen + f);
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
-    STEP(x, next, slots, c, n * FRAME);
-    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, MOVING, NF, 2);
+    for (int64_t i = 0; i < n; i++) blocks[i].open = blocks[i].running;
+    for (int more = 1; more;) {
+      more = 0;
+      STEP(x, next, slots, c, n * FRAME);
+      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
+        settle(r, blocks + i, blocks[i].open, k, x + f, next + f, MOVING, NF, 2);
+        if (!UNFINISHED) continue;
+        blocks[i].open = blocks[i].open & blocks[i].running & NE(next[f + MOVING + NF], K(0.0));
+        more |= ANY(blocks[i].open) != 0;
+      }
+    }
   }
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }

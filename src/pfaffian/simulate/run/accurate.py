@@ -58,9 +58,6 @@ SHARE = 64
 GROWN, FITTED = 1e-12, 5
 """Errors above rounding, and the least number of records with such errors from which their growth is known."""
 
-ONCE = 1e300
-"""Period of a sampler that is called at the begin of a run only [s]."""
-
 LEAST = 1e-12
 """Smallest accuracy: below it, rounding decides."""
 
@@ -191,8 +188,7 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
         check_loop_limits(m, begun.q, begun.p, begin)
         x = first_state(s, begun, begin, count, request.seed)
         marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
-        instants_of_law = ((ONCE, 0.0),) * bool(changing.names)
-        instants_of_law += tuple((group[0].period, group[0].phase) for group in rates(law))
+        instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
         inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks)
         compiled = (s, request.backend, request.strict)
         solver = Solver(

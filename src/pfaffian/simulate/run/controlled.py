@@ -22,7 +22,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.interrupt import interrupts
-from pfaffian.simulate.step.attempt import NEVER, attempt, first_length, lane_of, record
+from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
 from pfaffian.simulate.step.simulation import Simulation
 
 COARSER = 16.0
@@ -194,7 +194,7 @@ class Solver(NamedTuple):
             lane[:, at.end] = min(end, interval.barrier)
             self._sample(solved, interval, w, self.p[runs])
             if interval.since == 0:
-                lane[:, at.root], lane[:, at.aim] = 1.0, NEVER
+                lane[:, at.root] = 1.0
                 lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
             for first in range(0, n, BLOCK):
                 self._pass(solved, slice(first, first + BLOCK), interval, w, runs, watch)

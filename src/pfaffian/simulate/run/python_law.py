@@ -137,4 +137,4 @@ def python_law_of(loop: TimeLoop, backend: Backend, strict: bool) -> PythonLaw |
         return None
     rollout = _sampled(s, backend, 8 if len(loop.p) > 1 else 1, strict)
     step = loop.when.step
-    return PythonLaw(loop, part, rollout, instants(s.control, s.changing, step), sampling([part], step)[0])
+    return PythonLaw(loop, part, rollout, instants(s.control, step), sampling([part], step)[0])

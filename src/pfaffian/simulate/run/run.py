@@ -201,7 +201,7 @@ def run(
     when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
     seeds, bound = check_seeds(seed), as_bound(error_bound)
     changing = as_switches(m, switches)
-    due = compiled_instants(law, changing, when.step)
+    due = compiled_instants(law, when.step)
     names, sampled = input_names(m, law), u_step is not None
     refuse_inputs(u, names)
     begin: Given | End

@@ -164,7 +164,7 @@ class Stepper:
         copies: dict[str, Any] = {name: np.array(getattr(at, name), order="F") for name in ARRAYS}
         self._now = now = at._replace(**copies)
         self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
-        self._due = instants(self._s.control, self._s.changing, o.step)
+        self._due = instants(self._s.control, o.step)
         buffers = Buffers(now.x, now.u, now.p, now.status, now.stopped)
         self._moved = InPlace(*self.loop, buffers, o.threads)
 

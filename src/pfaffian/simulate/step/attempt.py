@@ -3,15 +3,15 @@
 Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
 A lane that has reached its end stays there. The state of a lane is
 
-    [x; z | time, length, refused, root, speeds, law | aim, burst | d | begin, since, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
 
-where the first two groups change in a step, and in machines with events (`events.py`) the next two, which others lack.
+where the first two groups change in a step, in machines with events (`events.py`) the third too.
 
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
 step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
-aim: time at which the next step ends, because an event follows or is passed there.   burst: number of events without a step of
-ordinary length between them.
+In d, aim: time at which the next step ends, because an event follows or is passed there.   burst: number of events without a
+step of ordinary length between them.
 begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
 barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
 """
@@ -25,14 +25,22 @@ import numpy as np
 
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
-from pfaffian.simulate.step.events import POINTS, events_of, gradual, passed, path_of, switched_now
+from pfaffian.simulate.step.events import (
+    LARGEST,
+    MOST_AT_ONCE,
+    Ahead,
+    Tried,
+    ahead,
+    eventful,
+    events_of,
+    exactness,
+    switched_now,
+)
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
 if TYPE_CHECKING:
     from pfaffian.simulate.step.simulation import Simulation
-
-EPS = float(np.finfo(float).eps)
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 6.0
 """A step is followed by one as long as its error allows, times SAFETY, but changed at most by the factors LEAST and MOST.
@@ -50,29 +58,14 @@ the relative error of smaller speeds is rounding."""
 AT_REST = 1e-3
 """Length of the first step that a machine at rest without acceleration tries [s]."""
 
-LARGEST = 1e300
-"""A state whose squares add up to more counts as infinite, and its step as failed."""
-
-SHORTEST = 16 * EPS
+SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
-
-NEVER = 1e11
-"""The aim of a step that ends anywhere [s]."""
-
-EXACT = 1e-13
-"""Exactness of the instant of an event, relative to the length of steps."""
-
-PASSING = 2
-"""Length of the step that passes an event, relative to the exactness of its instant."""
-
-MOST_AT_ONCE = 32
-"""Greatest number of events without a step of ordinary length between them."""
 
 
 class Lane(NamedTuple):
     """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
-    discrete: of law and switches.   units: of `speeds`.   The others are named as in the text above; `aim` and `burst` are
-    empty slices in machines without events."""
+    discrete: of law and switches; aim, burst: in it, if there are events.   units: of `speeds`.   The others are named as in the
+    text above."""
 
     x: slice
     time: int
@@ -81,8 +74,6 @@ class Lane(NamedTuple):
     root: int
     speeds: slice
     law: slice
-    aim: slice
-    burst: slice
     moving: int
     discrete: slice
     begin: int
@@ -91,6 +82,8 @@ class Lane(NamedTuple):
     barrier: int
     tolerance: int
     longest: int
+    aim: int
+    burst: int
     units: tuple[str, ...]
 
     @property
@@ -104,24 +97,18 @@ def lane_of(s: Simulation) -> Lane:
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
     speeds = slice(n + 4, n + 4 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
-    eventful = events_of(s) is not None
-    aim = slice(law.stop, law.stop + eventful)
-    burst = slice(aim.stop, aim.stop + eventful)
-    d = slice(burst.stop, burst.stop + s.layout.size)
-    moving = d.stop if eventful else d.start
-    begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
-    changing = slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, aim, burst, moving
-    return Lane(*changing, d, begin, since, end, barrier, tolerance, longest, units)
+    d = slice(law.stop, law.stop + s.layout.size)
+    moving = d.stop if eventful(s) else d.start
+    aim = d.start + s.layout.events.start + 1
+    changing = slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, moving
+    return Lane(*changing, d, *range(d.stop, d.stop + 6), aim, aim + 1, units)
 
 
 class Step(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   d_before, d_next: discrete state before it and at its end, where it changes.
-    passes: whether an event lies in it, at the part `root` of its length.   exact: exactness of instants of events [s].
-    jumps: whether it passes an event as it should, or has no length since parameters switch at its begin.
-    located: whether it is to be taken again up to an event.
+    error: estimated, relative to the tolerance.   ahead: what it meets; None in machines without events.
     """
 
     time: ca.SX
@@ -134,21 +121,15 @@ class Step(NamedTuple):
     finite: ca.SX
     faulty: ca.SX
     error: ca.SX
-    d_next: ca.SX
-    d_before: ca.SX
-    passes: ca.SX | None = None
-    root: ca.SX | None = None
-    exact: ca.SX | None = None
-    jumps: ca.SX | None = None
-    located: ca.SX | None = None
+    ahead: Ahead | None = None
 
     @property
     def good(self) -> ca.SX:
         """Whether the step is accepted."""
         usable, within = ca.logic_and(self.finite, self.faulty == 0), self.error <= 1
-        if self.jumps is None:
+        if self.ahead is None:
             return ca.logic_and(self.finite, ca.logic_and(within, self.faulty == 0))
-        return ca.logic_and(usable, ca.logic_or(self.jumps, ca.logic_and(within, ca.logic_not(self.passes))))
+        return ca.logic_and(usable, ca.logic_or(self.ahead.jumps, ca.logic_and(within, ca.logic_not(self.ahead.crosses))))
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -159,9 +140,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     at, f = lane_of(s), embedded_step(s)
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
     tried, faults = _tried(s, at, lane, p, w)
-    x_next, h, good, time, length = tried.x_next, tried.h, tried.good, tried.time, lane[at.length, 0]
-    begin, end = lane[at.begin, 0], lane[at.end, 0]
-    speeds, law = tried.speeds, tried.law
+    h, good, time, length, ahead = tried.h, tried.good, tried.time, lane[at.length, 0], tried.ahead
+    begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
     active, usable = time < end, ca.logic_and(tried.finite, tried.faulty == 0)
     root = ca.fmax(tried.error, SMALL) ** (0.2 / s.pair.estimated)
     factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
@@ -169,26 +149,26 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     factor = ca.if_else(usable, factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
-    refused, aims = ca.SX(1), (ca.SX(0, 1), ca.SX(0, 1))
-    if events_of(s):
-        next_length = ca.if_else(ca.logic_or(tried.located, tried.jumps), length, next_length)
-        root, refused = ca.if_else(tried.jumps, 1, root), ca.if_else(tried.located, lane[at.refused, 0], 1)
-        aims = _aims(at, lane, tried)
-    time_next = ca.if_else(tried.last, tried.ends, time + h)
-    moved = ca.vertcat(x_next, time_next, next_length, 0, root, speeds, law, aims[0], tried.d_next)
-    kept = lane[at.speeds.start : at.law.stop, 0]
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root, 0], kept, aims[1], tried.d_before)
+    refused, goes_on, accepted, repeated = ca.SX(1), good, [ca.SX(0, 1)], [ca.SX(0, 1)]
+    if ahead:
+        next_length = ca.if_else(ca.logic_or(ahead.located, ahead.jumps), length, next_length)
+        root, refused = ca.if_else(ahead.jumps, 1, root), ca.if_else(ahead.located, lane[at.refused, 0], 1)
+        goes_on, aim, burst = ca.logic_or(good, ahead.located), lane[at.aim, 0], lane[at.burst, 0]
+        after, before = ahead.aims(aim, time, h, ca.logic_and(tried.last, aim <= lane[at.barrier, 0]))
+        accepted = [ahead.d_next[: s.layout.events.start, 0], 0, after, ahead.count(burst, h)]
+        repeated = [lane[at.discrete.start : at.aim, 0], before, burst]
+    moved = ca.vertcat(tried.x_next, time_next, next_length, 0, root, tried.speeds, tried.law, *accepted)
+    sizes = lane[at.speeds.start : at.law.stop, 0]
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root, 0], sizes, *repeated)
     old = lane[: at.moving, 0]
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
-    goes_on = good if tried.located is None else ca.logic_or(good, tried.located)
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
     place = _place(s)
     faults[place, 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
-    if events_of(s):
-        endless = ca.logic_and(active, ca.logic_and(tried.jumps, lane[at.burst, 0] >= MOST_AT_ONCE))
-        faults[place + 1, 0] = endless
+    if ahead:
+        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(ahead.jumps, lane[at.burst, 0] >= MOST_AT_ONCE)))
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
@@ -203,7 +183,6 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     proposed, left = ca.fmin(length, longest), ends - time
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
-    switches, here = ca.SX(0), [ca.SX(0, 1)] * 3
     if events:
         here = events.function(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
         d, switches = switched_now(events, d, here[2])
@@ -215,40 +194,16 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     if s.changing.names:
         error, speeds = ca.substitute([error, speeds], [p], [s.now(p, d)])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
-    tried = Step(time, h, last, ends, x_next, speeds, law, finite, faulty, error, d if events else lane[:0, 0], lane[:0, 0])
+    tried = Step(time, h, last, ends, x_next, speeds, law, finite, faulty, error)
     if not events:
         return tried, faults
-    path = path_of(s.system.variables, x, reached, rates, h)
-    points = [here]
-    for c in POINTS[1:]:
-        instant = time + float(c) * h
-        point = ca.vertcat(reached if c == 1 else path(float(c)), d)
-        points.append(events.function(point, _inputs(w, instant - since), p, begin + instant))
-    passes, root = passed([y[0] for y in points], [y[1] for y in points])
-    exact = ca.fmax(64 * EPS * ca.fmax(ca.fabs(begin + time), ca.fabs(time)), EXACT * proposed)
-    passes = ca.logic_and(passes, ca.logic_not(switches))
-    short = h <= 1.5 * PASSING * exact
-    tried = tried._replace(
-        d_next=gradual(events, d, points[-1][2]),
-        d_before=lane[at.discrete, 0],
-        passes=passes,
-        root=root,
-        exact=exact,
-        jumps=ca.logic_or(switches, ca.logic_and(passes, short)),
-        located=ca.logic_and(ca.logic_and(passes, ca.logic_not(short)), finite),
-    )
-    return tried, faults
 
+    def along(c: float) -> tuple[ca.SX, ca.SX]:
+        return _inputs(w, time + c * h - since), begin + time + c * h
 
-def _aims(at: Lane, lane: ca.SX, tried: Step) -> tuple[ca.SX, ca.SX]:
-    """[aim; burst] after a step that is accepted, and after one that is not."""
-    aim, burst, h, exact = lane[at.aim, 0], lane[at.burst, 0], tried.h, tried.exact
-    landed = ca.logic_and(tried.last, aim <= lane[at.barrier, 0])
-    after = ca.if_else(h > 1.5 * PASSING * exact, tried.ends + PASSING * exact, NEVER)
-    after = ca.if_else(tried.jumps, NEVER, ca.if_else(landed, after, aim))
-    count = ca.if_else(tried.jumps, burst + 1, ca.if_else(h > 2 * PASSING * exact, 0, burst))
-    before = ca.if_else(tried.root * h <= exact, PASSING * exact, tried.root * h - exact / 2)
-    return ca.vertcat(after, count), ca.vertcat(ca.if_else(tried.located, tried.time + before, aim), burst)
+    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
+    passed = ahead(events, s, Tried(x, reached, rates, d, h, along, here, switches), exact)
+    return tried._replace(ahead=passed), faults
 
 
 def record(s: Simulation) -> ca.Function:

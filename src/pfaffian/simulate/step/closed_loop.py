@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import casadi as ca
 
@@ -11,13 +12,17 @@ from pfaffian.control.command import Command
 from pfaffian.control.discrete import single
 from pfaffian.control.hybrid_force import Multipliers
 from pfaffian.control.law import Control
-from pfaffian.control.layout import offered
+from pfaffian.control.layout import Layout, offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step.limits import saturated
+from pfaffian.simulate.step.sampling import in_force
 from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.switches import Switches
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.terms import Terms
 
 
@@ -85,3 +90,52 @@ def _check_command(command: Command, control: Control, m: Mechanism) -> None:
     ):
         if values.numel() != declared:
             raise ModelError(f"the control law gives {values.numel()} {what} where {declared} are declared")
+
+
+class ClosedLoop(Protocol):
+    """A system under a law, with parameters that change: members of a `Simulation`, described there."""
+
+    @property
+    def system(self) -> AbstractSystem: ...
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def scheme(self) -> Scheme: ...
+    @property
+    def control(self) -> Control: ...
+    @property
+    def z(self) -> tuple[float, ...]: ...
+    @property
+    def w_names(self) -> tuple[str, ...]: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def changing(self) -> Switches: ...
+    def now(self, p: ca.SX, d: ca.SX) -> ca.SX: ...
+
+
+def acting(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
+    sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
+    u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
+    return cut(sim, u) if sim.scheme.saturate else u
+
+
+def following(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+    """(switches, 1) the next values of the switched parameters at T, for the states z and d of the law and the inputs w."""
+    return sim.changing.following(T, lambda: moving(sim, T, z, d, w))
+
+
+def moving(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
+    """The Terms under the inputs of `acting`, and the motion under them."""
+    pushed = T.under(acting(sim, T, z, d, w))
+    return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
+
+
+def cut(sim: ClosedLoop, u: ca.SX) -> ca.SX:
+    """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
+    m = sim.mechanism
+    if m.servos:
+        servos = ", ".join(s.name for s in m.servos)
+        raise ModelError(f"saturate: the forces of {servos} hold a motion and cannot be cut; use control.servo_control")
+    return saturated(m, u)

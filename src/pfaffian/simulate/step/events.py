@@ -15,19 +15,35 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.step.activation import switched
-from pfaffian.simulate.step.tracing import following
+from pfaffian.simulate.step.closed_loop import ClosedLoop, following
 from pfaffian.terms.pfaffian import condition
 
 if TYPE_CHECKING:
-    from pfaffian.simulate.step.simulation import Simulation
     from pfaffian.states.variables import Variables
 
 POINTS = np.linspace(0.0, 1.0, 6)
 """Points of a step at which conditions are evaluated, in parts of it. Two events between neighbouring points may be missed."""
 
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+
+EPS = float(np.finfo(float).eps)
+
+EXACT = 1e-13
+"""Exactness of the instant of an event, relative to the length of steps."""
+
+PASSING = 2
+"""Length of the step that passes an event, relative to the exactness of its instant."""
+
+MOST_AT_ONCE = 32
+"""Greatest number of events without a step of ordinary length between them."""
+
+LARGEST = 1e300
+"""A state whose squares add up to more counts as infinite, and its step as failed."""
+
+ENDLESS = "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
 
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
@@ -53,15 +69,15 @@ class Events(NamedTuple):
 
 
 @remembered(64)
-def events_of(s: Simulation) -> Events | None:
+def events_of(s: ClosedLoop) -> Events | None:
     """The Events of a simulation; None if nothing changes in it."""
+    if not eventful(s):
+        return None
     m, here = s.mechanism, s.system.at()
     T, z, d, w = here.T, ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
     moving = ca.vertcat(T.q, T.v, T.t)
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
-    if not conditions and not s.changing.names:
-        return None
     after = following(s, T, z, d, w)
     stepwise = tuple(is_stepwise(after[i], moving) for i in range(after.numel()))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
@@ -71,6 +87,16 @@ def events_of(s: Simulation) -> Events | None:
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
     return Events((*conditions, *modes), tuple(range(s.layout.size)[s.layout.switched]), stepwise, function)
+
+
+def eventful(s: ClosedLoop) -> bool:
+    """Whether constraints of a simulation begin or cease to act, or parameters change."""
+    return bool(switched(s.mechanism) or s.changing.names)
+
+
+def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
+    """Exactness of the instants of events at the time t, in steps of ordinary length h [s]."""
+    return ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
 
 
 def is_stepwise(x: ca.SX, moving: ca.SX) -> bool:
@@ -110,6 +136,64 @@ def gradual(events: Events, d: ca.SX, following: ca.SX) -> ca.SX:
     for i, place in enumerate(events.parameters):
         d[place] = d[place] if events.stepwise[i] else following[i]
     return d
+
+
+class Ahead(NamedTuple):
+    """What a step meets.   jumps: whether it passes an event as it should, or has no length since parameters switch at its begin.
+    located: whether it is to be taken again, up to an event at the part `root` of its length.   crosses: whether either an event
+    is passed or located.   exact: exactness of instants [s].   d_next: discrete state at its end."""
+
+    jumps: ca.SX
+    located: ca.SX
+    crosses: ca.SX
+    root: ca.SX
+    exact: ca.SX
+    d_next: ca.SX
+
+    def aims(self, aim: ca.SX, time: ca.SX, h: ca.SX, landed: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Where the next step ends, after a step from `time` over h that is accepted, and after one that is not.
+
+        aim: where this step had to end.   landed: whether it does, just before an event.
+        """
+        passing = PASSING * self.exact
+        after = ca.if_else(h > 1.5 * passing, time + h + passing, NO_AIM)
+        after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, aim))
+        before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
+        return after, ca.if_else(self.located, time + before, aim)
+
+    def count(self, events: ca.SX, h: ca.SX) -> ca.SX:
+        """The number of events without a step of ordinary length between them, after a step that is accepted."""
+        return ca.if_else(self.jumps, events + 1, ca.if_else(h > 2 * PASSING * self.exact, 0, events))
+
+
+class Tried(NamedTuple):
+    """A step that is tried.   x, x_next: states at its begin, and at its end before its correction.   rates: of the stepped
+    variables at both.   d: discrete state in force.   h: length [s].   at: part c of the step -> inputs and time [s].
+    here: the results of `Events.function` at its begin.   switches: whether parameters switch there."""
+
+    x: ca.SX
+    x_next: ca.SX
+    rates: ca.SX
+    d: ca.SX
+    h: ca.SX
+    at: Callable[[float], tuple[ca.SX, ca.SX]]
+    here: tuple[ca.SX, ca.SX, ca.SX]
+    switches: ca.SX
+
+
+def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
+    """What a step meets.   exact: exactness of the instants of events [s]."""
+    path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
+    points = [tried.here]
+    for c in map(float, POINTS[1:]):
+        u, t = tried.at(c)
+        points.append(events.function(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
+    passes, root = passed([y[0] for y in points], [y[1] for y in points])
+    passes = ca.logic_and(passes, ca.logic_not(tried.switches))
+    short = tried.h <= 1.5 * PASSING * exact
+    jumps = ca.logic_or(tried.switches, ca.logic_and(passes, short))
+    located = ca.logic_and(ca.logic_and(passes, ca.logic_not(short)), ca.sumsqr(tried.x_next) < LARGEST)
+    return Ahead(jumps, located, passes, root, exact, gradual(events, tried.d, points[-1][2]))
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from pfaffian.control.command import Fault
 
-FaultKind = Literal["law", "servo", "limit", "turns", "integrator", "arriving", "sampled", "python"]
+FaultKind = Literal["law", "servo", "limit", "turns", "integrator", "arriving", "events", "sampled", "python"]
 """Kind of a fault: a field of Faults."""
 
 
@@ -16,8 +16,8 @@ class Faults(NamedTuple):
 
     law: faults of the law in continuous time.   servo: chosen forces cannot hold their motions.   limit: the state of the
     system reached the end of its domain.   turns: the number of turns of a closure became unknown.   integrator: iterations
-    did not converge.   arriving: a constraint became active or jumped away from phi = 0.   sampled: faults of laws in discrete
-    time.   python: faults of a law in Python, raised between the steps.
+    did not converge.   arriving: a constraint became active or jumped away from phi = 0.   events: they follow one another
+    without end.   sampled: faults of laws in discrete time.   python: faults of a law in Python, raised between the steps.
     """
 
     law: tuple[Fault, ...] = ()
@@ -26,6 +26,7 @@ class Faults(NamedTuple):
     turns: tuple[Fault, ...] = ()
     integrator: tuple[Fault, ...] = ()
     arriving: tuple[Fault, ...] = ()
+    events: tuple[Fault, ...] = ()
     sampled: tuple[Fault, ...] = ()
     python: tuple[Fault, ...] = ()
 

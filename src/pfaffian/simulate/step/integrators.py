@@ -17,7 +17,7 @@ from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults
-from pfaffian.simulate.step.pairs import DOP853, DOPRI5, ENDLESS, TOO_SHORT, EmbeddedPair, explicit
+from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
 from pfaffian.states.variables import q_dot
 from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
@@ -53,7 +53,8 @@ def _rk4(s: StepData) -> Moved:
         faults = later_faults(faults, first, x_stage, stage)
         slopes.append(stage.rate)
     k1, k2, k3, k4 = slopes
-    return Moved(s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, stage.near, NO_FAULTS)
+    moved = s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4))
+    return Moved(moved, faults, stage.near, NO_FAULTS, rates=ca.horzcat(k1, k4))
 
 
 def _semi_implicit(s: StepData) -> Moved:
@@ -354,7 +355,7 @@ INTEGRATORS = Registry("integrator", {
     "tr-bdf2": Integrator(
         _tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",), stiff=True
     ),
-    "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT, ENDLESS), pair=DOPRI5),
-    "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT, ENDLESS), pair=DOP853),
+    "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT,), pair=DOPRI5),
+    "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT,), pair=DOP853),
 }, "give your own another name", _check)  # fmt: skip
 """Integrators by name. Of a row that a user adds, the key of a run contains the traced step."""

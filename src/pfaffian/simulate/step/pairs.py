@@ -33,8 +33,6 @@ TOO_SHORT = (
     "the steps that the accuracy needs became too short to change the time: the motion has a kink, an end or a singularity"
 )
 
-ENDLESS = "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
-
 
 def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
     """One step of an explicit pair. [Hairer, Norsett, Wanner 1993, section II.4]
@@ -61,7 +59,7 @@ def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
     if pair.last:
         rates.append(s.f(moved, s.u1, s.t + h).rate)
     differences = ca.horzcat(*map(reached, pair.errors))
-    return Moved(moved, faults, stage.near, ca.SX(2, 1), differences, ca.horzcat(rates[0], rates[-1]))
+    return Moved(moved, faults, stage.near, ca.SX(1, 1), differences, ca.horzcat(rates[0], rates[-1]))
 
 
 DOP853 = EmbeddedPair(

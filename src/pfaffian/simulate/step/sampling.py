@@ -32,12 +32,14 @@ WHOLE = 1e-9
 """Largest difference of a period or phase from a whole number of steps, as a fraction of the period."""
 
 
-def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
-    """Layout of the discrete state d: the values of the law, then the switched parameters. Its sizes are cached by digest."""
+def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str = "", eventful: bool = False) -> Layout:
+    """The layout of the discrete state d: the values of the law, the switched parameters, and numbers that locate events. Its
+    sizes are cached by digest."""
     if not control.parts:
-        return layout((), (), switched)
+        return layout((), (), switched, eventful)
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
-    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})["sizes"], switched)
+    known = kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})
+    return layout(control.parts, known["sizes"], switched, eventful)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -151,14 +153,14 @@ def pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
     d[slots.given], d[slots.ring] = line[of(slice(n))], line[of(slice(n, None))]
 
 
-def instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
-    """Period and phase of each sampler in steps of `step` [s]; parameters are switched at every step, before any law."""
-    return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
+def instants(control: Control, step: float) -> list[tuple[int, int]]:
+    """Period and phase of each sampler in steps of `step` [s]."""
+    return sampling([group[0] for group in rates(control)], step)
 
 
-def compiled_instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
+def compiled_instants(control: Control, step: float) -> list[tuple[int, int]]:
     """The `instants` of samplers in the compiled loop, none with a law in Python. Raises ModelError: see `sampling`."""
-    found = [*instants(control, switches, step), *sampling([part for part in control.parts if part.python], step)]
+    found = [*instants(control, step), *sampling([part for part in control.parts if part.python], step)]
     return [] if in_python(control) else found
 
 

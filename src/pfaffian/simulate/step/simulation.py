@@ -23,6 +23,7 @@ from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
+from pfaffian.simulate.step.events import ENDLESS, eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.pairs import EmbeddedPair
@@ -129,7 +130,7 @@ class Simulation:
     @cached_property
     def layout(self) -> Layout:
         """The layout of the discrete state d."""
-        return layout_of(self.control, self.mechanism, self.changing.names, self.law)
+        return layout_of(self.control, self.mechanism, self.changing.names, self.law, eventful(self))
 
     @cached_property
     def law(self) -> str:
@@ -169,6 +170,7 @@ class Simulation:
             turns=tuple(Fault(turns_meaning(name)) for name in self.open_turns),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
+            events=(Fault(ENDLESS),) if eventful(self) else (),
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )

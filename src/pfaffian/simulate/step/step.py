@@ -160,7 +160,8 @@ def time_step(
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
-    embedded: whether to add `differences`, the state before its correction, and `rates` of a pair to the results.
+    embedded: whether to add to the results the `differences` of a pair, the state before its correction, and the `rates`, by
+        default those of a straight path.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -199,7 +200,10 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    more = (moved.differences, moved.x, moved.rates) if embedded else ()
+    X = [variables.stepped(end) for end in (x, moved.x)]
+    straight = lambda: ca.repmat((X[1] - X[0]) / ca.if_else(h > 0, h, 1), 1, 2)  # noqa: E731
+    differences = ca.SX(X[0].numel(), 0) if moved.differences is None else moved.differences
+    more = (differences, moved.x, straight() if moved.rates is None else moved.rates) if embedded else ()
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *more])
 
 

@@ -16,7 +16,6 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, output_digest
-from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.terms.equations_digest import of_function
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.loop_joints import followed_angles
@@ -24,10 +23,6 @@ from pfaffian.terms.terms import Terms, shared, symbols
 
 Next = OutputFunction
 """Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
-
-MotionAt = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
-"""(T, z, d, w) -> the Terms under all inputs that act, and the motion under them."""
-
 
 @dataclass(frozen=True, eq=False)
 class Switches:
@@ -61,19 +56,6 @@ class Switches:
         p = p.copy()
         p[..., self.at] = values
         return p
-
-    def sampler(self, system: AbstractSystem, before: int, size: int, where: slice, nw: int, moving: MotionAt) -> ca.Function:
-        """Function (x, w, p, t) -> (x, no faults) that gives the switched parameters, d[where], their next values.
-
-        x = [state of the system; z (before); d (size)].   nw: number of inputs w.
-        """
-        here, m = system.at(), self.m
-        z, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
-        (following,) = here.of_state([self.following(here.T, lambda: moving(here.T, z, d, w))])
-        after = ca.SX(d)
-        after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
-        inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, here.T.t]
-        return ca.Function("switch", inputs, [ca.vertcat(here.x, z, after), ca.SX(0, 1)])
 
     def following(self, T: Terms, motion: Callable[[], tuple[Terms, Motion]]) -> ca.SX:
         """(len, 1) the next values.   motion: called for the Terms under all inputs and the motion, if a function needs it."""

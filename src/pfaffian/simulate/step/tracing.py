@@ -19,11 +19,13 @@ from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.closed_loop import ClosedLoop, acting, command_of, cut
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
+from pfaffian.simulate.step.split import split
 from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, Scheme, along, correct, time_step
 from pfaffian.simulate.step.switches import Switches
 from pfaffian.simulate.step.tangent import tangent
@@ -55,29 +57,13 @@ class Traced(NamedTuple):
     between: tuple[ca.Function, ...]
 
 
-class Traceable(Protocol):
+class Traceable(ClosedLoop, Protocol):
     """What is traced: the members of a `Simulation` on which its functions depend, described there."""
 
-    @property
-    def system(self) -> AbstractSystem: ...
-    @property
-    def mechanism(self) -> Mechanism: ...
-    @property
-    def scheme(self) -> Scheme: ...
-    @property
-    def control(self) -> Control: ...
     @property
     def outputs(self) -> tuple[tuple[str, OutputFunction], ...]: ...
     @property
     def record(self) -> Record: ...
-    @property
-    def z(self) -> tuple[float, ...]: ...
-    @property
-    def w_names(self) -> tuple[str, ...]: ...
-    @property
-    def layout(self) -> Layout: ...
-    @property
-    def changing(self) -> Switches: ...
     @property
     def integrator(self) -> Integrator: ...
     @property
@@ -86,7 +72,6 @@ class Traceable(Protocol):
     def arrived(self) -> ca.Function | None: ...
     @property
     def traced(self) -> Traced: ...
-    def now(self, p: ca.SX, d: ca.SX) -> ca.SX: ...
 
 
 def trace(sim: Traceable) -> Traced:
@@ -103,7 +88,8 @@ def trace(sim: Traceable) -> Traced:
     )
     sampled, python = _samplers(sim), in_python(sim.control)
     between = (*_standstill(x, w, p, t), *sampled) if python else ()
-    return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, () if python else sampled, between)
+    step = split(sim, embedded(sim, functions)) if eventful(sim) else _step(sim, functions)
+    return Traced(rhs, project, step, observe, sizes, functions, () if python else sampled, between)
 
 
 def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca.Function]:
@@ -113,29 +99,8 @@ def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca
 
 
 def _samplers(sim: Traceable) -> tuple[ca.Function, ...]:
-    """The sampler of the switched parameters, if there are any, then those of the law."""
-    at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
-    moving = partial(_moving, sim)
-    first = (changing.sampler(sim.system, nz, at.size, at.switched, nw, moving),) if changing.names else ()
-    return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
-
-
-def _acting(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
-    sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
-    u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
-    return _cut(sim, u) if sim.scheme.saturate else u
-
-
-def following(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(switches, 1) the next values of the switched parameters at T, for the states z and d of the law and the inputs w."""
-    return sim.changing.following(T, lambda: _moving(sim, T, z, d, w))
-
-
-def _moving(sim: Traceable, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
-    """The Terms under the inputs of `_acting`, and the motion under them."""
-    pushed = T.under(_acting(sim, T, z, d, w))
-    return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
+    """The samplers of the law."""
+    return samplers(sim.system, sim.control, sim.scheme, sim.layout, len(sim.w_names), sim.changing, partial(acting, sim))
 
 
 def entering_step(sim: Traceable) -> ca.Function:
@@ -152,8 +117,13 @@ def _step(sim: Traceable, functions: Functions, first: ca.Function | None = None
 def embedded_step(sim: Traceable) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults, differences, x before its correction, rates at both ends): the `time_step` of a
     simulation whose integrator is a pair."""
-    system, arrived = sim.system, sim.arrived
-    return time_step(sim.traced.functions, sim.mechanism, system.variables, sim.scheme, None, sim.now, arrived, embedded=True)
+    return embedded(sim, sim.traced.functions)
+
+
+def embedded(sim: Traceable, functions: Functions) -> ca.Function:
+    """The `embedded_step` of a simulation whose functions are these."""
+    variables = sim.system.variables
+    return time_step(functions, sim.mechanism, variables, sim.scheme, None, sim.now, sim.arrived, embedded=True)
 
 
 def _settled(sim: Traceable, x: ca.SX, t: ca.SX) -> ca.SX:
@@ -251,7 +221,7 @@ def _rate(
     command = command_of(T, sim.control, sim.scheme, z, w, discrete)
     requested = command.u
     if sim.scheme.saturate:
-        command = command._replace(u=_cut(sim, requested))
+        command = command._replace(u=cut(sim, requested))
     closed = T.under(command.u)
     motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
     faults, sides = command.faults, command.sides
@@ -275,12 +245,3 @@ def _rate(
     parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
     rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
     return rhs, {name: column.numel() for name, column in recorded.items()}, terms
-
-
-def _cut(sim: Traceable, u: ca.SX) -> ca.SX:
-    """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
-    m = sim.mechanism
-    if m.servos:
-        servos = ", ".join(s.name for s in m.servos)
-        raise ModelError(f"saturate: the forces of {servos} hold a motion and cannot be cut; use control.servo_control")
-    return saturated(m, u)
