@@ -71,7 +71,7 @@ def run_adaptive(
     begun = start_state(given, True)
     check_loop_limits(m, begun.q, begun.p, float(times[0]))
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _RunEquations(rhs, project, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _RunEquations(rhs, project, simulation.layout.start, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
@@ -89,19 +89,21 @@ def run_adaptive(
         np.full((len(times), 1, 3), np.nan),
     )
     result = build_result(simulation, course, provenance)
-    runs = EndedRuns(simulation, begun, float(times[0]), begun.messages, done.x[None], np.full(1, REGULAR))
+    last = np.concatenate([done.x, simulation.layout.start])[None]
+    runs = EndedRuns(simulation, begun, float(times[0]), begun.messages, last, np.full(1, REGULAR))
     return with_findings(result, runs).labelled(squeeze=True)
 
 
 class _RunEquations(NamedTuple):
-    """The equations of one run, as functions of the state and the time alone.
+    """The equations of one run, as functions of the state [x; z] and the time alone.
 
-    rhs, project: the compiled functions, see `Traced`.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
+    rhs, project: the compiled functions, see `Traced`.   d: discrete state, which does not change.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
     first_status: the status that the first flag of `arrived` stands for.
     """
 
     rhs: kernel.Kernel
     project: kernel.Kernel
+    d: np.ndarray
     w: np.ndarray
     p: np.ndarray
     arrived: ca.Function | None
@@ -109,7 +111,7 @@ class _RunEquations(NamedTuple):
 
     def at(self, x: np.ndarray, t: float) -> RightHandSide:
         """The right-hand side at a state."""
-        return RightHandSide(*self.rhs(x, self.w, self.p, np.array([t])))
+        return RightHandSide(*self.rhs(np.concatenate([x, self.d]), self.w, self.p, np.array([t])))
 
     def on_constraints(self, x: np.ndarray, t: float) -> np.ndarray:
         """The state x put onto the constraints at the time t [s]."""

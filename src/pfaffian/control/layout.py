@@ -176,8 +176,7 @@ class Layout(NamedTuple):
 
     parts: the parts of the law in the order of their evaluation.   signals: {recorded name: slice of d}.
     stream: slice of the random Stream, empty if no random numbers are drawn.   switched: slice of the parameters that the run
-    changes.   events: slice with the part of the step that is done [s], where its next part ends [s], and the number of its
-    parts, or of events in quick succession; empty where a run has no events.
+    changes.   events: slice with what locates events (`EventNumbers`), empty where a run has none.
     start: (size,) start values, zero for the Stream and the parameters.
     """
 
@@ -234,8 +233,26 @@ def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str,
     return [(f.inputs, f.signals) for f in functions]
 
 
+class EventNumbers(NamedTuple):
+    """The numbers in d that locate events.
+
+    done: part of a step of one length that is done [s].   aim: where the next part ends [s], NO_AIM where nothing is expected.
+    count: number of the parts of a step of one length, or of events in quick succession.   unsplit: number of steps that were
+    not split at all of their events.   last: index of the name that changed at the last event.
+    """
+
+    done: Any
+    aim: Any
+    count: Any
+    unsplit: Any
+    last: Any
+
+
 NO_AIM = 1e11
 """Where the next part of a step ends that may end anywhere [s]."""
+
+NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0)
+"""The numbers of a run before its first event."""
 
 
 def layout(
@@ -262,7 +279,7 @@ def layout(
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))
-    events = place([0.0, NO_AIM, 0.0] * eventful)
+    events = place(NO_EVENTS if eventful else ())
     return Layout(placed, _named(placed, switched, modes), stream, modes, events, np.array(start))
 
 

@@ -99,7 +99,7 @@ def computed(batch: Batch) -> Draft:
     p = np.broadcast_to(start.p, (count, start.p.shape[1]))
     loop = TimeLoop(s, rollout, when, since_start(batch.series, when), batch.hold, p, batch.due, workers, tally)
     watch = StepErrorMonitor(HalfSteps(loop), batch.bound)
-    departure = LoopStart(x, start, np.broadcast_to(kinds, count))
+    departure = LoopStart(x if continues else loop.settled(x), start, np.broadcast_to(kinds, count))
     python = python_law_of(loop, batch.backend, batch.strict)
     done = roll(watch, departure, python, batch.progress)
     return ended(watch, departure, done, batch.series, python, batch.seed, batch.backend, batch.estimated)

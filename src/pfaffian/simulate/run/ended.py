@@ -10,6 +10,7 @@ from pfaffian.control.idle import idle_under
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.balance import cost_of
+from pfaffian.simulate.record.event_names import numbers_of
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result, stored_signals
 from pfaffian.simulate.run.companion import RecordedMotion, estimated_error
@@ -18,6 +19,7 @@ from pfaffian.simulate.run.python_law import PythonLaw
 from pfaffian.simulate.run.resume import end_state
 from pfaffian.simulate.run.roll import LoopResult, LoopStart
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.step import settings_of
@@ -47,6 +49,7 @@ def ended(
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     instants = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
+    stopped += numbers_of(s, done.x).done if eventful(s) else 0.0  # in the middle of a step, after an event
     stored = entries_of(stored_signals(s, loop.tally))
     E, T, q, v = (done.records[:, :, stored.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, q, v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,13 @@ from pfaffian.simulate.error.advice import too_fast, warn_of_later_stiffness, wa
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
+from pfaffian.simulate.record.event_names import reasons, warn_of_unsplit_steps
 from pfaffian.simulate.record.near_dependent_rows import record_undecided
 from pfaffian.simulate.record.result import DIVERGED, status_of
 from pfaffian.simulate.record.stops import record_stops
 from pfaffian.simulate.run.singular_start import record_singular_starts
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.limits import warn_of_limits
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
@@ -62,6 +65,8 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         first = np.full_like(s.stopped, s.watch.loop.when.first)
         more = {DIVERGED: too_fast(s.watch, s.begin, first)}
         more |= {status_of(runs.simulation, "integrator"): too_fast(s.watch, runs.x, s.stopped)}
+    if eventful(runs.simulation):
+        more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x)
     record_stops(result, runs.simulation, runs.x, runs.start._replace(messages=runs.messages), more)
 
 
@@ -100,6 +105,11 @@ def _singular_starts(result: Draft, runs: EndedRuns) -> None:
     record_singular_starts(result, runs.simulation.mechanism, runs.kinds)
 
 
+def _unsplit_steps(_: Draft, runs: EndedRuns) -> None:
+    """The steps that were not split at all of their events."""
+    warn_of_unsplit_steps(runs.simulation, runs.x)
+
+
 def _undecided_rows(result: Draft, runs: EndedRuns) -> None:
     """The rows that count as dependent although more than rounding is left of them."""
     record_undecided(result, runs.simulation.mechanism, runs.start, runs.t, runs.backend)
@@ -112,6 +122,7 @@ FINDINGS: tuple[Callable[[Draft, EndedRuns], None], ...] = (
     _limits,
     _step_errors,
     _singular_starts,
+    _unsplit_steps,
     _undecided_rows,
 )
 """All findings about a run, in the order in which they are added to its result and warn. Each warns RunWarning."""

@@ -10,8 +10,6 @@ where the first two groups change in a step, in machines with events (`events.py
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
 step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
-In d, aim: time at which the next step ends, because an event follows or is passed there.   burst: number of events without a
-step of ordinary length between them.
 begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
 barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
 """
@@ -23,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.layout import EventNumbers
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.events import (
@@ -34,6 +33,7 @@ from pfaffian.simulate.step.events import (
     eventful,
     events_of,
     exactness,
+    gradual,
     switched_now,
 )
 from pfaffian.simulate.step.tracing import embedded_step
@@ -64,7 +64,7 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 
 class Lane(NamedTuple):
     """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
-    discrete: of law and switches; aim, burst: in it, if there are events.   units: of `speeds`.   The others are named as in the
+    discrete: of law and switches.   events: in it, where a lane has some.   units: of `speeds`.   The others are named as in the
     text above."""
 
     x: slice
@@ -82,8 +82,7 @@ class Lane(NamedTuple):
     barrier: int
     tolerance: int
     longest: int
-    aim: int
-    burst: int
+    events: EventNumbers
     units: tuple[str, ...]
 
     @property
@@ -99,16 +98,17 @@ def lane_of(s: Simulation) -> Lane:
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     moving = d.stop if eventful(s) else d.start
-    aim = d.start + s.layout.events.start + 1
+    events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
     changing = slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, moving
-    return Lane(*changing, d, *range(d.stop, d.stop + 6), aim, aim + 1, units)
+    return Lane(*changing, d, *range(d.stop, d.stop + 6), events, units)
 
 
 class Step(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   ahead: what it meets; None in machines without events.
+    error: estimated, relative to the tolerance.   met: what it meets, and d_next: the discrete state at its end, None in machines
+    without events.
     """
 
     time: ca.SX
@@ -121,15 +121,17 @@ class Step(NamedTuple):
     finite: ca.SX
     faulty: ca.SX
     error: ca.SX
-    ahead: Ahead | None = None
+    met: Ahead | None = None
+    d_next: ca.SX | None = None
 
     @property
     def good(self) -> ca.SX:
         """Whether the step is accepted."""
         usable, within = ca.logic_and(self.finite, self.faulty == 0), self.error <= 1
-        if self.ahead is None:
+        if self.met is None:
             return ca.logic_and(self.finite, ca.logic_and(within, self.faulty == 0))
-        return ca.logic_and(usable, ca.logic_or(self.ahead.jumps, ca.logic_and(within, ca.logic_not(self.ahead.crosses))))
+        ordinary = ca.logic_and(within, ca.logic_not(self.met.passes))
+        return ca.logic_or(self.met.switches, ca.logic_and(usable, ca.logic_or(self.met.jumps, ordinary)))
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -140,7 +142,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     at, f = lane_of(s), embedded_step(s)
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
     tried, faults = _tried(s, at, lane, p, w)
-    h, good, time, length, ahead = tried.h, tried.good, tried.time, lane[at.length, 0], tried.ahead
+    h, good, time, length, met = tried.h, tried.good, tried.time, lane[at.length, 0], tried.met
     begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
     active, usable = time < end, ca.logic_and(tried.finite, tried.faulty == 0)
     root = ca.fmax(tried.error, SMALL) ** (0.2 / s.pair.estimated)
@@ -150,13 +152,14 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
     refused, goes_on, accepted, repeated = ca.SX(1), good, [ca.SX(0, 1)], [ca.SX(0, 1)]
-    if ahead:
-        next_length = ca.if_else(ca.logic_or(ahead.located, ahead.jumps), length, next_length)
-        root, refused = ca.if_else(ahead.jumps, 1, root), ca.if_else(ahead.located, lane[at.refused, 0], 1)
-        goes_on, aim, burst = ca.logic_or(good, ahead.located), lane[at.aim, 0], lane[at.burst, 0]
-        after, before = ahead.aims(aim, time, h, ca.logic_and(tried.last, aim <= lane[at.barrier, 0]))
-        accepted = [ahead.d_next[: s.layout.events.start, 0], 0, after, ahead.count(burst, h)]
-        repeated = [lane[at.discrete.start : at.aim, 0], before, burst]
+    if met:
+        next_length = ca.if_else(ca.logic_or(met.located, met.jumps), length, next_length)
+        root, refused = ca.if_else(met.jumps, 1, root), ca.if_else(met.located, lane[at.refused, 0], 1)
+        goes_on, d, numbers = ca.logic_or(good, met.located), lane[at.discrete, 0], EventNumbers(*[lane[i] for i in at.events])
+        after, before = met.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
+        moved_on = numbers._replace(aim=after, count=met.count(numbers.count, h), last=ca.if_else(met.jumps, met.name, numbers.last))
+        accepted = [tried.d_next[: s.layout.events.start, 0], *moved_on]
+        repeated = [d[: s.layout.events.start, 0], *numbers._replace(aim=before)]
     moved = ca.vertcat(tried.x_next, time_next, next_length, 0, root, tried.speeds, tried.law, *accepted)
     sizes = lane[at.speeds.start : at.law.stop, 0]
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root, 0], sizes, *repeated)
@@ -167,8 +170,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     place = _place(s)
     faults[place, 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
-    if ahead:
-        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(ahead.jumps, lane[at.burst, 0] >= MOST_AT_ONCE)))
+    if met:
+        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(met.jumps, numbers.count >= MOST_AT_ONCE)))
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
@@ -179,13 +182,13 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
     begin, since, _, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     x, time, length = lane[at.x, 0], lane[at.time, 0], lane[at.length, 0]
-    ends = ca.fmin(barrier, lane[at.aim, 0]) if events else barrier
+    ends = ca.fmin(barrier, lane[at.events.aim, 0]) if events else barrier
     proposed, left = ca.fmin(length, longest), ends - time
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
         here = events.function(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
-        d, switches = switched_now(events, d, here[2])
+        before, (d, switches) = d, switched_now(events, d, here[2])
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
     x_next, faults, differences, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
@@ -202,8 +205,9 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
         return _inputs(w, time + c * h - since), begin + time + c * h
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
-    passed = ahead(events, s, Tried(x, reached, rates, d, h, along, here, switches), exact)
-    return tried._replace(ahead=passed), faults
+    met = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    d_next = ca.if_else(switches, d, gradual(events, d, met.following))
+    return tried._replace(met=met, d_next=d_next, x_next=ca.if_else(switches, x, x_next)), faults
 
 
 def record(s: Simulation) -> ca.Function:

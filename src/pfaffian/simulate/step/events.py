@@ -79,9 +79,11 @@ def events_of(s: ClosedLoop) -> Events | None:
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
     after = following(s, T, z, d, w)
-    stepwise = tuple(is_stepwise(after[i], moving) for i in range(after.numel()))
+    symbols = [m.p_symbols[i] for i in s.changing.at]
+    others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
+    stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
-    states = ca.vertcat(ca.SX(0, 1), *conditions.values(), *modes.values())
+    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *modes.values()))
     outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
     outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
@@ -99,9 +101,10 @@ def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
     return ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
 
 
-def is_stepwise(x: ca.SX, moving: ca.SX) -> bool:
-    """Whether x changes with the symbols `moving` by jumps only."""
-    return all(entry.is_zero() for entry in ca.jacobian(x, moving).nonzeros())
+def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
+    """Whether the next value x of a parameter changes at events only: by jumps with the symbols `moving`, and not with itself
+    alone.   others: all symbols but its own."""
+    return ca.depends_on(x, others) and all(entry.is_zero() for entry in ca.jacobian(x, moving).nonzeros())
 
 
 def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
@@ -122,33 +125,49 @@ def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
 
 
 def switched_now(events: Events, d: ca.SX, following: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The discrete state d with the next values of the parameters, and whether one of those that jump does."""
-    at, after, jumps = list(events.parameters), ca.SX(d), ca.SX(0)
-    after[at, 0] = following
-    for i, place in enumerate(at):
-        jumps = ca.logic_or(jumps, following[i] != d[place]) if events.stepwise[i] else jumps
+    """The discrete state d with the next values of those parameters that jump, and whether one of them does."""
+    after, jumps = ca.SX(d), ca.SX(0)
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(following), events.stepwise, strict=True):
+        if stepwise:
+            after[place], jumps = value, ca.logic_or(jumps, value != d[place])
     return after, jumps
 
 
 def gradual(events: Events, d: ca.SX, following: ca.SX) -> ca.SX:
     """The discrete state d with the next values of those parameters that change gradually."""
-    d = ca.SX(d)
-    for i, place in enumerate(events.parameters):
-        d[place] = d[place] if events.stepwise[i] else following[i]
-    return d
+    after = ca.SX(d)
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(following), events.stepwise, strict=True):
+        after[place] = after[place] if stepwise else value
+    return after
 
 
 class Ahead(NamedTuple):
-    """What a step meets.   jumps: whether it passes an event as it should, or has no length since parameters switch at its begin.
-    located: whether it is to be taken again, up to an event at the part `root` of its length.   crosses: whether either an event
-    is passed or located.   exact: exactness of instants [s].   d_next: discrete state at its end."""
+    """What a step meets.
 
-    jumps: ca.SX
-    located: ca.SX
-    crosses: ca.SX
+    switches: whether parameters jump at its begin; such a step changes nothing else.   passes: whether it passes an event.
+    short: whether it is as short as a step that passes an event should be.   root: where the event is, in parts of the step.
+    finite: whether its end is.   exact: exactness of instants [s].   name: index of the name that changes.
+    following: next values of the parameters at its end.
+    """
+
+    switches: ca.SX
+    passes: ca.SX
+    short: ca.SX
     root: ca.SX
+    finite: ca.SX
     exact: ca.SX
-    d_next: ca.SX
+    name: ca.SX
+    following: ca.SX
+
+    @property
+    def jumps(self) -> ca.SX:
+        """Whether the step passes an event as it should, or parameters jump at its begin."""
+        return ca.logic_or(self.switches, ca.logic_and(self.passes, self.short))
+
+    @property
+    def located(self) -> ca.SX:
+        """Whether the step is to be taken again, up to an event."""
+        return ca.logic_and(ca.logic_and(self.passes, ca.logic_not(self.short)), self.finite)
 
     def aims(self, aim: ca.SX, time: ca.SX, h: ca.SX, landed: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Where the next step ends, after a step from `time` over h that is accepted, and after one that is not.
@@ -158,6 +177,7 @@ class Ahead(NamedTuple):
         passing = PASSING * self.exact
         after = ca.if_else(h > 1.5 * passing, time + h + passing, NO_AIM)
         after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, aim))
+        after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
         before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
 
@@ -168,12 +188,14 @@ class Ahead(NamedTuple):
 
 class Tried(NamedTuple):
     """A step that is tried.   x, x_next: states at its begin, and at its end before its correction.   rates: of the stepped
-    variables at both.   d: discrete state in force.   h: length [s].   at: part c of the step -> inputs and time [s].
-    here: the results of `Events.function` at its begin.   switches: whether parameters switch there."""
+    variables at both.   before, d: discrete state at its begin, and that in force.   h: length [s].
+    at: part c of the step -> inputs and time [s].   here: the results of `Events.function` at its begin.
+    switches: whether parameters jump there."""
 
     x: ca.SX
     x_next: ca.SX
     rates: ca.SX
+    before: ca.SX
     d: ca.SX
     h: ca.SX
     at: Callable[[float], tuple[ca.SX, ca.SX]]
@@ -188,12 +210,18 @@ def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
     for c in map(float, POINTS[1:]):
         u, t = tried.at(c)
         points.append(events.function(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
-    passes, root = passed([y[0] for y in points], [y[1] for y in points])
+    passes, root, after = passed([y[0] for y in points], [y[1] for y in points])
     passes = ca.logic_and(passes, ca.logic_not(tried.switches))
+    # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
+    numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
+    others = len(events.names) - len(numbers)
+    now = ca.vertcat(tried.here[0][:others, 0], tried.before[numbers, 0])
+    changed = ca.if_else(tried.switches, tried.here[0] != now, after != tried.here[0])
+    name = ca.SX(-1)
+    for i in reversed(range(len(events.names))):
+        name = ca.if_else(changed[i], i, name)
     short = tried.h <= 1.5 * PASSING * exact
-    jumps = ca.logic_or(tried.switches, ca.logic_and(passes, short))
-    located = ca.logic_and(ca.logic_and(passes, ca.logic_not(short)), ca.sumsqr(tried.x_next) < LARGEST)
-    return Ahead(jumps, located, passes, root, exact, gradual(events, tried.d, points[-1][2]))
+    return Ahead(tried.switches, passes, short, root, ca.sumsqr(tried.x_next) < LARGEST, exact, name, points[-1][2])
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
@@ -211,14 +239,15 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Whether a step passes an event, and where, in parts of its length, from states and compared numbers at the POINTS."""
+def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Whether a step passes an event, where, in parts of its length, and the states after it, from those and the compared numbers
+    at the POINTS."""
     changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in TO_POWERS]
-    middle, right = ca.SX(1), ca.SX(1)
+    middle, right, after = ca.SX(1), ca.SX(1), states[0]
     for i in reversed(range(1, len(POINTS))):
         middle = ca.if_else(changed[i], (POINTS[i - 1] + POINTS[i]) / 2, middle)
-        right = ca.if_else(changed[i], POINTS[i], right)
+        right, after = ca.if_else(changed[i], POINTS[i], right), ca.if_else(changed[i], states[i], after)
     found = ca.SX(2)
     for k in range(differences[0].numel()):
         a, b = differences[0][k], differences[-1][k]
@@ -228,7 +257,7 @@ def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX]
         crosses = ca.logic_and(a * b <= 0, a != b)
         at = _root([power[k] for power in powers], (right - POINTS[1], a), (right, b))
         found = ca.if_else(crosses, ca.fmin(found, at), found)
-    return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle)
+    return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
 
 
 def _root(powers: list[ca.SX], low: tuple[ca.SX, ca.SX], high: tuple[ca.SX, ca.SX]) -> ca.SX:

@@ -11,8 +11,9 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.call.rollout import Buffers, InPlace
-from pfaffian.kernel.program.numpy_loop import Hold, RolloutResult
+from pfaffian.kernel.program.numpy_loop import LARGEST, Hold, RolloutResult
 from pfaffian.kernel.remember import remembered
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Tally
 from pfaffian.simulate.step.sampling import in_python
@@ -68,6 +69,15 @@ class TimeLoop:
         """
         series = self.series[:, at] if self.series.ndim == 3 else self.series
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
+
+    def settled(self, x: np.ndarray) -> np.ndarray:
+        """The states x (runs, nx) at the start with the modes that are in force there, put onto their constraints: after a step
+        without length. States in machines without events stay as they are."""
+        if not eventful(self.simulation):
+            return x
+        never = [(LARGEST, LARGEST - 1)] * len(self.due)
+        span = self.span(0, 1)._replace(h=0.0, sampling=never)
+        return self.rollout(x, self.series, self.p, span, threads=self.threads).x
 
     def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.

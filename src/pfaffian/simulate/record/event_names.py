@@ -1,0 +1,45 @@
+"""What is said of events: the one after which a run stopped, and steps that were not split at all of theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pfaffian.control.layout import EventNumbers
+from pfaffian.errors import RunWarning, notice
+from pfaffian.simulate.step.events import eventful, events_of
+from pfaffian.simulate.step.simulation import Simulation
+
+
+def numbers_of(s: Simulation, x: np.ndarray) -> EventNumbers:
+    """The EventNumbers (runs,) in the states x (runs, nx) of runs with events."""
+    return EventNumbers(*x[:, s.nx - s.layout.size :][:, s.layout.events].T)
+
+
+def last_names(s: Simulation, x: np.ndarray) -> list[str]:
+    """Names of the constraint or parameter that changed last in runs with these states, "" where none did."""
+    events = events_of(s)
+    names = ("", *(events.names if events else ()))
+    return [names[int(i) + 1] for i in numbers_of(s, x).last]
+
+
+def reasons(s: Simulation, x: np.ndarray, at: np.ndarray) -> list[str]:
+    """What the endless events of the runs `at` are of, from the last states x (runs, nx) of all runs."""
+    return [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
+
+
+def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
+    """Warn of runs some of whose steps were not split at all of their events.   x: (runs, nx) last states."""
+    if not eventful(s):
+        return
+    unsplit = numbers_of(s, x).unsplit
+    lost = np.flatnonzero(unsplit > 0)
+    if not lost.size:
+        return
+    run = int(lost[np.argmax(unsplit[lost])])
+    which = "" if len(x) == 1 else f" in {len(lost)} of {len(x)} runs, most in run {run},"
+    notice(
+        f"events of {last_names(s, x[run : run + 1])[0]!r} follow one another so fast that{which} {int(unsplit[run])} steps were "
+        "not split at all of them; their error falls with the step only. If a condition turns false where it has just become "
+        "true, give it a memory: switches={mode: function of the mode}",
+        RunWarning,
+    )
