@@ -68,7 +68,7 @@ def test_any_argument_may_make_a_batch():
 
 def test_a_run_makes_the_same_impact_where_a_constraint_activates():
     m, q, v = meeting()
-    (weld,), h = m.constraints, 1e-6
+    (weld,), h = m.constraints, 1e-8
     late = m.with_(constraints=[pf.constraints.active_while(weld, lambda k: k.t > h / 2)])
     r = pf.run(late, q, v, duration=h, step=h, backend="interpreter")
     close(r["v"].values[-1], pf.impact(m, q, v).v, 1e-4, "v after a step of h, q being off by h")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.control.layout import EventNumbers
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.numpy_loop import LARGEST, Hold, RolloutResult
@@ -71,13 +72,15 @@ class TimeLoop:
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
     def settled(self, x: np.ndarray) -> np.ndarray:
-        """The states x (runs, nx) at the start with the modes that are in force there, put onto their constraints: after a step
-        without length. States in machines without events stay as they are."""
-        if not eventful(self.simulation):
+        """The states x (runs, nx) at the start; where parameters jump there, with their new values, put onto the constraints."""
+        s = self.simulation
+        if not eventful(s):
             return x
         never = [(LARGEST, LARGEST - 1)] * len(self.due)
         span = self.span(0, 1)._replace(h=0.0, sampling=never)
-        return self.rollout(x, self.series, self.p, span, threads=self.threads).x
+        moved = self.rollout(x, self.series, self.p, span, threads=self.threads).x
+        last = EventNumbers(*moved[:, s.nx - s.layout.size :][:, s.layout.events].T).last
+        return np.where(last[:, None] >= 0, moved, x)
 
     def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
