@@ -1,4 +1,4 @@
-"""Instants at which equations change abruptly: found wherever they are, the same however long a run is, none in a steady sine."""
+"""Instants at which equations change abruptly: found wherever they are, whatever a run's length, none in a steady sine."""
 
 from __future__ import annotations
 

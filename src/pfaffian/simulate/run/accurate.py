@@ -31,6 +31,8 @@ from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
 from pfaffian.simulate.step.limits import check_loop_limits
+from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
+from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -118,28 +120,31 @@ class RunRequest(NamedTuple):
 
 class Checked(NamedTuple):
     """A request whose arguments are checked.   starts: where its runs begin.   begun: how they were put onto the constraints.
-    estimated: runs whose error is estimated.   more: attributes of the result."""
+    estimated: runs whose error is estimated.   tally: of their statistics, if any.   more: attributes of the result."""
 
     solver: Solver
     starts: LaneStarts
     begun: Start
     accuracy: float
     estimated: np.ndarray
+    tally: MotionTally | None
     more: dict[str, Any]
 
 
 def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     """The result of `run` with an accuracy. Raises and warns as `run` does."""
-    solver, starts, begun, accuracy, estimated, more = _checked(system, request)
+    solver, starts, begun, accuracy, estimated, tally, more = _checked(system, request)
     s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
-    done = controlled(solver, starts, accuracy, estimated, request.progress)
+    done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
     provenance |= {f"kernel_{k}": value for k, value in solver.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
     stopped = np.where(done.status != 0, begin + done.lane[:, at.time], np.nan)
     instants, inputs = begin + solver.instants, solver.inputs
     state, ended = end_of_lanes(solver, done)
-    course = Recorded(instants, done.records, done.status, stopped, begun, inputs.series, inputs.step, done.error, end=state)
+    course = Recorded(
+        instants, done.records, done.status, stopped, begun, inputs.series, inputs.step, done.error, end=state, tally=tally
+    )
     result = build_result(s, course, provenance | ended)
     _tell_steps(result, done, instants, accuracy)
     last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
@@ -170,15 +175,14 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
     scheme, law, extra = arguments(m, request.scheme, request.control, request.outputs, pair_for(accuracy))
     if in_python(law):
         raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
-    if isinstance(request.record, Mapping):
-        raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
     seeds, names = check_seeds(request.seed), input_names(m, law)
     with progress_line(m.name, request.progress):
         given, series = _start_and_inputs(m, request, begin, names, ended)
         check_parameters(law, m, given.p)
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        s = Simulation(system, scheme, law, extra, as_record(request.record, count))
+        recording = as_recording(request.record)
+        s = Simulation(system, scheme, law, extra, as_record(recording.signals if recording else request.record, count))
         order = s.pair.order
         begun, starts = _begun(s, request, given, begin, count, accuracy)
         solver = _solver(s, request, np.broadcast_to(begun.p, (count, begun.p.shape[1])), begin, instants, series, ended)
@@ -186,7 +190,8 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
     more |= {"duration": solver.end - solver.elapsed} | sampled(law, s.changing, ended.seed if ended else request.seed)
     more |= {"idle_motions": ", ".join(idle)} if (idle := idle_under(law, m)) else {}
     more |= {"state_about": "\n".join(system.about)} if system.about else {}
-    return Checked(solver, starts, begun, accuracy, _estimated(request.error, ended, count), more)
+    tally = tally_of_motion(recording, s.signals, count, accuracy)
+    return Checked(solver, starts, begun, accuracy, _estimated(request.error, ended, count), tally, more)
 
 
 def _begun(
@@ -214,10 +219,10 @@ def _estimated(error: Any, ended: LanesEnd | None, count: int) -> np.ndarray:
     known = ended.estimated if ended else np.arange(count)
     if error is None:
         return known
-    asked = as_estimated(error, count)
-    if unknown := sorted(set(asked.tolist()) - set(known.tolist())):
+    chosen = as_estimated(error, count)
+    if unknown := sorted(set(chosen.tolist()) - set(known.tolist())):
         raise ModelError(f"error: run {unknown[0]} continues one whose error was not estimated; leave error= out")
-    return asked
+    return chosen
 
 
 def _solver(
@@ -251,7 +256,7 @@ def _solver(
         p,
         begin,
         elapsed,
-        ended.held if ended else 0.0,
+        ended.inputs_since if ended else 0.0,
         inputs.snapped(instants),
         longest,
         threads_for(len(p), SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),

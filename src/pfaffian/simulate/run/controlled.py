@@ -18,12 +18,16 @@ from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solution
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.motion_statistics import Evaluate, MotionTally, Steps
 
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
 
 PART = 0.35
 """Error of the result as a part of its difference from the coarser solution."""
+
+ROUNDED = 1.15
+"""What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
@@ -58,7 +62,7 @@ class LaneStarts(NamedTuple):
 class Controlled(NamedTuple):
     """Runs to an accuracy.   records: (times, runs, signals).   error: (times, runs, kinds), nan where it was not estimated.
     lane, last, w, status, steps: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser solutions, nan without one.
-    tolerance: (runs,) of the steps.   interrupted: whether Ctrl-C ended the runs."""
+    tolerance: (runs,) of the steps.   tally: statistics, if any.   interrupted: whether Ctrl-C ended the runs."""
 
     records: np.ndarray
     error: np.ndarray
@@ -69,16 +73,24 @@ class Controlled(NamedTuple):
     status: np.ndarray
     steps: np.ndarray
     tolerance: np.ndarray
+    tally: MotionTally | None
     interrupted: bool = False
 
 
-def controlled(solver: Solver, starts: LaneStarts, accuracy: float, estimated: np.ndarray, progress: bool) -> Controlled:
+def controlled(
+    solver: Solver,
+    starts: LaneStarts,
+    accuracy: float,
+    estimated: np.ndarray,
+    tally: MotionTally | None,
+    progress: bool,
+) -> Controlled:
     """Solve runs until the estimate of their error is within the accuracy, block by block, so that the memory and the time that
     a run needs do not depend on the number of runs.
 
-    estimated: runs whose error is estimated.
+    estimated: runs whose error is estimated.   tally: their statistics, if any; only signals that it stores are recorded then.
     """
-    done = _empty(solver, starts)
+    done = _empty(solver, starts, tally)
     total = (solver.end - solver.elapsed) * (len(starts.lane) + len(estimated)) or 1.0
     with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
         watch = Watch(lambda s: bar(100 * s / total), interrupted, lambda found: np.zeros(1, dtype=bool))  # type: ignore[arg-type]
@@ -88,15 +100,16 @@ def controlled(solver: Solver, starts: LaneStarts, accuracy: float, estimated: n
         return done._replace(interrupted=interrupted())
 
 
-def _empty(solver: Solver, starts: LaneStarts) -> Controlled:
+def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
     """Runs that are not solved yet."""
     n, of_one = len(starts.lane), solver.empty(1)
-    records = np.full((len(solver.instants), n, of_one.records.shape[-1]), np.nan)
+    width = of_one.records.shape[-1] if tally is None else len(tally.stored_entries)
+    records = np.full((len(solver.instants), n, width), np.nan)
     error = np.full((len(solver.instants), n, len(ERROR_KINDS)), np.nan)
     last, coarse = (np.full((n, of_one.last.shape[-1]), np.nan) for _ in range(2))
     w, lane = np.zeros((n, of_one.w.shape[-1])), np.zeros((n, of_one.lane.shape[-1]))
     status, tolerance = starts.status.copy(), starts.tolerance.copy()
-    return Controlled(records, error, lane, last, coarse, w, status, np.zeros(n, np.int64), tolerance)
+    return Controlled(records, error, lane, last, coarse, w, status, np.zeros(n, np.int64), tolerance, tally)
 
 
 def _solve(
@@ -116,9 +129,12 @@ def _solve(
             return
         pairs = _Pairs.of(dense, starts, todo, estimated)
         looks = watch._replace(lost=partial(pairs.lost, accuracy, tolerance)) if left else watch
+        if done.tally:
+            done.tally.restart(todo)
+            looks = looks._replace(steps=partial(pairs.add, done.tally))
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
-        error = pairs.error(found)
+        error = pairs.error(found, tolerance)
         done.error[:, pairs.second] = error[at]
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
@@ -156,18 +172,25 @@ class _Pairs(NamedTuple):
     def store(self, found: SolvedRuns, at: np.ndarray, done: Controlled) -> None:
         """Write the solutions into `done`, with the records at the instants of the indices `at`."""
         fine = ~self.coarse
-        done.records[:, self.first] = found.records[at][:, fine]
+        stored = found.records[at][:, fine]
+        done.records[:, self.first] = stored if done.tally is None else stored[:, :, done.tally.stored_entries]
         done.coarse[self.second] = found.last[self.coarse]
         for name in ("lane", "last", "w", "status", "steps"):
             getattr(done, name)[self.first] = getattr(found, name)[fine]
 
-    def error(self, found: SolvedRuns) -> np.ndarray:
-        """(times, runs, kinds) the estimated error of the runs `second`."""
+    def add(self, tally: MotionTally, steps: Steps, evaluate: Evaluate) -> None:
+        """Add steps of the first solutions to the statistics of their runs."""
+        fine = steps.some(np.flatnonzero(~self.coarse[steps.lanes]))
+        tally.add(fine, self.runs[fine.lanes], evaluate)
+
+    def error(self, found: SolvedRuns, tolerance: np.ndarray) -> np.ndarray:
+        """(times, runs, kinds) the estimated error of the runs `second`.   tolerance: (runs,) of the first solutions."""
         fine, s = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)], self.solver
         at = lane_of(s.simulation)
         before = dict(zip(at.units, self.starts.lane[self.second][:, at.speeds].T, strict=True))
         both = Solutions(found.q_v[:, self.coarse], fine)
-        return ROUNDING + PART * global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
+        part = PART + ROUNDED * SMALLEST / tolerance[self.second, None]
+        return ROUNDING + part * global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
 
     def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is
@@ -178,7 +201,7 @@ class _Pairs(NamedTuple):
 
     def lost(self, accuracy: float, tolerance: np.ndarray, found: SolvedRuns) -> np.ndarray:
         """(lanes,) whether the error of a lane's run exceeds the accuracy already, so that it will be repeated."""
-        worst, _ = self.worst(self.error(found))
+        worst, _ = self.worst(self.error(found, tolerance))
         return np.isin(self.runs, self.second[self.beyond(worst, accuracy, tolerance)])
 
     def beyond(self, worst: np.ndarray, accuracy: float, tolerance: np.ndarray) -> np.ndarray:

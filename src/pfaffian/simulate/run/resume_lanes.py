@@ -30,7 +30,7 @@ class LanesEnd(NamedTuple):
 
     rows: (runs, n) their lanes, those of their coarser solutions, and inputs, as `end_of_lanes` stores them.
     p: (runs, np) parameters.   tolerance: (runs,) of their steps.   begin: of the first run [s].   elapsed: since then [s].
-    held: since when the inputs are in force.   seed: of the noise.   digest: of mechanism, state, law and switches.
+    inputs_since: since when the inputs are in force.   seed: of the noise.   digest: of mechanism, state, law and switches.
     estimated: runs with a coarser solution.
     """
 
@@ -39,7 +39,7 @@ class LanesEnd(NamedTuple):
     tolerance: np.ndarray
     begin: float
     elapsed: float
-    held: float
+    inputs_since: float
     seed: Any
     digest: str
     estimated: np.ndarray
@@ -61,8 +61,8 @@ def end_of_lanes(solver: Solver, done: Controlled) -> tuple[tuple[Any, ...], dic
     """The variable and the attributes that store the end of a result."""
     meaning = "state before the last step, with the inputs there: run(..., accuracy=, start_from=result) continues from it"
     rows = np.concatenate([done.last, done.coarse, done.w], axis=1)
-    held = solver.inputs.intervals(solver.end)[-1].since
-    attributes = {"first_start": solver.begin, "time_made": solver.end, "inputs_since": held}
+    inputs_since = solver.inputs.intervals(solver.end)[-1].since
+    attributes = {"first_start": solver.begin, "time_made": solver.end, "inputs_since": inputs_since}
     return (("run", "state_entry"), rows, {"meaning": meaning}), attributes | {"digest": identity(solver.simulation)}
 
 
@@ -78,9 +78,9 @@ def lanes_end_of(result: Any, given: dict[str, Any], accuracy: float) -> LanesEn
     if float(a["accuracy"]) != accuracy:
         raise ModelError(f"start_from: the result has the accuracy {a['accuracy']:g} and this run {accuracy:g}: take that")
     estimated = np.flatnonzero(np.isfinite(rows).all(axis=1))
-    start, made, held = (float(a[name]) for name in ("first_start", "time_made", "inputs_since"))
+    start, made, inputs_since = (float(a[name]) for name in ("first_start", "time_made", "inputs_since"))
     tolerance, seed = np.atleast_1d(r["tolerance"].values), json.loads(str(a.get("seed", 0)))
-    return LanesEnd(rows, p, tolerance, start, made, held, seed, str(a["digest"]), estimated)
+    return LanesEnd(rows, p, tolerance, start, made, inputs_since, seed, str(a["digest"]), estimated)
 
 
 def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStarts]:

@@ -85,7 +85,7 @@ def run(
             relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
             run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
             whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
-            there are 201 records. Not with switches, statistics and laws in Python.
+            there are 201 records. Not with switches and laws in Python.
         step: length of a time step without `accuracy` [s], 1e-3 by default.
         every: number of such steps between two records, 1 by default.
         max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.
@@ -113,8 +113,8 @@ def run(
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded with the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
-            steps, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals are not recorded over time, unless the
-            dict names them as well, as in {"q": True}.
+            steps, or with `accuracy` over all instants, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals
+            are not recorded over time, unless the dict names them as well, as in {"q": True}.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.

@@ -18,6 +18,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
+from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.simulation import Simulation
 
 ATTEMPTS = 1_000_000
@@ -74,17 +75,19 @@ def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[ke
 
 class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
-    interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up."""
+    interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
+    steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called."""
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
     lost: Callable[[SolvedRuns], np.ndarray]
+    steps: Callable[[Steps, Evaluate], None] | None = None
 
 
 class Solver(NamedTuple):
     """What solves runs.   loop, recorder, starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
-    begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   held: since when the
-    inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
+    begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
+    when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
     threads: of a call."""
 
     simulation: Simulation
@@ -96,7 +99,7 @@ class Solver(NamedTuple):
     p: np.ndarray
     begin: float
     elapsed: float
-    held: float
+    inputs_since: float
     instants: np.ndarray
     longest: float
     threads: int
@@ -154,7 +157,7 @@ class Solver(NamedTuple):
         """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it."""
         at, lane = lane_of(self.simulation), solved.lane
         stays = (before == w).all(axis=1) & (now.since < self.elapsed)
-        lane[:, at.since], lane[:, at.barrier] = self.held, np.where(stays, now.barrier, self.elapsed)
+        lane[:, at.since], lane[:, at.barrier] = self.inputs_since, np.where(stays, now.barrier, self.elapsed)
         self._pass(solved, before, runs, watch)
 
     def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
@@ -189,6 +192,8 @@ class Solver(NamedTuple):
             given = lane[going], w[going][None], p[going]
             r = self.loop(*given, Span(0.0, 1.0, steps), threads=self.threads, status=status[going])
             recorded = self._record(solved, r.records, r.x, going, w[going], p[going])
+            if watch.steps:
+                watch.steps(self._steps(r.records, r.x, going, w[going], p[going]), self._within)
             watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
             lane[going], status[going], new = r.x, r.status, False
             tried[going] += steps
@@ -225,6 +230,20 @@ class Solver(NamedTuple):
             y, q_v = self.recorder(rows, w[i], p[i], self.instants[j][:, None], threads=self.threads)
             solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
         return len(i) > 0
+
+    def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray) -> Steps:
+        """The steps that lanes have made since the run began, up to its end, there also one of length 0; as in `_record`."""
+        at = lane_of(self.simulation)
+        times = np.clip(np.concatenate([passed[:, :, at.time], x[None, :, at.time]]), self.elapsed, self.end)
+        moved = times[1:] > times[:-1]
+        moved[0] |= passed[0, :, at.time] == self.end
+        k, i = np.nonzero(moved)
+        rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+        return Steps(rows, w[i], p[i], times[k, i], times[k + 1, i], lanes[i])
+
+    def _within(self, steps: Steps, instants: np.ndarray) -> np.ndarray:
+        """(n, signals) at an instant (n,) within each step."""
+        return self.recorder(steps.rows, steps.w, steps.p, instants[:, None], threads=self.threads)[0]
 
     def _keep(self, solved: SolvedRuns, lanes: np.ndarray, moving: np.ndarray, w: np.ndarray) -> None:
         """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step."""
