@@ -169,7 +169,7 @@ def test_an_accuracy_that_cannot_be_had_is_told():
     with pytest.warns(RunWarning, match="accuracy 1e-09 was not reached.*at t = 0"):
         r = pf.run(m, v=v, duration=2.0, accuracy=1e-9)
     exact = run_adaptive(m, v=v, times=r.time.values, tolerance=1e-13)
-    assert float(true_error(m, r, exact).max()) < 30 * float(r.error.max())
+    assert float(true_error(m, r, exact).max()) < UNDERESTIMATED * float(r.error.max())
     within = r.error.max("error_kind").values <= 1e-9
     assert float(r.trusted) == r.time.values[within.argmin() - 1] < 1.0 and float(r.error_growth) > 3
 
@@ -204,7 +204,6 @@ def test_a_motion_that_ends_in_finite_time():
         ({"accuracy": 1e-6, "scheme": pf.Scheme(integrator="midpoint")}, "dopri5, dop853"), ({"max_step": 1e-3}, "max_step"),
         ({"times": [0.0, 2.0, 1.0], "duration": None}, "increasing"), ({"times": [0.0, 1.0]}, "either duration or times"),
         ({"accuracy": 1e-6, "max_step": 0.0}, "max_step"), ({"accuracy": 1e-6, "error": "yes"}, "error"),
-        ({"accuracy": 1e-6, "record": {"top": pf.statistics.maximum("v")}}, "statistics"),
     ],
 )  # fmt: skip
 def test_bad_arguments(options, words):

@@ -5,6 +5,7 @@ se3              poses and twists: exponential, logarithm, Ad, ad
 subgroups        groups of motions that joints permit
 linear           factorisations and solves of small matrices
 
+chebyshev.py           polynomials through values at Chebyshev's points: integrals, roots and maxima
 closures.py            kinds of loop closures, with their rows and residuals
 inertia.py             inertia of a rigid body, about the origin of its frame
 linear.py              linear algebra on expressions

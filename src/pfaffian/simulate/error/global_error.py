@@ -1,12 +1,14 @@
 """The global error of a run: the difference between its motion and that of a finer solution, at every record.
 
 angle: the largest difference of an angle [rad]; of a quaternion, the angle between the two.
-length: the largest difference of a position, relative to the machine's length.
+length: the largest difference of a position, relative to the machine's length; without one, to the largest position.
 speed: the largest difference of a speed, relative to the largest of its unit in the run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -50,8 +52,13 @@ def _kinds(m: Mechanism) -> EntryKinds:
     return EntryKinds(angles, tuple(m.quaternions.values()), slides, speeds)
 
 
-def global_error(m: Mechanism, of: Solutions, p: np.ndarray, duration: float) -> np.ndarray:
-    """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s]."""
+def global_error(
+    m: Mechanism, of: Solutions, p: np.ndarray, duration: float, before: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> np.ndarray:
+    """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s].
+
+    before: unit -> (runs,) largest speeds before the first record.
+    """
     kinds, off = once_for(m, "kinds of entries", lambda: _kinds(m)), np.abs(of.motion - of.finer)
     error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
     if kinds.angles:
@@ -60,19 +67,23 @@ def global_error(m: Mechanism, of: Solutions, p: np.ndarray, duration: float) ->
         error[..., 0] = np.maximum(error[..., 0], 2 * np.sqrt((off[..., turn] ** 2).sum(axis=-1)))
     lever = np.ones(off.shape[1])
     if kinds.slides:
-        long = scales(m, p, of.motion[0, :, : m.nq], tuple(m.q_units))[:, kinds.slides]
+        largest = np.nan_to_num(np.fmax.reduce(np.abs(of.motion[:, :, : m.nq]), axis=0))
+        long = scales(m, p, largest, tuple(m.q_units))[:, kinds.slides]
         error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
         lever = long.max(axis=-1)
-    error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration)
+    of_unit = {unit: before.get(unit, np.zeros(len(lever))) / (lever if unit == "m/s" else 1.0) for unit in kinds.speeds}
+    error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration, of_unit)
     error[np.isnan(off).any(axis=-1)] = np.nan
     return error
 
 
-def _speed_error(kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float) -> np.ndarray:
+def _speed_error(
+    kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float, before: Mapping[str, np.ndarray]
+) -> np.ndarray:
     """(times, runs) the largest difference `off` of speeds v (times, runs, nv), relative to the largest of their unit; that of
-    slides is at least that of the fastest turn on the machine's length, `lever` (runs,)."""
+    slides is at least that of the fastest turn on the machine's length, `lever` (runs,).   before: unit -> (runs,) largest."""
     sized = {unit: np.abs(v[..., at]).max(axis=-1) / (lever if unit == "m/s" else 1.0) for unit, at in kinds.speeds.items()}
-    largest = {unit: np.fmax.reduce(x, axis=0, initial=0.0) for unit, x in sized.items()}
+    largest = {unit: np.fmax(np.fmax.reduce(x, axis=0, initial=0.0), before[unit]) for unit, x in sized.items()}
     fastest = np.max([*largest.values(), np.full(len(lever), 1 / duration if duration else 1.0)], axis=0)
     if {"m/s", "rad/s"} <= set(largest):
         largest["m/s"] = np.maximum(largest["m/s"], largest["rad/s"])

@@ -16,7 +16,8 @@ from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.faults import FaultKind
 from pfaffian.simulate.step.limits import excesses
-from pfaffian.simulate.step.running_statistics import KINDS, Tally
+from pfaffian.simulate.step.motion_statistics import MotionTally
+from pfaffian.simulate.step.running_statistics import Tally
 from pfaffian.simulate.step.signals import entries_of, standard
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
@@ -71,7 +72,7 @@ class Recorded(NamedTuple):
     error: np.ndarray
     cost: Cost | None = None
     end: tuple[Any, ...] | None = None
-    tally: Tally | None = None
+    tally: Tally | MotionTally | None = None
 
 
 def build_result(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draft:
@@ -105,19 +106,19 @@ def build_result(s: Simulation, course: Recorded, provenance: dict[str, Any]) ->
     return Draft(data, coords, {"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
-def stored_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
+def stored_signals(s: Simulation, tally: Tally | MotionTally | None) -> dict[str, tuple[Signal, int]]:
     """The signals that are stored over time, with the number of entries of each."""
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
-def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _statistics(s: Simulation, tally: Tally | MotionTally | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables with the statistics of the runs, and coordinates with the middles of the bins of histograms."""
     data: dict[str, Any] = {}
     bins: dict[str, Any] = {}
     for name, x in tally.recording.statistics.items() if tally else ():
-        (signal, size), unit = s.signals[x.signal], KINDS[x.kind].unit
+        signal, size = s.signals[x.signal]
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
-        attributes = {"units": unit(signal.unit), "meaning": f"{x.kind} of {x.signal} over all steps"}
+        attributes = {"units": tally.unit(x.kind, signal.unit), "meaning": f"{x.kind} of {x.signal} {tally.over}"}  # type: ignore[union-attr]
         dims = ("run",) if single else ("run", signal.dim or f"{x.signal}_component")
         if values.ndim == 3:
             dims, edges = (*dims, f"{name}_bin"), np.array(x.options)

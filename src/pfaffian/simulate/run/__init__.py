@@ -8,12 +8,15 @@ device_stepper.py    a stepper whose state lies in the memory of an NVIDIA devic
 ended.py             the result of runs in steps of fixed length
 environment.py       many copies of one machine as a Gymnasium vector environment
 findings.py          what is said about runs that have ended, in order
+input_intervals.py   the parts of a run in which nothing changes abruptly
 interrupt.py         Ctrl-C during a run: a long run ends early and returns its results so far
 new_stepper.py       `stepper`: a machine for a loop of the caller's own
 python_law.py        a law in plain Python within runs
 resume.py            a run that continues from the end of another one
+resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
 singular_start.py    starts in singular configurations
+solver.py            solutions of runs by steps under error control
 stepper.py           a machine that the caller's loop moves step by step
 """

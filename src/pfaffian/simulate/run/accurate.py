@@ -7,34 +7,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian import kernel
+from pfaffian.control.idle import idle_under
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError, RunWarning, brief, notice
+from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
-from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
-from pfaffian.simulate.run.controlled import (
-    InputIntervals,
-    Solver,
-    compiled_attempt,
-    compiled_record,
-    compiled_start,
-    controlled,
-)
+from pfaffian.simulate.run.controlled import PER_STEP, SMALLEST, Controlled, LaneStarts, controlled
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
+from pfaffian.simulate.run.input_intervals import InputIntervals
+from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes, lanes_end_of
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
+from pfaffian.simulate.run.solver import Solver, compiled_attempt, compiled_record, compiled_samplers, compiled_start
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
 from pfaffian.simulate.step.limits import check_loop_limits
+from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
+from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
 from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -92,12 +90,6 @@ def pair_for(accuracy: float) -> str:
     return "dopri5" if accuracy >= COARSE else "dop853"
 
 
-@remembered(64)
-def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
-    """The compiled samplers of a simulation."""
-    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
-
-
 class RunRequest(NamedTuple):
     """The arguments of a run to an accuracy, as in `run`, not yet checked."""
 
@@ -106,6 +98,7 @@ class RunRequest(NamedTuple):
     duration: Any
     max_step: Any
     start: Any
+    start_from: Any
     q: Any
     v: Any
     guess: Any
@@ -127,93 +120,172 @@ class RunRequest(NamedTuple):
     progress: bool
 
 
+class Checked(NamedTuple):
+    """A request whose arguments are checked.   starts: where its runs begin.   begun: how they were put onto the constraints.
+    estimated: runs whose error is estimated.   tally: of their statistics, if any.   more: attributes of the result."""
+
+    solver: Solver
+    starts: LaneStarts
+    begun: Start
+    accuracy: float
+    estimated: np.ndarray
+    tally: MotionTally | None
+    more: dict[str, Any]
+
+
 def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     """The result of `run` with an accuracy. Raises and warns as `run` does."""
-    solver, begun, x, more = _solver(system, request)
-    s, accuracy = solver.simulation, float(more["accuracy"])
-    estimated = as_estimated(True if request.error is None else request.error, len(x))
-    status, _ = initial_status(s, begun, len(x), 0)
-    done = controlled(solver, x, accuracy, status, estimated, request.progress)
+    solver, starts, begun, accuracy, estimated, tally, more = _checked(system, request)
+    s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
+    done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
     provenance |= {f"kernel_{k}": value for k, value in solver.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
-    lane, at, begin = done.solved.lane, lane_of(s), solver.begin
-    stopped = np.where(done.solved.status != 0, begin + lane[:, at.time], np.nan)
+    stopped = np.where(done.status != 0, begin + done.lane[:, at.time], np.nan)
     instants, inputs = begin + solver.instants, solver.inputs
-    course = Recorded(instants, done.solved.records, done.solved.status, stopped, begun, inputs.series, inputs.step, done.error)
-    result = build_result(s, course, provenance)
-    result.data["steps"] = "run", done.solved.steps, {"units": "1", "meaning": "number of steps that the run made"}
-    result.data["tolerance"] = "run", done.tolerance, {"units": "1", "meaning": "largest estimated error of a step"}
-    trusted, growth = _trust(instants, done.error, accuracy)
-    result.data["trusted"] = (
-        "run",
-        trusted,
-        {"units": "s", "meaning": "last record up to which the error is within the accuracy"},
+    state, ended = end_of_lanes(solver, done)
+    course = Recorded(
+        instants, done.records, done.status, stopped, begun, inputs.series, inputs.step, done.error, end=state, tally=tally
     )
-    result.data["error_growth"] = (
-        "run",
-        growth,
-        {"units": "1/s", "meaning": "rate at which the error grows; nan if it does not"},
-    )
-    last = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(x), REGULAR), request.backend))
+    result = build_result(s, course, provenance | ended)
+    _tell_steps(result, done, instants, accuracy)
+    last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
+    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(last), REGULAR), request.backend))
     _warn_of_error(result, accuracy)
     return result
 
 
-def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start, np.ndarray, dict[str, Any]]:
-    """What solves the runs, their start, their first states (runs, [x; z; d]) and attributes of the result.
+def _tell_steps(result: Draft, done: Controlled, instants: np.ndarray, accuracy: float) -> None:
+    """Add the steps of the runs to a result, and until when it may be trusted."""
+    trusted, growth = _trust(instants, done.error, accuracy)
+    for name, values, unit, meaning in (
+        ("steps", done.steps, "1", "number of steps that the run made"),
+        ("tolerance", done.tolerance, "1", "largest estimated error of a step"),
+        ("trusted", trusted, "s", "last record up to which the error is within the accuracy"),
+        ("error_growth", growth, "1/s", "rate at which the error grows; nan if it does not"),
+    ):
+        result.data[name] = "run", values, {"units": unit, "meaning": meaning}
 
-    Raises ModelError: an argument is wrong. Raises RunError: no run can start on its constraints.
-    """
-    m, accuracy, begin = system.mechanism, as_accuracy(request.accuracy), as_number(request.start, "start")
-    instants = as_instants(request.times, begin, request.duration)
-    longest = np.inf if request.max_step is None else as_number(request.max_step, "max_step", above=0)
-    period = np.inf if request.u_step is None else as_number(request.u_step, "u_step", above=0)
+
+def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
+    """The request with its arguments checked. Raises ModelError: an argument is wrong. Raises RunError: no run can start on
+    its constraints."""
+    m, accuracy = system.mechanism, as_accuracy(request.accuracy)
+    ended = _end(request, accuracy)
+    begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
+    instants = np.maximum(as_instants(request.times, begin + elapsed, request.duration) - begin, elapsed)
     scheme, law, extra = arguments(m, request.scheme, request.control, request.outputs, pair_for(accuracy))
     if in_python(law):
         raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
-    if isinstance(request.record, Mapping):
-        raise ModelError("accuracy: statistics over all steps need steps of one length; give step=, or record the signals")
     seeds, names = check_seeds(request.seed), input_names(m, law)
     with progress_line(m.name, request.progress):
-        given, series = _start_and_inputs(m, request, begin, names)
+        given, series = _start_and_inputs(m, request, begin, names, ended)
         check_parameters(law, m, given.p)
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        changing = as_switches(m, request.switches)
-        s = Simulation(system, scheme, law, extra, as_record(request.record, count), changing.next)
+        recording, changing = as_recording(request.record), as_switches(m, request.switches)
+        recorded = as_record(recording.signals if recording else request.record, count)
+        s = Simulation(system, scheme, law, extra, recorded, changing.next)
         order = s.pair.order
-        begun = start_state(given, request.correct_start)
-        check_loop_limits(m, begun.q, begun.p, begin)
-        x = first_state(s, begun, begin, count, request.seed)
-        marks = time_marks(s, begun.p, begin, float(instants[-1])) - begin
-        instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(law))
-        inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks)
-        compiled = (s, request.backend, request.strict)
-        solver = Solver(
-            s,
-            compiled_attempt(s, request.backend, 8, request.strict),
-            compiled_record(*compiled),
-            compiled_start(*compiled),
-            _compiled_samplers(*compiled),
-            inputs,
-            np.broadcast_to(begun.p, (count, begun.p.shape[1])),
-            begin,
-            inputs.snapped(instants - begin),
-            longest,
-            threads_for(count, SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
-        )
+        begun, starts = _begun(s, request, given, begin, count, accuracy)
+        solver = _solver(s, request, np.broadcast_to(begun.p, (count, begun.p.shape[1])), begin, instants, series, ended)
     more = {"state": system.name, "accuracy": accuracy, "order": order, "hold": request.hold}
-    more |= {"duration": float(instants[-1] - begin)} | sampled(law, s.changing, request.seed)
-    return solver, begun, x, more | ({"state_about": "\n".join(system.about)} if system.about else {})
+    more |= {"duration": solver.end - solver.elapsed} | sampled(law, s.changing, ended.seed if ended else request.seed)
+    more |= {"idle_motions": ", ".join(idle)} if (idle := idle_under(law, m)) else {}
+    more |= {"state_about": "\n".join(system.about)} if system.about else {}
+    tally = tally_of_motion(recording, s.signals, count, accuracy)
+    return Checked(solver, starts, begun, accuracy, _estimated(request.error, ended, count), tally, more)
 
 
-def _start_and_inputs(m: Mechanism, request: RunRequest, begin: float, names: Sequence[str]) -> tuple[Given, np.ndarray]:
-    """The given start, and the inputs (samples, nw) or (samples, runs, nw).   begin: [s].   names: of the inputs."""
+def _begun(
+    s: Simulation, request: RunRequest, given: Given | LanesEnd, begin: float, count: int, accuracy: float
+) -> tuple[Start, LaneStarts]:
+    """The start of the runs, put onto the constraints or at the end of other runs, and their lanes there."""
+    if isinstance(given, LanesEnd):
+        return continued(s, given, count)
+    begun = start_state(given, request.correct_start)
+    check_loop_limits(s.mechanism, begun.q, begun.p, begin)
+    return begun, new_lanes(s, begun, begin, count, request.seed, accuracy)
+
+
+def _end(request: RunRequest, accuracy: float) -> LanesEnd | None:
+    """The end of the run that this one continues, if any. Raises ModelError: see `end_of`."""
+    if request.start_from is None:
+        return None
+    given = {"q": request.q, "guess": request.guess, "v": request.v, "parameters": request.parameters}
+    seed = None if np.ndim(request.seed) == 0 and request.seed == 0 else request.seed
+    return lanes_end_of(request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
+
+
+def _estimated(error: Any, ended: LanesEnd | None, count: int) -> np.ndarray:
+    """Indices of the runs whose error is estimated: all by default, or those that were before. Raises ModelError: others."""
+    known = ended.estimated if ended else np.arange(count)
+    if error is None:
+        return known
+    chosen = as_estimated(error, count)
+    if unknown := sorted(set(chosen.tolist()) - set(known.tolist())):
+        raise ModelError(f"error: run {unknown[0]} continues one whose error was not estimated; leave error= out")
+    return chosen
+
+
+def _solver(
+    s: Simulation,
+    request: RunRequest,
+    p: np.ndarray,
+    begin: float,
+    instants: np.ndarray,
+    series: np.ndarray,
+    ended: LanesEnd | None,
+) -> Solver:
+    """The Solver of a request.   p: (runs, np).   begin: of the first run [s].   instants: of the records, since then [s].
+
+    Raises ModelError: max_step, u_step or threads is wrong, or samples of u do not continue where the runs begin.
+    """
+    longest = np.inf if request.max_step is None else as_number(request.max_step, "max_step", above=0)
+    period = np.inf if request.u_step is None else as_number(request.u_step, "u_step", above=0)
+    elapsed = ended.elapsed if ended else 0.0
+    marks = time_marks(s, np.array(p), begin, begin + float(instants[-1])) - begin
+    instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(s.control))
+    first = ended.samples(period) if ended else 0
+    inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks, first)
+    compiled = (s, request.backend, request.strict)
+    return Solver(
+        s,
+        compiled_attempt(s, request.backend, 8, request.strict),
+        compiled_record(*compiled),
+        compiled_start(*compiled),
+        compiled_samplers(*compiled),
+        inputs,
+        p,
+        begin,
+        elapsed,
+        ended.inputs_since if ended else 0.0,
+        inputs.snapped(instants),
+        longest,
+        threads_for(len(p), SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
+    )
+
+
+def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, accuracy: float) -> LaneStarts:
+    """The lanes of runs that begin with a start at a time [s]."""
+    at, x = lane_of(s), first_state(s, begun, begin, count, seed)
+    lane = np.zeros((count, at.size))
+    lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
+    tolerance = np.full(count, max(PER_STEP * accuracy, SMALLEST))
+    return LaneStarts(lane, lane, np.zeros((count, 2 * len(s.w_names))), tolerance, initial_status(s, begun, count, 0)[0])
+
+
+def _start_and_inputs(
+    m: Mechanism, request: RunRequest, begin: float, names: Sequence[str], ended: LanesEnd | None
+) -> tuple[Given | LanesEnd, np.ndarray]:
+    """The given start, and the inputs (samples, nw) or (samples, runs, nw).   begin: [s].   names: of the inputs.
+    ended: what the runs continue, if anything; it is their start then."""
     refuse_inputs(request.u, names)
     series = None if request.u_step is None else series_of(request.u, names)
     constant = request.u if series is None else None
+    if ended:
+        u = as_batch(constant, names, np.zeros(len(names)), "u") if series is None else np.zeros((1, 0))
+        return ended, constant_inputs(u, isinstance(request.u, Mapping), len(ended.p)) if series is None else series
     arrays = start_arguments(m, request.q, request.v, request.parameters, guess=request.guess, u=constant, u_names=names)
     given = start_of(m, arrays, begin, request.backend)
     if series is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import show
 from pfaffian.terms.equations_digest import digest
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 WHOLE = "start_from continues a whole result, which contains q, v, parameters, start and seed, so leave out"
 
@@ -43,12 +46,25 @@ class End(NamedTuple):
 def end_of(result: Any, given: dict[str, Any]) -> End:
     """The end of a result.   given: {name: value} of other arguments of the run that set its start.
 
-    Raises ModelError: the result contains no end state, one of its runs stopped, or one of these arguments is not None.
+    Raises ModelError: see `checked_end`; or the result is of a run to an accuracy.
+    """
+    r, x, p = checked_end(result, given)
+    a = r.attrs
+    if "steps_made" not in a:
+        raise ModelError(f"start_from: the result is of a run to an accuracy: give accuracy={a.get('accuracy')!r}, and no step")
+    seed = json.loads(str(a.get("seed", 0)))
+    return End(x, p, float(a["first_start"]), int(a["steps_made"]), float(a["step"]), seed, str(a["digest"]))
+
+
+def checked_end(result: Any, given: dict[str, Any]) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
+    """A result, its end state (runs, n) and its parameters (runs, np).   given: as in `end_of`.
+
+    Raises ModelError: the result contains no end state, one of its runs stopped, or an argument in `given` is not None.
     """
     r = as_result(result)
     if conflicting := [name for name, value in given.items() if value is not None]:
         raise ModelError(f"{WHOLE} {', '.join(conflicting)}")
-    if "end_state" not in r or not {"first_start", "steps_made", "digest"} <= set(r.attrs):
+    if "end_state" not in r or not {"first_start", "digest"} <= set(r.attrs):
         raise ModelError("start_from: this result does not contain its end state; results of `run` do")
     stopped = np.flatnonzero(np.atleast_1d(r["status"].values))
     if stopped.size:
@@ -57,17 +73,7 @@ def end_of(result: Any, given: dict[str, Any]) -> End:
             f"start_from: {which} stopped before its end, see causes(result); select the others with result.isel(run=[...])"
         )
     x = np.atleast_2d(r["end_state"].values)
-    p = np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0))
-    a = r.attrs
-    return End(
-        x,
-        p,
-        float(a["first_start"]),
-        int(a["steps_made"]),
-        float(a["step"]),
-        json.loads(str(a.get("seed", 0))),
-        str(a["digest"]),
-    )
+    return r, x, np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0))
 
 
 def following(end: End | None, when: Times) -> Times:

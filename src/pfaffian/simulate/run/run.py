@@ -85,14 +85,15 @@ def run(
             relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
             run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
             whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
-            there are 201 records. Not with start_from, switches, statistics and laws in Python.
+            there are 201 records. Not with switches and laws in Python.
         step: length of a time step without `accuracy` [s], 1e-3 by default.
         every: number of such steps between two records, 1 by default.
         max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.
         start: time at the start [s].
-        start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues from its
-            end, with all states and delayed values of the law, the switched modes and the state of the noise, so that two
-            halves give the same bits as one run. q, v, parameters, start and seed come from this result and must not be given.
+        start_from: the result of a run of the same mechanism and law, with steps of this length or to this accuracy. The run
+            continues from its end, with all states and delayed values of the law, the switched modes, the state of the noise
+            and the memory of error control, so that two halves give the same bits as one run, unless it needs smaller steps
+            for its accuracy. q, v, parameters, start and seed come from this result and must not be given.
             A law in Python has to restore its own memory.
         u: inputs [N, N m]: None (zero), (nu,), (runs, nu) for the runs of the batch, or {name: number or (runs,)}. With
             `u_step` a series: (samples, nu), (samples, runs, nu) or {name: number, (samples,) or (samples, runs)}.
@@ -112,8 +113,8 @@ def run(
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded with the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
-            steps, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals are not recorded over time, unless the
-            dict names them as well, as in {"q": True}.
+            steps, or with `accuracy` over all instants, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals
+            are not recorded over time, unless the dict names them as well, as in {"q": True}.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.
@@ -163,13 +164,14 @@ def run(
     _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
         most = None if error_bound == BOUND else error_bound
-        _refuse_with_accuracy(step=step, every=every, start_from=start_from, error_bound=most)
+        _refuse_with_accuracy(step=step, every=every, error_bound=most)
         request = RunRequest(
             accuracy=ACCURACY if accuracy is None else accuracy,
             times=times,
             duration=duration,
             max_step=max_step,
             start=start,
+            start_from=start_from,
             q=q,
             v=v,
             guess=guess,

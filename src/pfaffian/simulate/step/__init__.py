@@ -10,6 +10,7 @@ integrators.py           the integrators: one time step by each of them, and the
 labels.py                labels of a result: its Dataset
 limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
 method.py                what an integrator takes and returns
+motion_statistics.py     statistics of the continuous motion of runs to an accuracy
 pairs.py                 explicit Runge-Kutta pairs, with an estimate of the error of a step
 reaction_output.py       reaction wrenches of joints and closures as outputs of a run
 running_statistics.py    statistics of signals, accumulated without storing the signals

@@ -1,4 +1,7 @@
-"""Statistics of signals over the steps of a run, accumulated during the run without storing the signals."""
+"""Statistics of signals over the steps of a run, accumulated during the run without storing the signals.
+
+Those of runs to an accuracy are in `motion_statistics.py`.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ class Statistic:
 
 _DOC = """{what}
 
-    All steps count, and the signal itself is not stored.
+    All steps count, with `accuracy` all instants, and the signal itself is not stored.
 
     Args:
         signal: name of a signal that the run could record, or of an output.
@@ -182,7 +185,8 @@ final = _simple("final", "The last value of each entry of a signal, at the end o
 def first_crossing(signal: str, level: float = 0.0, direction: Direction = "either") -> Statistic:
     """The time at which each entry of a signal first reaches or passes a level, NaN if it never does.
 
-    A start exactly at the level is not a crossing. The signal is interpolated linearly within a step.
+    A start exactly at the level is not a crossing. The signal is interpolated linearly within a step, with `accuracy` to the
+    accuracy of the run.
 
     Args:
         signal: name of a signal that the run could record, or of an output.
@@ -207,6 +211,8 @@ def first_crossing(signal: str, level: float = 0.0, direction: Direction = "eith
 
 def histogram(signal: str, edges: Any) -> Statistic:
     """Counts of how often each entry of a signal lies in each interval, at the start of a run and at the end of every step.
+
+    With `accuracy` it is the time that it spends there [s].
 
     Args:
         signal: name of a signal that the run could record, or of an output.
@@ -263,13 +269,18 @@ def tally_of(
     """The Tally of a run, None without statistics. Raises ModelError: a result cannot store a statistic under its name."""
     if recording is None:
         return None
+    check_statistics(recording, signals)
+    return Tally(recording, signals, every, start, step)
+
+
+def check_statistics(recording: Recording, signals: Mapping[str, tuple[Signal, int]]) -> None:
+    """Raise ModelError if a result cannot store a statistic under its name."""
     reserved = RESERVED | set(signals) | {s.dim for s, _ in signals.values() if s.dim} | {f"{n}_component" for n in signals}
     reserved |= {f"{n}_bin" for n, s in recording.statistics.items() if s.kind == "histogram"}
     for name in recording.statistics:
         if name in reserved or "/" in name:
             why = "a name without '/' is needed" if "/" in name else "the result has something else of that name"
             raise ModelError(f"record: statistic {brief(name)}: {why}; choose another")
-    return Tally(recording, signals, every, start, step)
 
 
 class Tally:
@@ -278,6 +289,8 @@ class Tally:
     recording: which statistics, and which signals to store over time.   signals: name -> (Signal, number of entries), in the
     order of a record.   every: steps between two records that are stored over time.   start, step: [s].
     """
+
+    over = "over all steps"
 
     def __init__(
         self, recording: Recording, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
@@ -309,6 +322,10 @@ class Tally:
         for key, statistic in needed.items():
             parts[key] = PARTS[key[0]](parts.get(key), segment, statistic)
         self.before[run, signal] = values[-1].copy()
+
+    def unit(self, kind: str, of: str) -> str:
+        """The unit of a kind of statistic of a signal with the unit `of`."""
+        return KINDS[kind].unit(of)
 
     def value(self, name: str) -> np.ndarray:
         """(runs, entries, ...) values of a statistic; NaN for runs without a valid value of the signal."""

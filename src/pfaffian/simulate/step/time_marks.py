@@ -1,5 +1,8 @@
 """Instants at which a machine's equations change abruptly with time: forces, motions and references that jump, bend or last
 for a short time only. Steps under error control end there, since stages on both sides of a short blow would not see it.
+
+They are looked for in parts of the time whose lengths double, from the begin of the first run on, so that they do not depend on
+how long a run lasts.
 """
 
 from __future__ import annotations
@@ -14,17 +17,24 @@ from pfaffian.kernel.remember import remembered
 if TYPE_CHECKING:
     from pfaffian.simulate.step.simulation import Simulation
 
-GRID = 2**14
-"""Number of parts of a run in which a function of time is sampled. A smooth pulse that is shorter may be missed."""
+GRID = 2**13
+"""Number of cells of a part of the time at whose ends a function is sampled. A smooth pulse that is shorter may be missed."""
+
+FIRST = 2.0**-4
+"""Length of the first part [s]."""
 
 BEND = 1e-3
 """Second difference of a function of time between samples, relative to its largest value, that counts as abrupt."""
+
+SIDE, QUIET, ISOLATED = 8, 2, 16.0
+"""A second difference is abrupt beside SIDE others only if, on one side, more than QUIET of these are ISOLATED times smaller:
+those of a steady oscillation are not."""
 
 HALVINGS = 60
 """Bisections that locate a jump between two samples."""
 
 MOST = 2_000
-"""Largest number of instants; of more, a part is taken at even distances."""
+"""Largest number of instants in a part of the time; of more, some are taken at even distances."""
 
 APART = 16 * float(np.finfo(float).eps)
 """Distance of these instants from a change, relative to the time."""
@@ -36,16 +46,25 @@ COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
 
 
 def time_marks(s: Simulation, p: np.ndarray, begin: float, end: float) -> np.ndarray:
-    """(n,) increasing instants between begin and end [s], one shortly before and one shortly after each change, so that no
-    stage of a step stands on it.   p: (runs, np) parameters."""
+    """(n,) increasing instants after `begin` [s], one shortly before and one shortly after each change, so that no stage of a
+    step stands on it.   p: (runs, np) parameters.   end: of the run [s].
+
+    The instants reach as far beyond the end as the run is long: a step before the end is shortened by no later one.
+    """
     functions, switches = functions_of_time(s)
     if not (functions.size1_out(0) or switches.size1_out(0)) or end <= begin:
         return np.zeros(0)
-    rows = np.unique(p, axis=0)
-    marks = np.concatenate([_roots(switches, rows, begin, end), *(_abrupt(functions, row, begin, end) for row in rows[:ROWS])])
-    marks = np.unique(marks[(marks > begin) & (marks < end)])
-    marks = marks if len(marks) <= MOST else marks[np.linspace(0, len(marks) - 1, MOST).astype(int)]
-    return np.unique(marks + np.multiply.outer([-APART, APART], np.maximum(np.abs(marks), end - begin)))
+    rows, found, since, long = np.unique(p, axis=0), list[np.ndarray](), 0.0, FIRST
+    sizes = np.zeros((min(len(rows), ROWS), functions.size1_out(0), 1))
+    while since < 2 * (end - begin):
+        a, b = begin + since, begin + long
+        abrupt = (_abrupt(functions, row, a, b, size) for row, size in zip(rows[:ROWS], sizes, strict=False))
+        marks = np.concatenate([_roots(switches, rows, a, b), *abrupt])
+        marks = np.unique(marks[(marks > begin) & (marks >= a) & (marks <= b)])
+        found.append(marks if len(marks) <= MOST else marks[np.linspace(0, len(marks) - 1, MOST).astype(int)])
+        since, long = long, 2 * long
+    marks = np.concatenate(found)
+    return np.unique(marks + np.multiply.outer([-APART, APART], np.maximum(np.abs(marks), marks - begin)))
 
 
 @remembered(64)
@@ -105,8 +124,11 @@ def _roots(switches: ca.Function, rows: np.ndarray, begin: float, end: float) ->
     return np.concatenate(found)
 
 
-def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float) -> np.ndarray:
-    """Instants at which the functions of time jump, bend, or change within few samples."""
+def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float, size: np.ndarray) -> np.ndarray:
+    """Instants at which the functions of time jump, bend, or change within few samples.
+
+    size: (functions, 1) their largest values before, which become those up to the end.
+    """
     if not functions.size1_out(0):
         return np.zeros(0)
 
@@ -116,8 +138,9 @@ def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float) -> 
     t = np.linspace(begin, end, GRID + 1)
     with np.errstate(all="ignore"):
         g = at(t)
-        size = np.nanmax(np.abs(g), axis=1, keepdims=True, initial=0.0)
-        abrupt = np.abs(np.diff(g, n=2, axis=1)) > BEND * np.where(size > 0, size, np.inf)
+        size[:] = np.maximum(size, np.nanmax(np.abs(g), axis=1, keepdims=True, initial=0.0))
+        bends = np.abs(np.diff(g, n=2, axis=1))
+        abrupt = (bends > BEND * np.where(size > 0, size, np.inf)) & (bends > ISOLATED * _quieter_side(bends))
         cells = np.flatnonzero(abrupt.any(axis=0))
         a, b = t[cells], t[cells + 2]
         for _ in range(HALVINGS if len(cells) else 0):
@@ -126,3 +149,14 @@ def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float) -> 
             first = (np.abs(centre - left) / size > np.abs(right - centre) / size).any(axis=0)
             a, b = np.where(first, a, middle), np.where(first, middle, b)
     return np.concatenate([t[cells + 1], b])
+
+
+def _quieter_side(bends: np.ndarray) -> np.ndarray:
+    """The QUIET-th smallest of the SIDE second differences (functions, cells) beyond the next, on the side where it is smaller.
+
+    A jump changes two neighbours, which is why the next one does not count.
+    """
+    padded = np.pad(bends, ((0, 0), (SIDE + 1, SIDE + 1)), mode="edge")
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, SIDE, axis=1), axis=2)[:, :, QUIET]
+    n = bends.shape[1]
+    return np.fmin(windows[:, :n], windows[:, SIDE + 3 : SIDE + 3 + n])

@@ -1,0 +1,266 @@
+"""Solutions of runs by steps under error control: each lane of the compiled loop has its own time and step.
+
+A run ends inside its last step, where a record is a step of that length. What a later run needs to continue is the lane before
+that step, so that the step is made again and no bit depends on where the first run ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.program.numpy_loop import Span
+from pfaffian.kernel.remember import remembered
+from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
+from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
+from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
+from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
+from pfaffian.simulate.step.simulation import Simulation
+
+ATTEMPTS = 1_000_000
+"""Greatest number of steps that a run tries."""
+
+GIVEN_UP = -1
+"""Status of a lane that is given up, because its run will be repeated."""
+
+CHECKS = 32
+"""Number of instants at which the error is estimated, if a run has fewer records."""
+
+FIRST_CALL, CALL_BYTES = 256, 2**26
+"""Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
+
+
+class SolvedRuns(NamedTuple):
+    """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
+    last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw) inputs there.
+    status: (runs,).   steps: (runs,) made.   tried: (runs,) number of steps tried."""
+
+    records: np.ndarray
+    q_v: np.ndarray
+    lane: np.ndarray
+    last: np.ndarray
+    w: np.ndarray
+    status: np.ndarray
+    steps: np.ndarray
+    tried: np.ndarray
+
+
+@remembered(64)
+def compiled_attempt(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    """The compiled loop of a simulation under error control."""
+    return kernel.compile_rollout(lambda: attempt(s), backend=backend, lanes=lanes, strict=strict, key=f"attempt {s.key}")
+
+
+@remembered(64)
+def compiled_record(s: Simulation, backend: Backend, strict: bool) -> kernel.Kernel:
+    """The compiled `record` of a simulation."""
+    return kernel.compile(lambda: record(s), backend=backend, strict=strict, key=f"record {s.key}")
+
+
+@remembered(64)
+def compiled_start(s: Simulation, backend: Backend, strict: bool) -> kernel.Kernel:
+    """The compiled `first_length` of a simulation."""
+    return kernel.compile(lambda: first_length(s), backend=backend, strict=strict, key=f"first length {s.key}")
+
+
+@remembered(64)
+def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
+    """The compiled samplers of a simulation."""
+    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
+
+
+class Watch(NamedTuple):
+    """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
+    interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
+    steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called."""
+
+    count: Callable[[float], Any]
+    interrupted: Callable[[], bool]
+    lost: Callable[[SolvedRuns], np.ndarray]
+    steps: Callable[[Steps, Evaluate], None] | None = None
+
+
+class Solver(NamedTuple):
+    """What solves runs.   loop, recorder, starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
+    begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
+    when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
+    threads: of a call."""
+
+    simulation: Simulation
+    loop: kernel.Rollout
+    recorder: kernel.Kernel
+    starter: kernel.Kernel
+    samplers: tuple[kernel.Kernel, ...]
+    inputs: InputIntervals
+    p: np.ndarray
+    begin: float
+    elapsed: float
+    inputs_since: float
+    instants: np.ndarray
+    longest: float
+    threads: int
+
+    @property
+    def end(self) -> float:
+        """When the runs end [s]."""
+        return float(self.instants[-1])
+
+    def solve(self, start: np.ndarray, before: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> SolvedRuns:
+        """Solve runs, each with a tolerance (n,).
+
+        start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw) the inputs until
+        `elapsed`.   runs: (n,) which run of the batch each is.
+        """
+        at, solved = lane_of(self.simulation), self.empty(len(start))
+        lane = solved.lane
+        lane[...] = start
+        lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
+        for interval in self.inputs.intervals(self.end):
+            if interval.barrier <= self.elapsed:
+                continue
+            w = np.broadcast_to(interval.w[runs] if interval.w.ndim == 2 else interval.w, (len(runs), interval.w.shape[-1]))
+            since = np.full(len(runs), interval.since)
+            if interval.since <= self.elapsed and self.elapsed:
+                self._arrive(solved, interval, before, w, runs, watch)
+                since[lane[:, at.time] == self.elapsed] = self.elapsed
+            lane[:, at.since], lane[:, at.barrier] = since, interval.barrier
+            ends = np.flatnonzero(since == self.end)
+            self._keep(solved, ends, lane[ends, : at.moving], w[ends])
+            if interval.since >= self.elapsed:
+                self._sample(solved, interval, w, self.p[runs])
+            if interval.since == 0:
+                lane[:, at.root] = 1.0
+                lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
+            self._pass(solved, w, runs, watch)
+        return solved
+
+    def watched(self) -> Solver:
+        """This solver, with so many instants that a large error is noticed before the end of a run."""
+        more = np.linspace(self.elapsed, self.end, CHECKS + 1)[:-1] if len(self.instants) < CHECKS else self.instants[:0]
+        return self._replace(instants=np.union1d(self.instants, more))
+
+    def empty(self, n: int) -> SolvedRuns:
+        """Solutions of n runs before their start."""
+        at = lane_of(self.simulation)
+        records, q_v = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
+        lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
+        w, status = np.zeros((n, self.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
+        return SolvedRuns(records, q_v, lane, last, w, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
+
+    def _arrive(
+        self, solved: SolvedRuns, now: Interval, before: np.ndarray, w: np.ndarray, runs: np.ndarray, watch: Watch
+    ) -> None:
+        """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it."""
+        at, lane = lane_of(self.simulation), solved.lane
+        stays = (before == w).all(axis=1) & (now.since < self.elapsed)
+        lane[:, at.since], lane[:, at.barrier] = self.inputs_since, np.where(stays, now.barrier, self.elapsed)
+        self._pass(solved, before, runs, watch)
+
+    def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
+        """Call the samplers that are due at the begin of an interval; lanes in which one has a fault stop."""
+        at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
+        first = 2 + self.loop.shapes[0].outputs[1]
+        for j, sampler in enumerate(self.samplers):
+            if j in interval.due:
+                x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+                t = np.array([self.begin + interval.since])
+                x, faults = sampler(x, w[..., : w.shape[-1] // 2], p, t)
+                stops = going & (faults != 0).any(axis=1)
+                if stops.any():
+                    solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
+                lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
+            first += sampler.shape.outputs[1]
+
+    def _pass(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
+        """Advance the lanes to their barriers or the end of the run, and write their records.   w: (lanes, 2 nw)."""
+        at, (lane, status, tried), n = lane_of(self.simulation), (solved.lane, solved.status, solved.tried), FIRST_CALL
+        lane[:, at.end] = np.minimum(self.end, lane[:, at.barrier])
+        p, new = self.p[runs], True
+        while True:
+            going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
+            if new:  # samples at the end are only for its record
+                going = np.union1d(going, np.flatnonzero((status == 0) & (lane[:, at.since] == self.end)))
+            if not going.size:
+                return
+            left = (lane[going, at.end] - lane[going, at.time]) / np.minimum(lane[going, at.length], self.longest)
+            most = max(4, min(n, CALL_BYTES // (8 * at.moving * len(going))))
+            steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
+            given = lane[going], w[going][None], p[going]
+            r = self.loop(*given, Span(0.0, 1.0, steps), threads=self.threads, status=status[going])
+            recorded = self._record(solved, r.records, r.x, going, w[going], p[going])
+            if watch.steps:
+                watch.steps(self._steps(r.records, r.x, going, w[going], p[going]), self._within)
+            watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
+            lane[going], status[going], new = r.x, r.status, False
+            tried[going] += steps
+            if recorded:
+                status[(status == 0) & watch.lost(solved)] = GIVEN_UP
+            status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
+            if watch.interrupted():
+                status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
+            n = min(2 * n, ATTEMPTS)
+
+    def _record(
+        self, solved: SolvedRuns, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray
+    ) -> bool:
+        """Write the records at instants within the steps that lanes have made; returns whether there are any.
+
+        passed: (steps, lanes, numbers) before each step.   x: (lanes, numbers) at the end.
+        """
+        at = lane_of(self.simulation)
+        times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
+        solved.steps[lanes] += (times[1:] > times[:-1]).sum(axis=0)
+        ends = np.minimum(times[-1], x[:, at.end])
+        through = np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end))
+        self._keep(solved, lanes[through], passed[(times[:, through] < self.end).sum(axis=0) - 1, through], w[through])
+        at_begin, at_barrier = times[0] == x[:, at.since], ends == x[:, at.barrier]
+        begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
+        begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)
+        stop = np.where(at_barrier, np.searchsorted(self.instants, ends, "left"), stop)
+        count = np.maximum(stop - begin, 0)
+        i = np.repeat(np.arange(len(lanes)), count)
+        j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]
+        k = _step_at(times, i, self.instants[j])
+        if len(i):
+            rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+            y, q_v = self.recorder(rows, w[i], p[i], self.instants[j][:, None], threads=self.threads)
+            solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
+        return len(i) > 0
+
+    def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray) -> Steps:
+        """The steps that lanes have made since the run began, up to its end, there also one of length 0; as in `_record`."""
+        at = lane_of(self.simulation)
+        times = np.clip(np.concatenate([passed[:, :, at.time], x[None, :, at.time]]), self.elapsed, self.end)
+        moved = times[1:] > times[:-1]
+        moved[0] |= passed[0, :, at.time] == self.end
+        k, i = np.nonzero(moved)
+        rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+        return Steps(rows, w[i], p[i], times[k, i], times[k + 1, i], lanes[i])
+
+    def _within(self, steps: Steps, instants: np.ndarray) -> np.ndarray:
+        """(n, signals) at an instant (n,) within each step."""
+        return self.recorder(steps.rows, steps.w, steps.p, instants[:, None], threads=self.threads)[0]
+
+    def _keep(self, solved: SolvedRuns, lanes: np.ndarray, moving: np.ndarray, w: np.ndarray) -> None:
+        """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step."""
+        at = lane_of(self.simulation)
+        d = moving[:, at.discrete] if at.discrete.stop <= at.moving else solved.lane[lanes, at.discrete]
+        solved.last[lanes] = np.concatenate([moving, d], axis=1)
+        solved.w[lanes] = w
+
+
+def _step_at(times: np.ndarray, lanes: np.ndarray, instants: np.ndarray) -> np.ndarray:
+    """(n,) index of the last step of each of these lanes (n,) that begins before an instant (n,), at least 0.
+
+    times: (steps + 1, lanes) at which steps begin and the last one ends.
+    """
+    low, high = np.zeros(len(lanes), dtype=int), np.full(len(lanes), len(times) - 1)
+    while (high > low + 1).any():
+        middle = (low + high) // 2
+        before = times[middle, lanes] < instants
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    return low
