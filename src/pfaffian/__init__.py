@@ -6,7 +6,7 @@
         its forces        actuator, actuate_all, spring, wrench; Compound for several forces or constraints as one
         from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
         changed           joined for one tree of two machines, reduce for fewer states
-    run it                assemble, run, stepper, impact, sweep; Scheme for the integrator; random_configuration
+    run it                assemble, run, events, stepper, impact, sweep; Scheme for the integrator; random_configuration
         record            reaction, of_motion
     evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise

@@ -17,6 +17,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
@@ -149,6 +150,7 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     )
     result = build_result(s, course, provenance | ended)
     _tell_steps(result, done, instants, accuracy)
+    record_events(result, s, done.events, solver.p)
     last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
     with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(last), REGULAR), request.backend))
     _warn_of_error(result, accuracy)

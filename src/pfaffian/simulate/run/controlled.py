@@ -15,6 +15,7 @@ import numpy as np
 
 from pfaffian.evaluate.progress import progress_bar
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
+from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
@@ -62,7 +63,8 @@ class LaneStarts(NamedTuple):
 class Controlled(NamedTuple):
     """Runs to an accuracy.   records: (times, runs, signals).   error: (times, runs, kinds), nan where it was not estimated.
     lane, last, w, status, steps: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser solutions, nan without one.
-    tolerance: (runs,) of the steps.   tally: statistics, if any.   interrupted: whether Ctrl-C ended the runs."""
+    tolerance: (runs,) of the steps.   tally: statistics, if any.   events: that the runs passed.
+    interrupted: whether Ctrl-C ended the runs."""
 
     records: np.ndarray
     error: np.ndarray
@@ -74,6 +76,7 @@ class Controlled(NamedTuple):
     steps: np.ndarray
     tolerance: np.ndarray
     tally: MotionTally | None
+    events: list[PassedEvents]
     interrupted: bool = False
 
 
@@ -109,7 +112,7 @@ def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Con
     last, coarse = (np.full((n, of_one.last.shape[-1]), np.nan) for _ in range(2))
     w, lane = np.zeros((n, of_one.w.shape[-1])), np.zeros((n, of_one.lane.shape[-1]))
     status, tolerance = starts.status.copy(), starts.tolerance.copy()
-    return Controlled(records, error, lane, last, coarse, w, status, np.zeros(n, np.int64), tolerance, tally)
+    return Controlled(records, error, lane, last, coarse, w, status, np.zeros(n, np.int64), tolerance, tally, [])
 
 
 def _solve(
@@ -127,8 +130,9 @@ def _solve(
     for left in reversed(range(TRIES)):
         if not todo.size:
             return
-        pairs = _Pairs.of(dense, starts, todo, estimated)
+        pairs, events = _Pairs.of(dense, starts, todo, estimated), list[PassedEvents]()
         looks = watch._replace(lost=partial(pairs.lost, accuracy, tolerance)) if left else watch
+        looks = looks._replace(events=events.append)
         if done.tally:
             done.tally.restart(todo)
             looks = looks._replace(steps=partial(pairs.add, done.tally))
@@ -139,6 +143,7 @@ def _solve(
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
+        done.events.extend(pairs.events_of(each, todo) for each in events)
         factor = np.clip(AIM * accuracy / worst[again] * reached[again] ** 2, MOST_SHORTENED, AIM)
         if left:
             tolerance[todo] = np.maximum(tolerance[todo] * factor, SMALLEST)
@@ -177,6 +182,11 @@ class _Pairs(NamedTuple):
         done.coarse[self.second] = found.last[self.coarse]
         for name in ("lane", "last", "w", "status", "steps"):
             getattr(done, name)[self.first] = getattr(found, name)[fine]
+
+    def events_of(self, passed: PassedEvents, again: np.ndarray) -> PassedEvents:
+        """The events of the first solutions of runs, those that are solved `again` excepted."""
+        kept = ~self.coarse[passed.runs] & ~np.isin(self.runs[passed.runs], again)
+        return PassedEvents(*(x[kept] for x in passed._replace(runs=self.runs[passed.runs])))
 
     def add(self, tally: MotionTally, steps: Steps, evaluate: Evaluate) -> None:
         """Add steps of the first solutions to the statistics of their runs."""

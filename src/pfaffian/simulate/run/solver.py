@@ -15,6 +15,7 @@ from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.remember import remembered
+from pfaffian.simulate.record.event_table import PassedEvents, passed_events
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
@@ -76,12 +77,14 @@ def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[ke
 class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
     interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
-    steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called."""
+    steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called.
+    events: called with steps that pass events."""
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
     lost: Callable[[SolvedRuns], np.ndarray]
     steps: Callable[[Steps, Evaluate], None] | None = None
+    events: Callable[[PassedEvents], None] | None = None
 
 
 class Solver(NamedTuple):
@@ -194,6 +197,9 @@ class Solver(NamedTuple):
             recorded = self._record(solved, r.records, r.x, going, w[going], p[going])
             if watch.steps:
                 watch.steps(self._steps(r.records, r.x, going, w[going], p[going]), self._within)
+            passed = passed_events(self.simulation, r.records, r.x, w[going], going)
+            if passed and watch.events:
+                watch.events(passed)
             watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
             lane[going], status[going], new = r.x, r.status, False
             tried[going] += steps
