@@ -8,7 +8,7 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
     transmission                                                                     one input on several joints
-    contact, stop, stops, tyre                                                       compliant contacts and joint stops; tyres
+    contact, stop, stops, rebound, tyre                                              contacts, joint stops, impacts; tyres
     gear, belt, cable                                                                gears with play, elastic belts, cables
     drag, propeller, thruster, gust                                                  forces of air and water
 """
@@ -38,4 +38,5 @@ from pfaffian.parts.fluid import drag as drag
 from pfaffian.parts.fluid import propeller as propeller
 from pfaffian.parts.friction import contact_friction as contact_friction
 from pfaffian.parts.friction import joint_friction as joint_friction
+from pfaffian.parts.rebound import rebound as rebound
 from pfaffian.parts.tyre import tyre as tyre

@@ -26,6 +26,7 @@ from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, p
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
+from pfaffian.parts.rebound import Rebound, impacts
 from pfaffian.parts.wheels import velocity_at
 
 CREEP = 1e-2
@@ -75,6 +76,10 @@ class Surfaces(NamedTuple):
         if isinstance(self.shape_b, Pose):
             return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
         return [_segment_contact(_ContactAxis.of(self.shape_a, A), _ContactAxis.of(self.shape_b, B))]
+
+    def gap_values(self, k: Any) -> ca.SX:
+        """The gap at each place where the surfaces may touch."""
+        return ca.vertcat(*[point.gap for point in self.contact_points(k)])
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
@@ -287,11 +292,11 @@ class Contact:
 
 
 def contact(
-    name: str, body_a: str, body_b: str = "world", *, shape_a: Any = (0, 0, 0), shape_b: Any = IDENTITY, stiffness: Scalar,
-    exponent: Scalar = 1.5, damping: Scalar = 0.0, friction: Scalar = 0.0, static: Scalar | None = None,
-    stribeck: Scalar = 0.01, creep: Scalar = CREEP,
+    name: str, body_a: str, body_b: str = "world", *, shape_a: Any = (0, 0, 0), shape_b: Any = IDENTITY,
+    stiffness: Scalar | None = None, exponent: Scalar = 1.5, damping: Scalar = 0.0, friction: Scalar = 0.0,
+    static: Scalar | None = None, stribeck: Scalar = 0.01, creep: Scalar = CREEP, impact: Scalar | None = None,
 ) -> Compound:  # fmt: skip
-    """Compliant contact of two bodies: a normal force with damping, and friction.
+    """Compliant contact of two bodies: a normal force with damping, and friction; or rigid impacts.
 
         N = k x^n (1 + max(-1, c x_dot)),   F = -mu k x^n s / sqrt(|s|^2 + creep^2)      [Hunt and Crossley 1975]
 
@@ -317,8 +322,11 @@ def contact(
         static: friction at the onset of sliding, per load [1]; `friction` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
         creep: speed below which friction grows with the speed [m/s], 0.01 by default; friction is complete well above it.
+        impact: coefficient of restitution of rigid surfaces without friction, from 0 to 1, in place of the stiffness; see
+            `rebound`.
     Returns: a compound of a potential and a wrench, for forces=[...].
-    Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice.
+    Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice, neither stiffness
+    nor impact or both.
 
     Example:
         A ball of 2 kg comes to rest where the ground carries its weight:
@@ -334,7 +342,11 @@ def contact(
         1.962 mm, m g / k = 1.962 mm
     """
     what = f"force {name!r}"
-    surfaces, press = _surfaces(what, body_a, body_b, shape_a, shape_b), press_of(what, stiffness, exponent, damping)
+    surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
+    if is_rigid(what, stiffness, exponent, damping, impact, 1.5):
+        refuse_friction(what, friction, static)
+        return impacts(name, Surfaces(body_a, body_b, *surfaces), impact)
+    press = press_of(what, stiffness, exponent, damping)
     law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
     of = Contact(body_a, body_b, *surfaces, *press, law.sliding, law.static, law.stribeck, law.smooth)
     loss = wrench(f"{name} loss", body_a, CompoundLoss(of), by=body_b)
@@ -378,6 +390,21 @@ def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
             f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 the contact is infinitely stiff at zero depth"
         )
     return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
+
+
+def is_rigid(what: str, stiffness: Any, exponent: Any, damping: Any, impact: Any, usual: float) -> bool:
+    """Whether surfaces rebound instead of giving way. Raises ModelError: they do neither, or both.   usual: exponent."""
+    if (stiffness is None) == (impact is None):
+        raise ModelError(f"{what}: give either stiffness, of soft surfaces, or impact, the coefficient of restitution of rigid ones")
+    if impact is not None and not (isinstance(exponent, float) and exponent == usual and damping == 0.0):
+        raise ModelError(f"{what}: exponent and damping are of soft surfaces; leave them out with impact")
+    return impact is not None
+
+
+def refuse_friction(what: str, friction: Any, static: Any) -> None:
+    """Raise ModelError if rigid surfaces are given friction."""
+    if static is not None or not (isinstance(friction, float) and friction == 0.0):
+        raise ModelError(f"{what}: impacts act without friction; leave friction out, or give stiffness in place of impact")
 
 
 # -- stops of joints ----------------------------------------------------------------------------------------------------
@@ -441,16 +468,20 @@ class Stop:
             out[self.component] += sign * press.loss(gap, sign * rate)
         return out
 
+    def gap_values(self, k: Any) -> ca.SX:
+        """The gap to each stop."""
+        return ca.vertcat(*[gap for gap, _ in self.gaps(k)])
+
     def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The gap of each stop, with a sliding velocity of zero."""
         return [(gap, ca.SX.zeros(3, 1)) for gap, _ in self.gaps(k)]
 
 
 def stop(
-    name: str, joint: str, low: Scalar | None = None, high: Scalar | None = None, *, component: int = 0, stiffness: Scalar,
-    exponent: Scalar = 1.0, damping: Scalar = 0.0,
+    name: str, joint: str, low: Scalar | None = None, high: Scalar | None = None, *, component: int = 0,
+    stiffness: Scalar | None = None, exponent: Scalar = 1.0, damping: Scalar = 0.0, impact: Scalar | None = None,
 ) -> Compound:  # fmt: skip
-    """Compliant stops of a joint, with the normal force of `contact` beyond low and high.
+    """Compliant stops of a joint, with the normal force of `contact` beyond low and high, or rigid ones with `impact`.
 
         f = k x^n (1 + max(-1, c x_dot)) back into the range, x the depth beyond it
 
@@ -462,8 +493,10 @@ def stop(
         stiffness: k [N/m^n or N m/rad^n].
         exponent: n, 1 or more; 1 by default.
         damping: c [s/m or s/rad], zero by default.
+        impact: coefficient of restitution of rigid stops, from 0 to 1, in place of the stiffness; see `rebound`.
     Returns: a compound of a potential and a generalised force, for forces=[...].
-    Raises ModelError: neither low nor high, a low that is not below high, or a number out of its range.
+    Raises ModelError: neither low nor high, a low that is not below high, a number out of its range, neither stiffness nor impact
+    or both.
 
     Example:
         A cart of 2 kg is pushed against its buffer:
@@ -486,17 +519,22 @@ def stop(
     width = None if first is None or last is None else at_defaults(last - first)
     if width is not None and not width.item() > 0:
         raise ModelError(f"{what}: low must be below high; high - low is {width.item():g}")
-    of = Stop(joint, first, last, component, *press_of(what, stiffness, exponent, damping))
+    rigid = is_rigid(what, stiffness, exponent, damping, impact, 1.0)
+    of = Stop(joint, first, last, component, *press_of(what, 1.0 if rigid else stiffness, exponent, damping))
+    if rigid:
+        return impacts(name, of, impact)
     loss = generalised_force(f"{name} loss", CompoundLoss(of), joint=joint)
     return Compound(name, (Potential(f"{name} press", CompoundEnergy(of)), loss), of)
 
 
-def stops(joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Scalar = 0.0) -> tuple[Compound, ...]:
-    """A compliant `stop` at the finite limits of each coordinate of the given joints, for forces=stops(m.joints, ...).
+def stops(
+    joints: Any, *, stiffness: Scalar | None = None, exponent: Scalar = 1.0, damping: Scalar = 0.0, impact: Scalar | None = None
+) -> tuple[Compound, ...]:
+    """A `stop` at the finite limits of each coordinate of the given joints, for forces=stops(m.joints, ...).
 
     Args:
         joints: joints, made by `joint` or taken from a mechanism (m.joints); joints without limits are skipped.
-        stiffness, exponent, damping: as for `stop`, the same for all. The exponent is 1 and the damping 0 by default.
+        stiffness, exponent, damping, impact: as for `stop`, the same for all. The exponent is 1 and the damping 0 by default.
     Returns: a `stop` for each limited coordinate, called "joint stop".
     Raises ModelError: none of the joints has limits, or a number is out of its range.
 
@@ -517,7 +555,7 @@ def stops(joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Sc
                 continue
             low, high = (None if abs(x) == float("inf") else x for x in interval(limits, f"joint {j.name!r}: limits"))
             name = f"{j.name} stop" if len(j.limits) == 1 else f"{j.name}.{j.kind.q_names[i]} stop"
-            more = {"stiffness": stiffness, "exponent": exponent, "damping": damping}
+            more = {"stiffness": stiffness, "exponent": exponent, "damping": damping, "impact": impact}
             forces.append(stop(name, j.name, low, high, component=i, **more))
     if not forces:
         raise ModelError("stops: none of these joints has limits")
@@ -533,8 +571,9 @@ def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
 
 
 def stopped(m: Any) -> set[str]:
-    """Names of the coordinates of a mechanism that have compliant stops."""
-    stops = [c.of for c in m.compounds if isinstance(c.of, Stop)]
+    """Names of the coordinates of a mechanism that have stops."""
+    records = [c.of.of if isinstance(c.of, Rebound) else c.of for c in m.compounds]
+    stops = [of for of in records if isinstance(of, Stop)]
     return {_coordinate_name(m.owner(s.joint), s.component) for s in stops}
 
 

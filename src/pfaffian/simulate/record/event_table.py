@@ -13,7 +13,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.attempt import Lane, lane_of
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.events import Events, eventful, events_of
+from pfaffian.simulate.step.events import events_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
@@ -35,22 +35,20 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
 
     rows: (steps, lanes, numbers) before each step.   end: (lanes, numbers) after the last.   w: (lanes, 2 nw).
     """
-    if not eventful(s):
+    events = events_of(s)
+    if events is None:
         return None
     at = lane_of(s)
     moving = np.concatenate([rows, end[None, :, : at.moving]])
     time, aim, count, last = (moving[..., i] for i in (at.time, at.events.aim, at.events.count, at.events.last))
     settles = (aim[:-1] == time[:-1]) & (aim[1:] != aim[:-1])
-    begins = (count[1:] > count[:-1]) & (last[1:] < _conditions(events_of(s))) & ~settles
-    k, i = np.nonzero(settles | begins)
+    jumps = count[1:] > count[:-1]
+    begins = jumps & (last[1:] < events.conditions) & ~settles
+    impacts = jumps & (last[1:] < events.conditions + events.impacts) & (time[1:] == time[:-1])
+    k, i = np.nonzero((settles & (last[1:] >= events.conditions + events.impacts)) | begins | impacts)
     rest = end[i, at.moving :]
     before, after = (np.concatenate([moving[j, i], rest], axis=1) for j in (k, k + 1))
     return PassedEvents(before, after, w[i], lanes[i])
-
-
-def _conditions(events: Events | None) -> int:
-    """Number of the names that are of constraints."""
-    return len(events.names) - sum(events.stepwise) if events else 0
 
 
 @remembered(64)
@@ -79,7 +77,7 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     last = passed.after[:, at.events.last].astype(int)
     v, v_next = (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y)) if len(runs) else [np.zeros((0, s.mechanism.nv))] * 2
     names = np.array(events.names, dtype=object)[last] if len(runs) else np.array([], dtype=object)
-    meaning = "1 where a constraint begins to act and 0 where it ceases, or the new value of a parameter"
+    meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
     result.data["event_time"] = "event", time, {"units": "s"}
     result.data["event_run"] = "event", runs, {"units": "1"}
     result.data["event_name"] = "event", names.astype(str), {"meaning": "the constraint or parameter that changes"}

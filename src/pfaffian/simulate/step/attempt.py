@@ -188,7 +188,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
         here = events.function(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
-        before, (d, switches) = d, switched_now(events, d, here[2])
+        before, (d, switches) = d, switched_now(events, d, here)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
     x_next, faults, differences, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
@@ -207,7 +207,8 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
     met = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
     d_next = ca.if_else(switches, d, gradual(events, d, met.following))
-    return tried._replace(met=met, d_next=d_next, x_next=ca.if_else(switches, x, x_next)), faults
+    struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
+    return tried._replace(met=met, d_next=d_next, x_next=ca.if_else(switches, struck, x_next)), faults
 
 
 def record(s: Simulation) -> ca.Function:

@@ -8,7 +8,7 @@ event lies is told by the numbers that conditions compare, at six points of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,11 +18,15 @@ import numpy as np
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.step.activation import switched
+from pfaffian.maths.tree_factor import solve_W, solve_WT
+from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.closed_loop import ClosedLoop, following
-from pfaffian.terms.pfaffian import condition
+from pfaffian.simulate.step.step import along
+from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
 
 if TYPE_CHECKING:
     from pfaffian.states.variables import Variables
+    from pfaffian.terms.terms import Terms
 
 POINTS = np.linspace(0.0, 1.0, 6)
 """Points of a step at which conditions are evaluated, in parts of it. Two events between neighbouring points may be missed."""
@@ -56,8 +60,10 @@ TO_POWERS = np.array([np.poly(others)[::-1] / (c - others).prod() for c, others 
 class Events(NamedTuple):
     """What may change at an event.
 
-    names: of constraints, then of parameters.   parameters: indices in d of the parameters that a run changes.
+    names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of the parameters that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
+    impacts: number of the names between those that are of parts which rebound.
+    rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
     function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
     conditions compare, each of which is zero where its condition changes; and the next value of each of the parameters.
     """
@@ -66,6 +72,13 @@ class Events(NamedTuple):
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     function: ca.Function
+    impacts: int = 0
+    rebound: ca.Function | None = None
+
+    @property
+    def conditions(self) -> int:
+        """Number of the names that are of constraints."""
+        return len(self.names) - self.impacts - sum(self.stepwise)
 
 
 @remembered(64)
@@ -83,17 +96,55 @@ def events_of(s: ClosedLoop) -> Events | None:
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
     stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
-    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *modes.values()))
+    struck = _struck(T)
+    due = {name: ca.if_else(ca.logic_and(hit.gap < 0, hit.rate < 0), 1, 0) for name, hit in struck.items()}
+    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
     outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
     outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
-    return Events((*conditions, *modes), tuple(range(s.layout.size)[s.layout.switched]), stepwise, function)
+    names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    if not struck:
+        return Events(names, places, stepwise, function)
+    v = T.v
+    for name, hit in reversed(struck.items()):
+        v = ca.if_else(due[name], T.v + hit.change, v)
+    after = here.of_state([s.system.entered(T, T.q, v)])
+    (after,) = ca.substitute(after, [m.p_symbols], [s.now(m.p_symbols, d)])
+    rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(after, z))], {"never_inline": True})
+    return Events(names, places, stepwise, function, len(struck), rebound)
+
+
+class Struck(NamedTuple):
+    """An impact at a state.   gap, rate: of the surfaces [m or rad, per s].   change: (nv, 1) of the velocities by it."""
+
+    gap: ca.SX
+    rate: ca.SX
+    change: ca.SX
+
+
+def _struck(T: Terms) -> dict[str, Struck]:
+    """The impacts of all gaps at T, by name. [Brogliato 2016, section 4.3]
+
+    The change of the velocities is y (-(1 + e) J v / J y), where y is the part of M^-1 J^T along which the constraints stay
+    satisfied.
+    """
+    found, k = dict[str, Struck](), T.kinematics
+    for name, part in impacts_of(T.mechanism).items():
+        gaps = part.gaps(name, k)
+        for i, gap in enumerate(gaps):
+            by_q = ca.jacobian(gap, T.q)
+            J = by_q @ k.kinematic_matrix
+            rate = J @ T.v + ca.jacobian(gap, T.t)
+            y = solve_WT(T.factor, solve_W(T.factor, ca.densify(J.T)))
+            y -= along(T).move(T.rows.A[T.rows.at(POSITION, VELOCITY), :] @ y) if T.mechanism.ideal else 0
+            found[name if len(gaps) == 1 else f"{name} {i}"] = Struck(gap, rate, -(1 + part.restitution) * rate / (J @ y) * y)
+    return found
 
 
 def eventful(s: ClosedLoop) -> bool:
     """Whether constraints of a simulation begin or cease to act, or parameters change."""
-    return bool(switched(s.mechanism) or s.changing.names)
+    return bool(switched(s.mechanism) or s.changing.names or impacts_of(s.mechanism))
 
 
 def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
@@ -124,10 +175,15 @@ def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
     return list(found.values())
 
 
-def switched_now(events: Events, d: ca.SX, following: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The discrete state d with the next values of those parameters that jump, and whether one of them does."""
+def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """The discrete state d with the next values of those parameters that jump, and whether one of them does, or an impact is due.
+
+    here: the results of `Events.function`.
+    """
     after, jumps = ca.SX(d), ca.SX(0)
-    for place, value, stepwise in zip(events.parameters, ca.vertsplit(following), events.stepwise, strict=True):
+    for i in range(events.conditions, events.conditions + events.impacts):
+        jumps = ca.logic_or(jumps, here[0][i])
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
         if stepwise:
             after[place], jumps = value, ca.logic_or(jumps, value != d[place])
     return after, jumps
@@ -214,8 +270,9 @@ def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
     passes = ca.logic_and(passes, ca.logic_not(tried.switches))
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
-    others = len(events.names) - len(numbers)
-    now = ca.vertcat(tried.here[0][:others, 0], tried.before[numbers, 0])
+    first, others = events.conditions, events.conditions + events.impacts
+    now = ca.vertcat(tried.here[0][:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
+    assert now.numel() == others + len(numbers)
     changed = ca.if_else(tried.switches, tried.here[0] != now, after != tried.here[0])
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):

@@ -25,7 +25,7 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
     done, aim, count, unsplit, last = EventNumbers(*ca.vertsplit(d[at.events, 0]))
     whole = ca.if_else(h > 0, h, 1)
     here = events.function(given, u0 + done / whole * (u1 - u0), p, t + done)
-    d_now, switches = switched_now(events, d, here[2])
+    d_now, switches = switched_now(events, d, here)
     gives_up = ca.logic_not(count < MOST_PARTS)
     ends = ca.if_else(gives_up, h, ca.fmin(h, aim))
     length = ca.if_else(switches, 0, ends - done)
@@ -47,7 +47,8 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
     )
     ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
-    moved = ca.vertcat(ca.if_else(stays, x, x_next), d_next[: at.events.start, 0], *numbers)
+    struck = events.rebound(ca.vertcat(x, d_now), inputs[0], p, t + done) if events.rebound else x
+    moved = ca.vertcat(ca.if_else(switches, struck, ca.if_else(stays, x, x_next)), d_next[: at.events.start, 0], *numbers)
     faults = ca.if_else(stays, ca.SX.zeros(*faults.shape), faults)
     endless = ca.logic_and(gives_up, switches)
     return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless), ca.logic_not(over)])

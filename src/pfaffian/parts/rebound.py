@@ -1,0 +1,104 @@
+"""Rigid impacts: surfaces that touch, and joints that reach a stop, rebound at once with a coefficient of restitution.
+
+    J v+ = -e J v-,   v+ = v- + (the shortest change in the metric of M along which the constraints stay satisfied)
+
+J v is the rate of the gap. Between impacts the surfaces exert no force. [Brogliato 2016, section 4.3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model import reprs
+from pfaffian.model.compound import Compound
+from pfaffian.model.data import data
+from pfaffian.model.force import Dissipation
+from pfaffian.model.number import Scalar, at_defaults, column, scalar
+from pfaffian.model.user_functions import call_for_value
+
+
+@data
+class Rebound:
+    """Impacts of a part: the arguments of `rebound`, checked.   restitution: (1, 1).
+
+    of: what gives the gaps: a function of the kinematics, or an object with a method `gap_values` that is one.
+    """
+
+    of: Any
+    restitution: ca.SX
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"restitution {reprs.number(self.restitution)}")
+
+    def gaps(self, name: str, k: Any) -> list[ca.SX]:
+        """The gaps (1, 1). Raises ModelError: a function of a caller fails, or returns no numbers.   name: of the part."""
+        what = f"force {name!r}: gap"
+        f = getattr(self.of, "gap_values", self.of)
+        return ca.vertsplit(column(call_for_value(f, what, k), what))
+
+
+@data
+class NoForce:
+    """A dissipation that exerts no force, since it does not depend on velocities: the gaps of a part that rebounds. By it they
+    belong to the equations from which keys are made."""
+
+    name: str
+    of: Rebound
+
+    def __call__(self, k: Any) -> ca.SX:
+        total = sum(self.of.gaps(self.name, k), ca.SX(0))
+        if ca.depends_on(total, k.v):
+            raise ModelError(f"force {self.name!r}: gap: the distance of two surfaces depends on no velocity")
+        return total
+
+
+def rebound(name: str, gap: Callable[[Any], Any], restitution: Scalar) -> Compound:
+    """Impacts at the instants at which a gap closes, with a coefficient of restitution.
+
+        d gap / dt after = -e d gap / dt before
+
+    Runs locate the impacts: those with steps of one length divide the step there. They act without friction, one after another
+    where several gaps close at once. A body that comes to rest on a surface has impacts without end, and the run stops at that
+    instant with a message that names them; a constraint that switches on (`active_while`) then carries it.
+
+    Args:
+        name: of the part.
+        gap: function of Kinematics that returns one or more gaps, positive while apart [m or rad].
+        restitution: e, from 0 (no rebound) to 1 (no loss of energy).
+    Returns: a compound for forces=[...]. `contact` and `stop` make the same for their surfaces by `impact=`.
+    Raises ModelError: the gap is no function, or e is not between 0 and 1.
+
+    Example:
+        A ball falls from 1 m and rebounds with 0.8 of its speed, so it rises to 0.64 m:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+        >>> floor = pf.forces.rebound("floor", lambda k: k.joint("z"), restitution=0.8)
+        >>> m = pf.mechanism("bounce", [pf.body("ball", mass=1.0)], [slide], forces=[floor])
+        >>> result = pf.run(m, {"z": 1.0}, times=[0.0, (2 / 9.81) ** 0.5 * 1.8], accuracy=1e-9, backend="numpy")
+        >>> print(f"{float(result.q[-1, 0]):.6f} m")
+        0.640000 m
+    """
+    what = f"force {name!r}"
+    if not callable(gap):
+        raise ModelError(f"{what}: gap must be a function of the kinematics, got {brief(gap)}")
+    return impacts(name, gap, restitution)
+
+
+def impacts(name: str, of: Any, restitution: Scalar) -> Compound:
+    """The compound of the impacts of a part.   of: see `Rebound`. Raises ModelError: the restitution is not from 0 to 1."""
+    e = scalar(restitution, f"force {name!r}: restitution")
+    value = at_defaults(e)
+    if value is not None and not 0 <= value.item() <= 1:
+        raise ModelError(f"force {name!r}: restitution must be from 0 to 1, got {value.item():g}")
+    whole = Rebound(of, e)
+    return Compound(name, (Dissipation(f"{name} rebound", NoForce(name, whole)),), whole)
+
+
+def impacts_of(m: Any) -> dict[str, Rebound]:
+    """The impacts of a mechanism, by the names of their parts."""
+    return {c.name: c.of for c in m.compounds if isinstance(c.of, Rebound)}
