@@ -312,20 +312,20 @@ def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX,
             a = ca.if_else(changed[i], differences[i - 1][k], a)
             b = ca.if_else(changed[i], differences[i][k], b)
         crosses = ca.logic_and(a * b <= 0, a != b)
-        at = _root([power[k] for power in powers], (right - POINTS[1], a), (right, b))
+        at = _root([power[k] for power in powers], right - POINTS[1], right, a)
         found = ca.if_else(crosses, ca.fmin(found, at), found)
     return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
 
 
-def _root(powers: list[ca.SX], low: tuple[ca.SX, ca.SX], high: tuple[ca.SX, ca.SX]) -> ca.SX:
-    """A root of a polynomial between two points with its values there, by the Illinois rule."""
-    (x0, y0), (x1, y1) = low, high
-    begin, end = x0, x1
+def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
+    """A root of a polynomial between two points, by Newton's rule within a bracket that shrinks.   value: at `low`."""
+    x, y = low, value
     for _ in range(ITERATIONS):
-        x = (x0 * y1 - x1 * y0) / (y1 - y0)
-        x = ca.if_else(y1 != y0, x, x1)
+        slope = reduce(lambda total, k: total * x + k * powers[k], reversed(range(1, len(powers))), ca.SX(0))
+        newton = x - y / ca.if_else(slope != 0, slope, 1)
+        inside = ca.logic_and(slope != 0, ca.logic_and(low <= newton, newton <= high))
+        x = ca.if_else(inside, newton, (low + high) / 2)
         y = reduce(lambda total, w: total * x + w, reversed(powers))
-        same = y * y1 > 0
-        x0, y0 = ca.if_else(same, x0, x1), ca.if_else(same, y0 / 2, y1)
-        x1, y1 = x, y
-    return ca.fmax(begin, ca.fmin(end, x1))
+        before = y * value > 0
+        low, high = ca.if_else(before, x, low), ca.if_else(before, high, x)
+    return x

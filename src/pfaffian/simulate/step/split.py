@@ -50,5 +50,7 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
     struck = events.rebound(ca.vertcat(x, d_now), inputs[0], p, t + done) if events.rebound else x
     moved = ca.vertcat(ca.if_else(switches, struck, ca.if_else(stays, x, x_next)), d_next[: at.events.start, 0], *numbers)
     faults = ca.if_else(stays, ca.SX.zeros(*faults.shape), faults)
-    endless = ca.logic_and(gives_up, switches)
+    # Bodies whose impacts have no end would sink into one another.
+    rebounds = ca.logic_and(last >= events.conditions, last < events.conditions + events.impacts)
+    endless = ca.logic_and(gives_up, ca.logic_or(switches, rebounds))
     return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless), ca.logic_not(over)])
