@@ -23,6 +23,7 @@ from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.tree_factor import multiply_WT, solve_WT
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.limits import saturated
+from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.step import Functions, RightHandSide, Scheme, time_step
@@ -69,6 +70,11 @@ def _check(s: Simulation, what: str) -> None:
         raise ModelError(
             f"{what}: {', '.join(names)} may switch on and off, at an instant that depends on the state, where the motion "
             "has no such derivative; leave out active_while"
+        )
+    if impacts := impacts_of(m):
+        raise ModelError(
+            f"{what}: the impacts of {', '.join(impacts)} occur at instants that depend on the state, where the motion has no "
+            "such derivative; give stiffness in place of impact"
         )
 
 

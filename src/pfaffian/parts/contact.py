@@ -26,7 +26,7 @@ from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, p
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
-from pfaffian.parts.rebound import Rebound, impacts
+from pfaffian.parts.rebound import as_restitution, rebounding
 from pfaffian.parts.wheels import velocity_at
 
 CREEP = 1e-2
@@ -76,10 +76,6 @@ class Surfaces(NamedTuple):
         if isinstance(self.shape_b, Pose):
             return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
         return [_segment_contact(_ContactAxis.of(self.shape_a, A), _ContactAxis.of(self.shape_b, B))]
-
-    def gap_values(self, k: Any) -> ca.SX:
-        """The gap at each place where the surfaces may touch."""
-        return ca.vertcat(*[point.gap for point in self.contact_points(k)])
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
@@ -236,15 +232,18 @@ class Contact:
     body_b: str
     shape_a: Shape
     shape_b: Shape | Pose
-    stiffness: ca.SX
+    stiffness: ca.SX | None
     exponent: ca.SX
     damping: ca.SX
     friction: ca.SX
     static: ca.SX
     stribeck: ca.SX
     creep: ca.SX
+    impact: ca.SX | None = None
 
     def __repr__(self) -> str:
+        if self.impact is not None:
+            return reprs.words(self, repr(self.surfaces), f"restitution {reprs.number(self.impact)}")
         law = reprs.number(self.friction), reprs.number(self.static)
         return reprs.words(self, repr(self.surfaces), repr(self.press), f"friction sliding {law[0]}, static {law[1]}")
 
@@ -258,7 +257,8 @@ class Contact:
 
     @property
     def press(self) -> Press:
-        """The normal force law of the surfaces."""
+        """The normal force law of soft surfaces."""
+        assert self.stiffness is not None
         return Press(self.stiffness, self.exponent, self.damping)
 
     @property
@@ -281,6 +281,10 @@ class Contact:
             F = n * press.loss(gap, gap_dot) + press.elastic(gap) * friction(s - n * gap_dot)
             total += ca.vertcat(F, ca.cross(x, F))
         return total
+
+    def gap_values(self, k: Any) -> ca.SX:
+        """The gap at each place where the surfaces may touch."""
+        return ca.vertcat(*[point.gap for point in self.surfaces.contact_points(k)])
 
     def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The gap and the sliding velocity (3, 1) of each point of contact."""
@@ -343,12 +347,13 @@ def contact(
     """
     what = f"force {name!r}"
     surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
-    if is_rigid(what, stiffness, exponent, damping, impact, 1.5):
-        refuse_friction(what, friction, static)
-        return impacts(name, Surfaces(body_a, body_b, *surfaces), impact)
-    press = press_of(what, stiffness, exponent, damping)
+    press, e = surface_of(what, stiffness, exponent, damping, impact)
     law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
-    of = Contact(body_a, body_b, *surfaces, *press, law.sliding, law.static, law.stribeck, law.smooth)
+    of = Contact(body_a, body_b, *surfaces, *press, law.sliding, law.static, law.stribeck, law.smooth, e)
+    if e is not None:
+        if not (law.sliding.is_zero() and law.static.is_zero()):
+            raise ModelError(f"{what}: impacts act without friction; leave friction out, or give stiffness in place of impact")
+        return rebounding(name, of)
     loss = wrench(f"{name} loss", body_a, CompoundLoss(of), by=body_b)
     return Compound(name, (Potential(f"{name} press", CompoundEnergy(of)), loss), of)
 
@@ -392,19 +397,20 @@ def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
     return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
 
 
-def is_rigid(what: str, stiffness: Any, exponent: Any, damping: Any, impact: Any, usual: float) -> bool:
-    """Whether surfaces rebound instead of giving way. Raises ModelError: they do neither, or both.   usual: exponent."""
+def surface_of(
+    what: str, stiffness: Any, exponent: Any, damping: Any, impact: Any
+) -> tuple[tuple[ca.SX | None, ca.SX, ca.SX], ca.SX | None]:
+    """The numbers of the force law, with the stiffness None of rigid surfaces, and their coefficient of restitution, if so.
+
+    Raises ModelError: both or neither are given, or a number is out of its range.
+    """
     if (stiffness is None) == (impact is None):
         raise ModelError(f"{what}: give either stiffness, of soft surfaces, or impact, the coefficient of restitution of rigid ones")
-    if impact is not None and not (isinstance(exponent, float) and exponent == usual and damping == 0.0):
-        raise ModelError(f"{what}: exponent and damping are of soft surfaces; leave them out with impact")
-    return impact is not None
-
-
-def refuse_friction(what: str, friction: Any, static: Any) -> None:
-    """Raise ModelError if rigid surfaces are given friction."""
-    if static is not None or not (isinstance(friction, float) and friction == 0.0):
-        raise ModelError(f"{what}: impacts act without friction; leave friction out, or give stiffness in place of impact")
+    if impact is None:
+        return press_of(what, stiffness, exponent, damping), None
+    if not not_negative(damping, f"{what}: damping").is_zero():
+        raise ModelError(f"{what}: damping is of soft surfaces; leave it out with impact")
+    return (None, *press_of(what, 1.0, exponent, 0.0)[1:]), as_restitution(what, impact)
 
 
 # -- stops of joints ----------------------------------------------------------------------------------------------------
@@ -418,12 +424,14 @@ class Stop:
     low: ca.SX | None
     high: ca.SX | None
     component: int
-    stiffness: ca.SX
+    stiffness: ca.SX | None
     exponent: ca.SX
     damping: ca.SX
+    impact: ca.SX | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"joint {self.joint!r}", repr(self.press))
+        rigid = "" if self.impact is None else f"restitution {reprs.number(self.impact)}"
+        return reprs.words(self, f"joint {self.joint!r}", rigid or repr(self.press))
 
     @property
     def joints(self) -> tuple[str]:
@@ -431,7 +439,8 @@ class Stop:
 
     @property
     def press(self) -> Press:
-        """The force law of the stops."""
+        """The force law of soft stops."""
+        assert self.stiffness is not None
         return Press(self.stiffness, self.exponent, self.damping)
 
     @property
@@ -519,10 +528,10 @@ def stop(
     width = None if first is None or last is None else at_defaults(last - first)
     if width is not None and not width.item() > 0:
         raise ModelError(f"{what}: low must be below high; high - low is {width.item():g}")
-    rigid = is_rigid(what, stiffness, exponent, damping, impact, 1.0)
-    of = Stop(joint, first, last, component, *press_of(what, 1.0 if rigid else stiffness, exponent, damping))
-    if rigid:
-        return impacts(name, of, impact)
+    press, e = surface_of(what, stiffness, exponent, damping, impact)
+    of = Stop(joint, first, last, component, *press, e)
+    if e is not None:
+        return rebounding(name, of)
     loss = generalised_force(f"{name} loss", CompoundLoss(of), joint=joint)
     return Compound(name, (Potential(f"{name} press", CompoundEnergy(of)), loss), of)
 
@@ -567,13 +576,12 @@ def stops(
 
 def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
     """The contacts and stops of a mechanism, by name."""
-    return {c.name: c.of for c in m.compounds if isinstance(c.of, (Contact, Stop))}
+    return {c.name: c.of for c in m.compounds if isinstance(c.of, (Contact, Stop)) and c.of.impact is None}
 
 
 def stopped(m: Any) -> set[str]:
     """Names of the coordinates of a mechanism that have stops."""
-    records = [c.of.of if isinstance(c.of, Rebound) else c.of for c in m.compounds]
-    stops = [of for of in records if isinstance(of, Stop)]
+    stops = [c.of for c in m.compounds if isinstance(c.of, Stop)]
     return {_coordinate_name(m.owner(s.joint), s.component) for s in stops}
 
 

@@ -8,7 +8,7 @@ J v is the rate of the gap. Between impacts the surfaces exert no force. [Brogli
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -23,22 +23,29 @@ from pfaffian.model.user_functions import call_for_value
 
 @data
 class Rebound:
-    """Impacts of a part: the arguments of `rebound`, checked.   restitution: (1, 1).
+    """Surfaces that rebound: the arguments of `rebound`, checked."""
 
-    of: what gives the gaps: a function of the kinematics, or an object with a method `gap_values` that is one.
-    """
+    gap: Callable[[Any], Any]
+    impact: ca.SX
+
+    def __repr__(self) -> str:
+        return reprs.words(self, f"restitution {reprs.number(self.impact)}")
+
+    def gap_values(self, k: Any) -> ca.SX:
+        """What the function of the caller returns."""
+        return self.gap(k)
+
+
+class Impacts(NamedTuple):
+    """Impacts of a part.   of: its record, whose method `gap_values` gives the gaps.   restitution: (1, 1)."""
 
     of: Any
     restitution: ca.SX
 
-    def __repr__(self) -> str:
-        return reprs.words(self, f"restitution {reprs.number(self.restitution)}")
-
     def gaps(self, name: str, k: Any) -> list[ca.SX]:
         """The gaps (1, 1). Raises ModelError: a function of a caller fails, or returns no numbers.   name: of the part."""
         what = f"force {name!r}: gap"
-        f = getattr(self.of, "gap_values", self.of)
-        return ca.vertsplit(column(call_for_value(f, what, k), what))
+        return ca.vertsplit(column(call_for_value(self.of.gap_values, what, k), what))
 
 
 @data
@@ -47,16 +54,16 @@ class NoForce:
     belong to the equations from which keys are made."""
 
     name: str
-    of: Rebound
+    of: Any
 
     def __call__(self, k: Any) -> ca.SX:
-        total = sum(self.of.gaps(self.name, k), ca.SX(0))
+        total = sum(Impacts(self.of, ca.SX(0)).gaps(self.name, k), ca.SX(0))
         if ca.depends_on(total, k.v):
             raise ModelError(f"force {self.name!r}: gap: the distance of two surfaces depends on no velocity")
         return total
 
 
-def rebound(name: str, gap: Callable[[Any], Any], restitution: Scalar) -> Compound:
+def rebound(name: str, gap: Callable[[Any], Any], impact: Scalar) -> Compound:
     """Impacts at the instants at which a gap closes, with a coefficient of restitution.
 
         d gap / dt after = -e d gap / dt before
@@ -68,7 +75,7 @@ def rebound(name: str, gap: Callable[[Any], Any], restitution: Scalar) -> Compou
     Args:
         name: of the part.
         gap: function of Kinematics that returns one or more gaps, positive while apart [m or rad].
-        restitution: e, from 0 (no rebound) to 1 (no loss of energy).
+        impact: e, the coefficient of restitution, from 0 (no rebound) to 1 (no loss of energy).
     Returns: a compound for forces=[...]. `contact` and `stop` make the same for their surfaces by `impact=`.
     Raises ModelError: the gap is no function, or e is not between 0 and 1.
 
@@ -77,7 +84,7 @@ def rebound(name: str, gap: Callable[[Any], Any], restitution: Scalar) -> Compou
 
         >>> import pfaffian as pf
         >>> slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
-        >>> floor = pf.forces.rebound("floor", lambda k: k.joint("z"), restitution=0.8)
+        >>> floor = pf.forces.rebound("floor", lambda k: k.joint("z"), impact=0.8)
         >>> m = pf.mechanism("bounce", [pf.body("ball", mass=1.0)], [slide], forces=[floor])
         >>> result = pf.run(m, {"z": 1.0}, times=[0.0, (2 / 9.81) ** 0.5 * 1.8], accuracy=1e-9, backend="numpy")
         >>> print(f"{float(result.q[-1, 0]):.6f} m")
@@ -86,19 +93,46 @@ def rebound(name: str, gap: Callable[[Any], Any], restitution: Scalar) -> Compou
     what = f"force {name!r}"
     if not callable(gap):
         raise ModelError(f"{what}: gap must be a function of the kinematics, got {brief(gap)}")
-    return impacts(name, gap, restitution)
+    return rebounding(name, Rebound(gap, as_restitution(what, impact)))
 
 
-def impacts(name: str, of: Any, restitution: Scalar) -> Compound:
-    """The compound of the impacts of a part.   of: see `Rebound`. Raises ModelError: the restitution is not from 0 to 1."""
-    e = scalar(restitution, f"force {name!r}: restitution")
+def as_restitution(what: str, impact: Any) -> ca.SX:
+    """(1, 1) the coefficient of restitution. Raises ModelError: it is not from 0 to 1."""
+    e = scalar(impact, f"{what}: impact")
     value = at_defaults(e)
     if value is not None and not 0 <= value.item() <= 1:
-        raise ModelError(f"force {name!r}: restitution must be from 0 to 1, got {value.item():g}")
-    whole = Rebound(of, e)
-    return Compound(name, (Dissipation(f"{name} rebound", NoForce(name, whole)),), whole)
+        raise ModelError(f"{what}: impact, the coefficient of restitution, must be from 0 to 1, got {value.item():g}")
+    return e
 
 
-def impacts_of(m: Any) -> dict[str, Rebound]:
+def rebounding(name: str, of: Any) -> Compound:
+    """The compound of a part that rebounds.   of: its record."""
+    return Compound(name, (Dissipation(f"{name} rebound", NoForce(name, of)),), of)
+
+
+def impacts_of(m: Any) -> dict[str, Impacts]:
     """The impacts of a mechanism, by the names of their parts."""
-    return {c.name: c.of for c in m.compounds if isinstance(c.of, Rebound)}
+    records = {c.name: c.of for c in m.compounds if getattr(c.of, "impact", None) is not None}
+    return {name: Impacts(of, of.impact) for name, of in records.items()}
+
+
+class Gap(NamedTuple):
+    """A gap at symbols.   value: [m or rad].   J: (1, nv) its derivatives along the velocities.   rate: J v and the derivative with
+    time.   restitution: (1, 1)."""
+
+    value: ca.SX
+    J: ca.SX
+    rate: ca.SX
+    restitution: ca.SX
+
+
+def gaps_of(k: Any) -> dict[str, Gap]:
+    """The gaps of all parts of a mechanism that rebound, by name; those of a part with several are numbered.   k: Kinematics."""
+    found = dict[str, Gap]()
+    for name, part in impacts_of(k.mechanism).items():
+        values = part.gaps(name, k)
+        for i, value in enumerate(values):
+            J = ca.jacobian(value, k.q) @ k.kinematic_matrix
+            rate = J @ k.v + ca.jacobian(value, k.t)
+            found[name if len(values) == 1 else f"{name} {i}"] = Gap(value, J, rate, part.restitution)
+    return found

@@ -17,6 +17,7 @@ from pfaffian.evaluate.reduction_plan import (
 from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.parts.rebound import impacts_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.conserved_fields import conserved_entries
 from pfaffian.states.constants import with_constants
@@ -110,6 +111,11 @@ def reduce(
 
 def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> Reduction:
     """The data of the reduced state, by the plan of the reduction. Raises ModelError: see `reduce`."""
+    if impacts := impacts_of(m):
+        raise ModelError(
+            f"reduce: the impacts of {', '.join(impacts)} change momenta; run the mechanism itself, or give stiffness in place "
+            "of impact"
+        )
     plan, along = planned(m, by)
     plan = plan._replace(conserved=tuple(dict.fromkeys((*plan.conserved, *conserved_entries(m, plan, along, fields)))))
     first = carrier(m)

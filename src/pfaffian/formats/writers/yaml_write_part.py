@@ -110,6 +110,8 @@ def _argument(x: Any, what: str) -> Any:
         return placed("pose", x, what).get("pose", {})
     if isinstance(x, Plane):
         return _plane(x, what)
+    if callable(x):
+        return function_of(x, what)
     return [_argument(item, what) for item in x] if isinstance(x, tuple) else x
 
 

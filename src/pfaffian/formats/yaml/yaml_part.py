@@ -45,6 +45,7 @@ from pfaffian.parts.drives import Belt, Cable, Gear, belt, cable, gear
 from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.parts.fluid import drag, propeller
 from pfaffian.parts.friction import contact_friction, joint_friction
+from pfaffian.parts.rebound import Rebound, rebound
 from pfaffian.parts.wheels import Ball, Blade, Disk, Ellipsoid, Plane, disk, ellipsoid, knife_edge, plane, sphere, wheel
 
 
@@ -385,6 +386,7 @@ _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
 
 _PRESS = {"stiffness": "number!", "exponent": "number", "damping": "number"}
+_SURFACE = _PRESS | {"stiffness": "number", "impact": "number"}
 
 FORCES: dict[str, FileKind] = {
     "spring": _kind(spring, None, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
@@ -401,9 +403,10 @@ FORCES: dict[str, FileKind] = {
     "joint-friction": _kind(joint_friction, None, "joint", sliding="number!", **_DRY),
     "contact-friction": _kind(contact_friction, None, "body", "on", normal="direction!", load="number!", coefficient="number!",
                               point="point", **_DRY),
-    "contact": _kind(contact, Contact, "body_a", body_b="text", shape_a="surface", shape_b="surface", **_PRESS,
+    "contact": _kind(contact, Contact, "body_a", body_b="text", shape_a="surface", shape_b="surface", **_SURFACE,
                      friction="number", static="number", stribeck="number", creep="number"),
-    "stop": _kind(stop, Stop, "joint", low="number", high="number", component="component", **_PRESS),
+    "stop": _kind(stop, Stop, "joint", low="number", high="number", component="component", **_SURFACE),
+    "rebound": _kind(rebound, Rebound, gap="function!", impact="number!"),
     "gear": _kind(gear, Gear, "driven", "by", ratio="number!", backlash="number", **_PRESS),
     "cable": _kind(cable, Cable, "body_a", "body_b", length="number!", point_a="point", point_b="point", **_PRESS),
     "belt": _kind(belt, Belt, "driven", "by", radii="pair!", stiffness="number!", damping="number"),

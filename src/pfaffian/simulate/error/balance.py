@@ -24,6 +24,7 @@ from pfaffian.model.traced_function import TracedFunction
 from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.elastic import PoseDamper
 from pfaffian.parts.friction import ContactFriction, JointFriction
+from pfaffian.parts.rebound import NoForce
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.between_comparisons import add_bursts
 from pfaffian.simulate.error.momenta import BaseMomenta
@@ -37,7 +38,7 @@ SMALL = 1e-7
 """Kinetic energy below this fraction of the other energies counts as zero: its changes are rounding."""
 
 
-LOSSES = (CompoundLoss, JointFriction, ContactFriction, PoseDamper)
+LOSSES = (CompoundLoss, JointFriction, ContactFriction, PoseDamper, NoForce)
 """Force laws that only dissipate energy."""
 
 

@@ -20,6 +20,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.parts.rebound import gaps_of
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell, vanishing
 from pfaffian.terms.momentum import momenta, weight
@@ -143,5 +144,6 @@ def _causes(T: Terms, frame: Translation | None, unit: np.ndarray) -> Iterator[t
     if not across.is_zero():
         mass = sum((link.mass for link in k.tree.links), ca.SX(0))
         yield weight(k, across), mass * ca.norm_2(m.gravity) * length_at(m, m.p_defaults)
-    for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in m.ideal)):
+    rows = (*(target_rows(k, c).A for c in m.ideal), *(gap.J for gap in gaps_of(k).values()))
+    for F in (*named_forces(k).values(), T.B, *(A.T for A in rows)):
         yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(unit * x) for x in ca.horzsplit(F)])

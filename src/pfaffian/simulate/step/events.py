@@ -19,7 +19,7 @@ from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.step.activation import switched
 from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.parts.rebound import impacts_of
+from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
 from pfaffian.simulate.step.closed_loop import ClosedLoop, following
 from pfaffian.simulate.step.step import along
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
@@ -96,50 +96,34 @@ def events_of(s: ClosedLoop) -> Events | None:
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
     stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
-    struck = _struck(T)
-    due = {name: ca.if_else(ca.logic_and(hit.gap < 0, hit.rate < 0), 1, 0) for name, hit in struck.items()}
+    gaps = gaps_of(T.kinematics)
+    due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
     outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
     outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
     names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
-    if not struck:
+    if not gaps:
         return Events(names, places, stepwise, function)
     v = T.v
-    for name, hit in reversed(struck.items()):
-        v = ca.if_else(due[name], T.v + hit.change, v)
+    for name, hit in reversed(gaps.items()):
+        v = ca.if_else(due[name], _after(T, hit), v)
     after = here.of_state([s.system.entered(T, T.q, v)])
     (after,) = ca.substitute(after, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(after, z))], {"never_inline": True})
-    return Events(names, places, stepwise, function, len(struck), rebound)
+    return Events(names, places, stepwise, function, len(gaps), rebound)
 
 
-class Struck(NamedTuple):
-    """An impact at a state.   gap, rate: of the surfaces [m or rad, per s].   change: (nv, 1) of the velocities by it."""
+def _after(T: Terms, hit: Gap) -> ca.SX:
+    """(nv, 1) velocities after an impact at T, whose gap closes. [Brogliato 2016, section 4.3]
 
-    gap: ca.SX
-    rate: ca.SX
-    change: ca.SX
-
-
-def _struck(T: Terms) -> dict[str, Struck]:
-    """The impacts of all gaps at T, by name. [Brogliato 2016, section 4.3]
-
-    The change of the velocities is y (-(1 + e) J v / J y), where y is the part of M^-1 J^T along which the constraints stay
-    satisfied.
+    They change by -(1 + e) J v / (J y) y, where y is the part of M^-1 J^T along which the constraints stay satisfied.
     """
-    found, k = dict[str, Struck](), T.kinematics
-    for name, part in impacts_of(T.mechanism).items():
-        gaps = part.gaps(name, k)
-        for i, gap in enumerate(gaps):
-            by_q = ca.jacobian(gap, T.q)
-            J = by_q @ k.kinematic_matrix
-            rate = J @ T.v + ca.jacobian(gap, T.t)
-            y = solve_WT(T.factor, solve_W(T.factor, ca.densify(J.T)))
-            y -= along(T).move(T.rows.A[T.rows.at(POSITION, VELOCITY), :] @ y) if T.mechanism.ideal else 0
-            found[name if len(gaps) == 1 else f"{name} {i}"] = Struck(gap, rate, -(1 + part.restitution) * rate / (J @ y) * y)
-    return found
+    y = solve_WT(T.factor, solve_W(T.factor, ca.densify(hit.J.T)))
+    if T.mechanism.ideal:
+        y -= along(T).move(T.rows.A[T.rows.at(POSITION, VELOCITY), :] @ y)
+    return T.v - (1 + hit.restitution) * hit.rate / (hit.J @ y) * y
 
 
 def eventful(s: ClosedLoop) -> bool:

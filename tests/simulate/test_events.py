@@ -1,0 +1,296 @@
+"""Events at their instants, against closed forms: switches, constraints that begin, impacts; in steps of one length and under
+error control."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from tests.simulate.machines import FOUR_BAR_START, four_bar
+from tests.tolerance import EPS, SATISFIED, SLOPE, close
+
+G = 9.81
+INSTANT = 1e-11
+"""Error of an instant or a motion that is located to 64 eps of the time, after a few events."""
+
+
+def sling() -> tuple[pf.Mechanism, dict]:
+    """A drone of 1.5 kg, and a load of 0.5 kg on the ground that hangs on 2 m of line from when it is taut."""
+    taut = pf.Parameter("taut", 0.0)
+    slides = [pf.joint(n, "prismatic", "world", b, axis=(0, 0, 1)) for n, b in (("z", "drone"), ("l", "load"))]
+    line = pf.constraints.active_while(pf.holonomic("line", lambda k: k.q[0] - k.q[1] - 2), lambda k: taut > 0.5)
+    ground = pf.constraints.active_while(pf.holonomic("ground", lambda k: k.q[1]), lambda k: taut < 0.5)
+    bodies = [pf.body("drone", 1.5), pf.body("load", 0.5)]
+    m = pf.mechanism("sling", bodies, slides, constraints=[line, ground], parameters=[taut],
+                     actuators=[pf.actuator("thrust", "z")])  # fmt: skip
+    return m, {"taut": lambda k: ca.if_else(k.q[0] - k.q[1] > 2, 1, taut)}
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-3}, {"step": 0.04}, {"accuracy": 1e-4}, {"accuracy": 1e-8}], ids=str)
+def test_a_line_that_becomes_taut_shares_the_momentum_at_that_instant(how):
+    m, switches = sling()
+    a = 30 / 1.5 - G
+    t1 = np.sqrt(4 / a)
+    v, rest = a * t1 * 1.5 / 2, 2 - t1
+    height = 2 + v * rest + (30 / 2 - G) * rest**2 / 2
+    r = pf.run(m, duration=2.0, u={"thrust": 30.0}, switches=switches, backend="interpreter", **how)
+    close(r.q.values[-1], [height, height - 2], INSTANT, "heights")
+    assert int(r.status) == 0 and float(r.error.max()) < 1e-10, "told"
+    if "accuracy" in how:
+        found = pf.events(r)
+        assert found["name"].values.tolist() == ["taut"] and found.value.values.tolist() == [1.0]
+        close(found.time.values, [t1], INSTANT, "instant")
+        close(found.jump.values[0], [v - a * t1, v], INSTANT, "jump")
+
+
+def peg() -> tuple[pf.Mechanism, dict]:
+    """A pendulum of 1 m whose damper acts below -0.3 rad only, from when the mode says so."""
+    low = pf.Parameter("low", 0.0)
+    damper = pf.forces.dissipation("damper", lambda k: low.symbol * 0.8 * k.v[0] ** 2)
+    hinge = pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))
+    m = pf.mechanism("peg", [pf.body("bob", 1.0, com=(0, 0, -1))], [hinge], forces=[damper], parameters=[low])
+    return m, {"low": lambda k: ca.if_else(k.q[0] < -0.3, 1, 0)}
+
+
+def by_solve_ivp(end: float) -> tuple[np.ndarray, int]:
+    """[q, v] of `peg` at the end, and the number of events, by SciPy's integrator and its own search for them."""
+    t, y, low, count = 0.0, np.array([1.0, 0.0]), 0.0, 0
+
+    def edge(_, y):
+        return y[0] + 0.3
+
+    edge.terminal = True
+    while True:
+        f = lambda _, y, on=low: [y[1], -G * np.sin(y[0]) - 1.6 * on * y[1]]  # noqa: E731
+        edge.direction = 1 if low else -1
+        s = solve_ivp(f, (t, end), y, "DOP853", events=edge, rtol=1e-13, atol=1e-13)
+        t, y = s.t[-1], s.y[:, -1]
+        if s.status == 0:
+            return y, count
+        low, count = 1.0 - low, count + 1
+
+
+def test_errors_fall_with_the_order_of_the_rule_through_events():
+    m, switches = peg()
+    (truth, _), steps = by_solve_ivp(3.0), 0.04 / 2.0 ** np.arange(4)
+    how = {"duration": 3.0, "switches": switches, "backend": "interpreter", "error_bound": np.inf}
+    ends = [pf.run(m, [1.0], step=h, every=round(3 / h), **how) for h in steps]
+    off = np.array([np.abs(np.r_[r.q.values[-1], r.v.values[-1]] - truth).max() for r in ends])
+    slopes = np.log2(off[:-1] / off[1:])
+    assert slopes.min() > 4 - SLOPE, (off, slopes)
+    told = np.array([float(r.error.max()) for r in ends])
+    assert (told > off / 3).all() and (told < 30 * off).all(), (off, told)
+
+
+@pytest.mark.parametrize("accuracy", [1e-4, 1e-8, 1e-11])
+def test_accuracy_is_had_through_events(accuracy):
+    m, switches = peg()
+    r = pf.run(m, [1.0], times=[0.0, 3.0], accuracy=accuracy, switches=switches, backend="interpreter")
+    truth, count = by_solve_ivp(3.0)
+    close(np.r_[r.q.values[-1], r.v.values[-1]], truth, 3 * accuracy, "motion")
+    assert float(r.error.max()) <= accuracy and len(pf.events(r)["name"]) == count > 2
+
+
+def test_two_crossings_in_one_step_are_found():
+    """A thrown ball is above a line for 0.18 s of a flight that takes a single step."""
+    seen = pf.Parameter("seen", 0.0)
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    m = pf.mechanism("thrown", [pf.body("ball", 1.0)], [slide], parameters=[seen])
+    top = 5.0**2 / (2 * G)
+    line = top - G / 2 * 0.09**2
+    count = {"seen": lambda k: ca.if_else(k.q[0] > line, 1, 0)}
+    r = pf.run(m, [0.0], [5.0], times=[0.0, 1.0], accuracy=1e-6, switches=count, backend="interpreter")
+    found = pf.events(r)
+    assert found.value.values.tolist() == [1.0, 0.0]
+    close(found.time.values, 5 / G + np.array([-0.09, 0.09]), INSTANT, "instants")
+    split = pf.run(m, [0.0], [5.0], duration=1.0, step=0.5, switches=count, backend="interpreter")
+    assert split["seen"].values.tolist() == [0.0, 1.0, 0.0], "at .5 s the ball is above the line"
+
+
+def relay(law=None):
+    """A mass that a relay pulls back whenever it is more than 0.1 m away."""
+    side = pf.Parameter("side", 1.0)
+    slide = pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))
+    m = pf.mechanism("relay", [pf.body("c", 1.0)], [slide], actuators=[pf.actuator("motor", "x")], parameters=[side],
+                     gravity=(0, 0, 0))  # fmt: skip
+    pull = control.Control(lambda T, z, w, y: control.Command(2 * side.symbol))
+    switches = {"side": lambda k: ca.if_else(k.q[0] > 0.1, -1, ca.if_else(k.q[0] < -0.1, 1, side))}
+    return m, {"control": pull, "switches": switches}
+
+
+@pytest.mark.parametrize("how", [{"step": 0.02}, {"accuracy": 1e-9}], ids=str)
+def test_events_have_the_same_bits_in_any_batch_and_on_every_backend(how):
+    m, given = relay()
+    q = np.linspace(-0.09, 0.09, 11)[:, None]
+    settings = given | how | {"duration": 1.5, "record": ["q", "v", "side"]}
+    first = pf.run(m, q, backend="interpreter", **settings)
+    assert len(np.unique(np.argmax(first["side"].values < 0, axis=1))) > 3, "at different instants"
+    for other in ({"backend": "c"}, {"backend": "numpy"}, {"backend": "interpreter", "threads": 2}):
+        again = pf.run(m, q, **settings, **other)
+        for name in ("q", "v", "side", "error"):
+            np.testing.assert_array_equal(first[name].values, again[name].values)
+    one = pf.run(m, q[7], backend="interpreter", **settings)
+    np.testing.assert_array_equal(one.q.values, first.q.values[7])
+
+
+def test_a_run_continues_through_events_with_the_bits_of_one_run():
+    m, given = relay()
+    times, how = np.linspace(0, 3, 31), given | {"accuracy": 1e-9, "backend": "interpreter"}
+    whole = pf.run(m, [0.0], times=times, **how)
+    for cut in (3, 4, 12):
+        part = pf.run(m, [0.0], times=times[: cut + 1], **how)
+        rest = pf.run(m, start_from=part, times=times[cut + 1 :], **how)
+        np.testing.assert_array_equal(rest.q.values, whole.q.values[cut + 1 :])
+        np.testing.assert_array_equal(
+            np.r_[pf.events(part).time.values, pf.events(rest).time.values], pf.events(whole).time.values
+        )
+
+
+def test_a_stepper_passes_events_as_a_run_does():
+    m, given = relay()
+    r = pf.run(m, [0.0], duration=1.5, step=0.02, backend="interpreter", **given)
+    stepper = pf.stepper(m, step=0.02, backend="interpreter", **given)
+    stepper.reset(q=[0.0])
+    for _ in range(75):
+        stepper.step()
+    np.testing.assert_array_equal(np.ravel(stepper.q), r.q.values[-1])
+
+
+def test_a_law_in_discrete_time_sees_no_event_of_its_own_steps():
+    """A sampled force is the same whether or not a mode that it does not read switches between its instants."""
+    m, given = relay()
+    law = control.discrete(control.Control(lambda T, z, w, y: control.Command(-3 * T.q[0])), 0.05)
+    how = {"control": law, "times": np.linspace(0, 1, 11), "backend": "interpreter", "accuracy": 1e-10}
+    plain, switching = pf.run(m, [0.3], **how), pf.run(m, [0.3], switches=given["switches"], **how)
+    assert len(pf.events(switching)["name"]) > 0
+    close(switching.u.values, plain.u.values, 1e-10, "inputs")
+
+
+@pytest.mark.parametrize(
+    "condition", [lambda k, side: ca.if_else(k.q[0] + k.v[0] > 0, -1, 1), lambda k, side: ca.if_else(k.q[0] > 0.4, -side, side)],
+    ids=["sliding", "in a circle"],
+)  # fmt: skip
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+def test_events_without_end_are_named(condition, how):
+    """A relay whose both modes lead back to the switch, and a mode that contradicts itself. Steps of one length go on where time
+    passes, and say so."""
+    m, given = relay()
+    side = m.parameters[0]
+    moving = {"control": given["control"], "switches": {"side": lambda k: condition(k, side.symbol)}}
+    words = "events of 'side' follow one another so fast|events follow one another without end: .*'side'"
+    with pytest.warns(pf.RunWarning, match=words):
+        r = pf.run(m, [0.3], [0.5], duration=3.0, backend="interpreter", **moving, **how)
+    if "accuracy" in how:
+        assert int(r.status) > 0 and 0 < float(r.stopped) < 1
+
+
+# -- impacts --------------------------------------------------------------------------------------------------------------
+
+
+def bounce(e) -> pf.Mechanism:
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    return pf.mechanism("bounce", [pf.body("ball", 2.0)], [slide], forces=[pf.forces.stop("floor", "z", low=0.0, impact=e)])
+
+
+@pytest.mark.parametrize("e", [0.8, 0.5])
+def test_a_ball_bounces_until_its_last_instant(e):
+    """Its flights take e times as long each, so they end at t0 (1 + 2 e / (1 - e))."""
+    t0 = np.sqrt(2 / G)
+    with pytest.warns(pf.RunWarning, match="events follow one another without end: .*'floor'"):
+        r = pf.run(bounce(e), [1.0], duration=5.0, accuracy=1e-9, backend="interpreter")
+    found = pf.events(r)
+    flights = 2 * t0 * e ** np.arange(1, 12)
+    close(found.time.values[:12], t0 + np.r_[0, np.cumsum(flights)], INSTANT, "instants")
+    close(found.jump.values[:12, 0], (1 + e) * G * t0 * e ** np.arange(12), INSTANT, "jumps")
+    close(float(r.stopped), t0 * (1 + 2 * e / (1 - e)), 1e-9, "the last instant")
+    before = pf.run(bounce(e), [1.0], duration=1.2, step=0.05, backend="interpreter")
+    finer = pf.run(bounce(e), [1.0], times=[0, 1.2], accuracy=1e-10, backend="interpreter")
+    close(before.q.values[-1], finer.q.values[-1], INSTANT, "steps of one length")
+
+
+def test_the_energy_of_an_elastic_ball_stays_and_the_books_close():
+    r = pf.run(bounce(1.0), [1.0], duration=5.0, accuracy=1e-10, backend="interpreter")
+    close(r.energy.values, np.full(len(r.time), 2 * G), 1e-9, "energy")
+    lossy = pf.run(bounce(0.7), [1.0], duration=1.2, step=0.01, backend="interpreter")
+    close(float(lossy.energy[-1]), 2 * G * 0.7**4, 1e-9, "after two impacts")
+    assert abs(float(lossy.energy_error)) < 1e-9
+
+
+def test_an_impact_in_a_loop_keeps_the_constraints_and_loses_as_newton_says():
+    """A stop of the rocker of a four-bar with redundant rows: J v+ = -e J v-, and T+ - T- = -(1 - e^2) (J v-)^2 / (2 J M^-1 J^T),
+    with the inertia that the stop meets along the one motion of the loop."""
+    e, m, how = 0.6, four_bar(), {"duration": 1.0, "accuracy": 1e-9, "backend": "interpreter", "u": {"motor": 1.0}}
+    rocker = pf.run(m, FOUR_BAR_START, **how).q.values[:, 2]
+    end = (rocker[0] + rocker.max()) / 2
+    stopped = m.with_(forces=[pf.forces.stop("end", "d", high=end, impact=e)])
+    r = pf.run(stopped, FOUR_BAR_START, **how)
+    found = pf.events(r)
+    assert len(found["name"]) > 0 and set(found["name"].values) == {"end"}, found
+    assert float(r.q[:, 2].max()) < end + SATISFIED and float(np.abs(r.phi).max()) < SATISFIED
+    v = {}
+    for side in (-1e-9, 1e-9):
+        near = pf.run(stopped, FOUR_BAR_START, **how | {"duration": None, "times": [0.0, float(found.time[0]) + side]})
+        v[side] = near.v.values[-1], float(near.kinetic_energy[-1])
+    (before, T0), (after, T1) = v[-1e-9], v[1e-9]
+    close(after[2], -e * before[2], 1e-6, "rebound")
+    close(after / after[2], before / before[2], 1e-6, "along the motion of the loop")
+    close(T1, e**2 * T0, 1e-6, "the whole energy moves along it")
+
+
+def test_a_box_meets_the_ground_at_one_corner_after_the_other():
+    """Steps of one length and error control agree; momenta across gravity are conserved by ground without friction."""
+    box = pf.forces.contact("ground", "box", shape_a=pf.shape("box", size=(0.2, 0.3, 0.4)), impact=0.5)
+    free = pf.joint("f", "free", "world", "box")
+    m = pf.mechanism("dice", [pf.body("box", 1.0, inertia=(0.02, 0.03, 0.04))], [free], forces=[box])
+    q = np.r_[0, 0, 1.0, np.sin(0.35) * np.array([0.6, 0.8, 0]), np.cos(0.35)]
+    v = np.r_[Rotation.from_quat(q[3:]).inv().apply([0.4, -0.2, 0]), np.zeros(3)]
+    r = pf.run(m, q, v, duration=0.9, accuracy=1e-9, backend="interpreter")
+    assert len(set(pf.events(r)["name"].values)) >= 2
+    other = pf.run(m, q, v, duration=0.9, step=1e-3, backend="interpreter")
+    close(other.q.values[-1], r.q.values[-1], 1e-8, "pose")
+    close(r.q.values[-1][:2], [0.4 * 0.9, -0.2 * 0.9], 1e-9, "where its centre is")
+
+
+def test_wrong_impacts_are_refused():
+    for given, words in (
+        ({"impact": 1.2}, "from 0 to 1, got 1.2"),
+        ({}, "either stiffness, of soft surfaces, or impact"),
+        ({"impact": 0.5, "stiffness": 1e3}, "either stiffness"),
+        ({"impact": 0.5, "friction": 0.1}, "without friction"),
+        ({"impact": 0.5, "damping": 1.0}, "damping is of soft surfaces"),
+    ):
+        with pytest.raises(pf.ModelError, match=words):
+            pf.forces.contact("ground", "ball", **given)
+    with pytest.raises(pf.ModelError, match="gap must be a function"):
+        pf.forces.rebound("wall", 0.0, impact=0.5)
+    m = bounce(0.5)
+    with pytest.raises(pf.ModelError, match="impacts of floor change momenta"):
+        pf.reduce(m)
+    with pytest.raises(pf.ModelError, match="impacts of floor occur at instants that depend on the state"):
+        pf.calculus.rollout(m, [1.0], steps=3, step=1e-3)
+    by_speed = m.with_(forces=[pf.forces.rebound("wall", lambda k: k.q[0] + k.v[0], 0.5)])
+    with pytest.raises(pf.ModelError, match="depends on no velocity"):
+        pf.run(by_speed, [1.0], duration=0.1)
+
+
+def test_impacts_are_written_and_read(tmp_path):
+    wall = pf.forces.stop("wall", "z", low=-0.5, high=2.0, impact=0.25)
+    m = bounce(0.5).with_(forces=[*bounce(0.5).forces, wall])
+    pf.write(m, tmp_path / "bounce.yaml")
+    again = pf.read(tmp_path / "bounce.yaml")[0]
+    how = {"duration": 0.8, "accuracy": 1e-8, "backend": "interpreter"}
+    np.testing.assert_array_equal(pf.run(again, [1.0], **how).q.values, pf.run(m, [1.0], **how).q.values)
+
+
+def test_events_are_told_apart_from_results_without_them():
+    r = pf.run(bounce(0.5), [1.0], duration=0.1, step=1e-2, backend="interpreter")
+    with pytest.raises(pf.ModelError, match="run with accuracy="):
+        pf.events(r)
+    m, _ = peg()
+    assert not pf.events(pf.run(m, [0.1], times=[0.0, 0.1], accuracy=1e-6, backend="interpreter")).data_vars
+    assert EPS * 64 < INSTANT
