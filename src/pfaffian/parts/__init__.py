@@ -1,12 +1,13 @@
 """Ready-made parts of machines: springs, friction, contacts, wheels, drives, tyres, multicopters.
 
 constellation.py         sets of point springs between two bodies merged into one spring between their poses
-contact.py               compliant contact of points, spheres, capsules, boxes and planes; stops of joints
+contact.py               contact of points, spheres, capsules, boxes and planes; stops of joints
 drives.py                parts of drives: gears with backlash, elastic belts, cables that only pull, and gusts of wind
 elastic.py               springs, dampers and inertias between the poses of two bodies, given by 4 x 4 pseudo-matrices
 fluid.py                 forces of a fluid on a body
 friction.py              dry friction, regularised at rest
 multicopter.py           multicopters: a flying body, arms that may tilt, and propellers that turn on the arms
+rebound.py               rigid impacts with a coefficient of restitution
 rotation_potential.py    the function V(R) = -tr(P R): critical points, nearest rotations
 tyre.py                  a tyre that slips on a plane
 wheels.py                wheels, disks, balls, ellipsoids and blades on a plane

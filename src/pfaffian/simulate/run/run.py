@@ -85,7 +85,7 @@ def run(
             relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
             run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
             whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
-            there are 201 records. Not with switches and laws in Python.
+            there are 201 records. Not with laws in Python.
         step: length of a time step without `accuracy` [s], 1e-3 by default.
         every: number of such steps between two records, 1 by default.
         max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.
@@ -103,13 +103,13 @@ def run(
         guess: {name: number or (runs,)}, the values from which coordinates that the dict q does not name move onto the
             constraints, such as the angle that selects the branch of a loop, or a part of a quaternion; None: neutral.
         control: a law that drives the mechanism's inputs; `u` then contains the inputs of the law.
-        switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
-            evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
-            ca.if_else(k.position("foot")[2] < 0, 1, landed)}; of_motion sees the motion under the inputs and modes in force
-            until then, so that a contact may open where it would pull. A switched parameter starts at its value in
-            `parameters` and is recorded under its name. Constraints (`active_while`), forces and laws that contain it change
-            with it; velocities jump by the shortest way onto a constraint that becomes active. An event takes effect at the end
-            of the step in which it occurs.
+        switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. A mode that
+            latches is {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1, landed)}; of_motion sees the motion under
+            the inputs and modes in force until then, so that a contact may open where it would pull. A switched parameter
+            starts at its value in `parameters` and is recorded under its name. Constraints (`active_while`), forces and laws
+            that contain it change with it; velocities jump by the shortest way onto a constraint that becomes active. Steps
+            are split where a parameter jumps, so it takes effect at that instant (`pf.events` lists them with `accuracy`); one
+            that changes gradually does so at the end of each step.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded with the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all

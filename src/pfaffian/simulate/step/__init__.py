@@ -4,6 +4,7 @@ activation.py            constraints that become active or jump during a run
 attempt.py               steps under error control as a step of the compiled loop
 closed_loop.py           the command of a control law, with the algebraic loop through measured reactions solved
 draft.py                 a result before it is labelled
+events.py                instants at which conditions or parameters change with the motion: where they are, what changes
 faults.py                the faults that may stop a run, grouped by origin
 inputs.py                inputs of a run, constant or as a time series; times and step counts
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
@@ -17,6 +18,7 @@ running_statistics.py    statistics of signals, accumulated without storing the 
 sampling.py              laws in discrete time within a run
 signals.py               the signals that a run records
 simulation.py            a system under a control law and a scheme
+split.py                 a step of one length that is split at events
 step.py                  one time step as CasADi functions
 switches.py              parameters that change during a run: modes that latch
 tangent.py               changes of any state from changes of q and v, and back, for implicit steps
