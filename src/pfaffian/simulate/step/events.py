@@ -21,6 +21,7 @@ from pfaffian.simulate.step.activation import switched
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
 from pfaffian.simulate.step.closed_loop import ClosedLoop, following
+from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.step import along
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from pfaffian.states.variables import Variables
     from pfaffian.terms.terms import Terms
 
-POINTS = np.linspace(0.0, 1.0, 6)
-"""Points of a step at which conditions are evaluated, in parts of it. Two events between neighbouring points may be missed."""
+POINTS, POINTS_OF_MOTION = 6, 3
+"""Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation of
+the equations. Two events between neighbouring points may be missed."""
 
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
 
@@ -52,10 +54,6 @@ ENDLESS = "events follow one another without end: conditions switch each other b
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
 
-OTHERS = [np.delete(POINTS, i) for i in range(len(POINTS))]
-TO_POWERS = np.array([np.poly(others)[::-1] / (c - others).prod() for c, others in zip(POINTS, OTHERS, strict=True)]).T
-"""Coefficients of the polynomial through the values at the POINTS, from the lowest power: TO_POWERS @ values."""
-
 
 class Events(NamedTuple):
     """What may change at an event.
@@ -64,6 +62,7 @@ class Events(NamedTuple):
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
     rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
+    points: at which a step evaluates them, in parts of it.
     function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
     conditions compare, each of which is zero where its condition changes; and the next value of each of the parameters.
     """
@@ -71,6 +70,7 @@ class Events(NamedTuple):
     names: tuple[str, ...]
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
+    points: tuple[float, ...]
     function: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
@@ -104,15 +104,17 @@ def events_of(s: ClosedLoop) -> Events | None:
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
     names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
+    points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, function)
+        return Events(names, places, stepwise, points, function)
     v = T.v
     for name, hit in reversed(gaps.items()):
         v = ca.if_else(due[name], _after(T, hit), v)
     after = here.of_state([s.system.entered(T, T.q, v)])
     (after,) = ca.substitute(after, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(after, z))], {"never_inline": True})
-    return Events(names, places, stepwise, function, len(gaps), rebound)
+    return Events(names, places, stepwise, points, function, len(gaps), rebound)
 
 
 def _after(T: Terms, hit: Gap) -> ca.SX:
@@ -247,10 +249,10 @@ def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
     points = [tried.here]
-    for c in map(float, POINTS[1:]):
+    for c in events.points[1:]:
         u, t = tried.at(c)
         points.append(events.function(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
-    passes, root, after = passed([y[0] for y in points], [y[1] for y in points])
+    passes, root, after = passed(events.points, [y[0] for y in points], [y[1] for y in points])
     passes = ca.logic_and(passes, ca.logic_not(tried.switches))
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
@@ -280,25 +282,31 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
+def passed(at: Sequence[float], states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Whether a step passes an event, where, in parts of its length, and the states after it, from those and the compared numbers
-    at the POINTS."""
+    at some of its parts."""
     changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
-    powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in TO_POWERS]
+    powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
     middle, right, after = ca.SX(1), ca.SX(1), states[0]
-    for i in reversed(range(1, len(POINTS))):
-        middle = ca.if_else(changed[i], (POINTS[i - 1] + POINTS[i]) / 2, middle)
-        right, after = ca.if_else(changed[i], POINTS[i], right), ca.if_else(changed[i], states[i], after)
+    for i in reversed(range(1, len(at))):
+        middle = ca.if_else(changed[i], (at[i - 1] + at[i]) / 2, middle)
+        right, after = ca.if_else(changed[i], at[i], right), ca.if_else(changed[i], states[i], after)
     found = ca.SX(2)
     for k in range(differences[0].numel()):
         a, b = differences[0][k], differences[-1][k]
-        for i in reversed(range(1, len(POINTS))):
+        for i in reversed(range(1, len(at))):
             a = ca.if_else(changed[i], differences[i - 1][k], a)
             b = ca.if_else(changed[i], differences[i][k], b)
         crosses = ca.logic_and(a * b <= 0, a != b)
-        at = _root([power[k] for power in powers], right - POINTS[1], right, a)
-        found = ca.if_else(crosses, ca.fmin(found, at), found)
+        root = _root([power[k] for power in powers], right - at[1], right, a)
+        found = ca.if_else(crosses, ca.fmin(found, root), found)
     return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
+
+
+def _to_powers(at: Sequence[float]) -> np.ndarray:
+    """Coefficients of the polynomial through values at these points, from the lowest power: _to_powers(at) @ values."""
+    c = np.array(at)
+    return np.array([np.poly(np.delete(c, i))[::-1] / (c[i] - np.delete(c, i)).prod() for i in range(len(c))]).T
 
 
 def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
