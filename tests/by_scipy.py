@@ -71,7 +71,9 @@ def run_adaptive(
     begun = start_state(given, True)
     check_loop_limits(m, begun.q, begun.p, float(times[0]))
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _RunEquations(rhs, project, simulation.layout.start, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _RunEquations(
+        rhs, project, simulation.layout.start, arrays.u[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving")
+    )
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
@@ -97,7 +99,8 @@ def run_adaptive(
 class _RunEquations(NamedTuple):
     """The equations of one run, as functions of the state [x; z] and the time alone.
 
-    rhs, project: the compiled functions, see `Traced`.   d: discrete state, which does not change.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
+    rhs, project: the compiled functions, see `Traced`.   d: discrete state, which does not change.   w: (nw,) inputs.
+    p: (np,) parameters.   arrived: see `Simulation`.
     first_status: the status that the first flag of `arrived` stands for.
     """
 

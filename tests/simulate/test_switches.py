@@ -126,8 +126,7 @@ def test_each_run_of_a_batch_switches_alone_with_the_same_bits(how, monkeypatch)
 
 
 def test_a_relay_with_hysteresis_switches_a_law_back_and_forth():
-    """u = -push above and +push below, switching at +-0.1; between two switches the motion is a parabola. Until the first switch
-    it takes x = t^2; then it swings between -w and w, where v^2 = .4 at both switches, in arcs of a length known."""
+    """u = -push above and +push below, switching at +-0.1; between two switches the motion is a parabola."""
     side = pf.Parameter("side", 1.0)
     m = pf.mechanism("cart", [pf.body("c", 1.0)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
                      actuators=[pf.actuator("motor", "x")], parameters=[side], gravity=(0, 0, 0))  # fmt: skip

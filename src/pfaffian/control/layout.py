@@ -255,9 +255,7 @@ NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0)
 """The numbers of a run before its first event."""
 
 
-def layout(
-    parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = (), eventful: bool = False
-) -> Layout:
+def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = (), eventful: bool = False) -> Layout:
     """The Layout of d.
 
     parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.

@@ -21,9 +21,9 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.tree_factor import multiply_WT, solve_WT
+from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.limits import saturated
-from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.step import Functions, RightHandSide, Scheme, time_step

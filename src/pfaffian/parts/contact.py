@@ -329,8 +329,8 @@ def contact(
         impact: coefficient of restitution of rigid surfaces without friction, from 0 to 1, in place of the stiffness; see
             `rebound`.
     Returns: a compound of a potential and a wrench, for forces=[...].
-    Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice, neither stiffness
-    nor impact or both.
+    Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice, neither
+    stiffness nor impact or both.
 
     Example:
         A ball of 2 kg comes to rest where the ground carries its weight:
@@ -349,7 +349,8 @@ def contact(
     surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
     press, e = surface_of(what, stiffness, exponent, damping, impact)
     law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
-    of = Contact(body_a, body_b, *surfaces, *press, law.sliding, law.static, law.stribeck, law.smooth, e)
+    k, n, c = press
+    of = Contact(body_a, body_b, *surfaces, k, n, c, law.sliding, law.static, law.stribeck, law.smooth, e)
     if e is not None:
         if not (law.sliding.is_zero() and law.static.is_zero()):
             raise ModelError(f"{what}: impacts act without friction; leave friction out, or give stiffness in place of impact")
@@ -405,7 +406,9 @@ def surface_of(
     Raises ModelError: both or neither are given, or a number is out of its range.
     """
     if (stiffness is None) == (impact is None):
-        raise ModelError(f"{what}: give either stiffness, of soft surfaces, or impact, the coefficient of restitution of rigid ones")
+        raise ModelError(
+            f"{what}: give either stiffness, of soft surfaces, or impact, the coefficient of restitution of rigid ones"
+        )
     if impact is None:
         return press_of(what, stiffness, exponent, damping), None
     if not not_negative(damping, f"{what}: damping").is_zero():
@@ -504,8 +507,8 @@ def stop(
         damping: c [s/m or s/rad], zero by default.
         impact: coefficient of restitution of rigid stops, from 0 to 1, in place of the stiffness; see `rebound`.
     Returns: a compound of a potential and a generalised force, for forces=[...].
-    Raises ModelError: neither low nor high, a low that is not below high, a number out of its range, neither stiffness nor impact
-    or both.
+    Raises ModelError: neither low nor high, a low that is not below high, a number out of its range, neither stiffness nor
+    impact or both.
 
     Example:
         A cart of 2 kg is pushed against its buffer:
@@ -564,8 +567,8 @@ def stops(
                 continue
             low, high = (None if abs(x) == float("inf") else x for x in interval(limits, f"joint {j.name!r}: limits"))
             name = f"{j.name} stop" if len(j.limits) == 1 else f"{j.name}.{j.kind.q_names[i]} stop"
-            more = {"stiffness": stiffness, "exponent": exponent, "damping": damping, "impact": impact}
-            forces.append(stop(name, j.name, low, high, component=i, **more))
+            law: dict[str, Any] = {"stiffness": stiffness, "exponent": exponent, "damping": damping, "impact": impact}
+            forces.append(stop(name, j.name, low, high, component=i, **law))
     if not forces:
         raise ModelError("stops: none of these joints has limits")
     return tuple(forces)

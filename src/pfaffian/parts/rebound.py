@@ -117,8 +117,8 @@ def impacts_of(m: Any) -> dict[str, Impacts]:
 
 
 class Gap(NamedTuple):
-    """A gap at symbols.   value: [m or rad].   J: (1, nv) its derivatives along the velocities.   rate: J v and the derivative with
-    time.   restitution: (1, 1)."""
+    """A gap at symbols.   value: [m or rad].   J: (1, nv) its derivatives along the velocities.   rate: J v and the derivative
+    with time.   restitution: (1, 1)."""
 
     value: ca.SX
     J: ca.SX
@@ -127,7 +127,10 @@ class Gap(NamedTuple):
 
 
 def gaps_of(k: Any) -> dict[str, Gap]:
-    """The gaps of all parts of a mechanism that rebound, by name; those of a part with several are numbered.   k: Kinematics."""
+    """The gaps of all parts of a mechanism that rebound, by name; those of a part with several have numbers.
+
+    k: Kinematics.
+    """
     found = dict[str, Gap]()
     for name, part in impacts_of(k.mechanism).items():
         values = part.gaps(name, k)

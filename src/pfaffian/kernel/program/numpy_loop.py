@@ -150,8 +150,8 @@ def _accepted(
     first_fault: int,
     runs: np.ndarray,
 ) -> np.ndarray:
-    """Advance those of the `runs` (batch,) whose next state is good; the others of them keep their state, stop and get a status.
-    Entries of x beyond those of x_next do not change."""
+    """Advance those of the `runs` (batch,) whose next state is good; the others of them keep their state, stop and get a
+    status. Entries of x beyond those of x_next do not change."""
     now = _status(x_next, fault, span.limit, first_fault)
     failing = runs & (now != 0)
     result.status[failing] = now[failing]

@@ -19,8 +19,8 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
-from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.parts.rebound import gaps_of
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell, vanishing
 from pfaffian.terms.momentum import momenta, weight

@@ -38,8 +38,8 @@ def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
     run = int(lost[np.argmax(unsplit[lost])])
     which = "" if len(x) == 1 else f" in {len(lost)} of {len(x)} runs, most in run {run},"
     notice(
-        f"events of {last_names(s, x[run : run + 1])[0]!r} follow one another so fast that{which} {int(unsplit[run])} steps were "
-        "not split at all of them; their error falls with the step only. If a condition turns false where it has just become "
-        "true, give it a memory: switches={mode: function of the mode}",
+        f"events of {last_names(s, x[run : run + 1])[0]!r} follow one another so fast that{which} {int(unsplit[run])} steps "
+        "were not split at all of them; their error falls with the step only. If a condition turns false where it has just "
+        "become true, give it a memory: switches={mode: function of the mode}",
         RunWarning,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -72,10 +72,17 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     passed = PassedEvents(*(x[order] for x in passed))
     runs, time = passed.runs.astype(int), passed.after[:, at.begin] + passed.after[:, at.time]
     states, (x, y) = _compiled(s), (_states(at, rows) for rows in (passed.before, passed.after))
-    w = passed.w[:, : len(s.w_names)] + (passed.after[:, at.time] - passed.after[:, at.since])[:, None] * passed.w[:, len(s.w_names) :]
+    w = (
+        passed.w[:, : len(s.w_names)]
+        + (passed.after[:, at.time] - passed.after[:, at.since])[:, None] * passed.w[:, len(s.w_names) :]
+    )
     values = states(y, w, p[runs], time[:, None])[0] if len(runs) else np.zeros((0, len(events.names)))
     last = passed.after[:, at.events.last].astype(int)
-    v, v_next = (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y)) if len(runs) else [np.zeros((0, s.mechanism.nv))] * 2
+    v, v_next = (
+        (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y))
+        if len(runs)
+        else [np.zeros((0, s.mechanism.nv))] * 2
+    )
     names = np.array(events.names, dtype=object)[last] if len(runs) else np.array([], dtype=object)
     meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
     result.data["event_time"] = "event", time, {"units": "s"}

@@ -64,8 +64,8 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 
 class Lane(NamedTuple):
     """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
-    discrete: of law and switches.   events: in it, where a lane has some.   units: of `speeds`.   The others are named as in the
-    text above."""
+    discrete: of law and switches.   events: in it, where a lane has some.   units: of `speeds`.   The others are named as in
+    the text above."""
 
     x: slice
     time: int
@@ -99,16 +99,17 @@ def lane_of(s: Simulation) -> Lane:
     d = slice(law.stop, law.stop + s.layout.size)
     moving = d.stop if eventful(s) else d.start
     events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
+    begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
     changing = slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, moving
-    return Lane(*changing, d, *range(d.stop, d.stop + 6), events, units)
+    return Lane(*changing, d, begin, since, end, barrier, tolerance, longest, events, units)
 
 
 class Step(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   met: what it meets, and d_next: the discrete state at its end, None in machines
-    without events.
+    error: estimated, relative to the tolerance.   met: what it meets, and d_next: the discrete state at its end, in machines
+    with events.
     """
 
     time: ca.SX
@@ -122,7 +123,7 @@ class Step(NamedTuple):
     faulty: ca.SX
     error: ca.SX
     met: Ahead | None = None
-    d_next: ca.SX | None = None
+    d_next: ca.SX = ca.SX(0, 1)
 
     @property
     def good(self) -> ca.SX:
@@ -157,7 +158,9 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
         root, refused = ca.if_else(met.jumps, 1, root), ca.if_else(met.located, lane[at.refused, 0], 1)
         goes_on, d, numbers = ca.logic_or(good, met.located), lane[at.discrete, 0], EventNumbers(*[lane[i] for i in at.events])
         after, before = met.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
-        moved_on = numbers._replace(aim=after, count=met.count(numbers.count, h), last=ca.if_else(met.jumps, met.name, numbers.last))
+        moved_on = numbers._replace(
+            aim=after, count=met.counted(numbers.count, h), last=ca.if_else(met.jumps, met.name, numbers.last)
+        )
         accepted = [tried.d_next[: s.layout.events.start, 0], *moved_on]
         repeated = [d[: s.layout.events.start, 0], *numbers._replace(aim=before)]
     moved = ca.vertcat(tried.x_next, time_next, next_length, 0, root, tried.speeds, tried.law, *accepted)
@@ -187,7 +190,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
-        here = events.function(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
+        here = events.at(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
         before, (d, switches) = d, switched_now(events, d, here)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))

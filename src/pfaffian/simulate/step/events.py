@@ -17,9 +17,9 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import remembered
-from pfaffian.simulate.step.activation import switched
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
+from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import ClosedLoop, following
 from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.step import along
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pfaffian.terms.terms import Terms
 
 POINTS, POINTS_OF_MOTION = 6, 3
-"""Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation of
-the equations. Two events between neighbouring points may be missed."""
+"""Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
+of the equations. Two events between neighbouring points may be missed."""
 
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
 
@@ -49,7 +49,9 @@ MOST_AT_ONCE = 32
 LARGEST = 1e300
 """A state whose squares add up to more counts as infinite, and its step as failed."""
 
-ENDLESS = "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
+ENDLESS = (
+    "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
+)
 
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
@@ -58,7 +60,7 @@ ITERATIONS = 8
 class Events(NamedTuple):
     """What may change at an event.
 
-    names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of the parameters that a run changes.
+    names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
     rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
@@ -74,6 +76,11 @@ class Events(NamedTuple):
     function: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
+
+    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """The results of `function`."""
+        states, differences, following = self.function(x, w, p, t)
+        return states, differences, following
 
     @property
     def conditions(self) -> int:
@@ -111,9 +118,9 @@ def events_of(s: ClosedLoop) -> Events | None:
     v = T.v
     for name, hit in reversed(gaps.items()):
         v = ca.if_else(due[name], _after(T, hit), v)
-    after = here.of_state([s.system.entered(T, T.q, v)])
-    (after,) = ca.substitute(after, [m.p_symbols], [s.now(m.p_symbols, d)])
-    rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(after, z))], {"never_inline": True})
+    rebounded = here.of_state([s.system.entered(T, T.q, v)])
+    (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
+    rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
     return Events(names, places, stepwise, points, function, len(gaps), rebound)
 
 
@@ -141,7 +148,7 @@ def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
 def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     """Whether the next value x of a parameter changes at events only: by jumps with the symbols `moving`, and not with itself
     alone.   others: all symbols but its own."""
-    return ca.depends_on(x, others) and all(entry.is_zero() for entry in ca.jacobian(x, moving).nonzeros())
+    return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
 def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
@@ -162,7 +169,7 @@ def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
 
 
 def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """The discrete state d with the next values of those parameters that jump, and whether one of them does, or an impact is due.
+    """The discrete state d with the next values of those parameters that jump, and whether one does, or an impact is due.
 
     here: the results of `Events.function`.
     """
@@ -223,7 +230,7 @@ class Ahead(NamedTuple):
         before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
 
-    def count(self, events: ca.SX, h: ca.SX) -> ca.SX:
+    def counted(self, events: ca.SX, h: ca.SX) -> ca.SX:
         """The number of events without a step of ordinary length between them, after a step that is accepted."""
         return ca.if_else(self.jumps, events + 1, ca.if_else(h > 2 * PASSING * self.exact, 0, events))
 
@@ -251,7 +258,7 @@ def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
     points = [tried.here]
     for c in events.points[1:]:
         u, t = tried.at(c)
-        points.append(events.function(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
+        points.append(events.at(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
     passes, root, after = passed(events.points, [y[0] for y in points], [y[1] for y in points])
     passes = ca.logic_and(passes, ca.logic_not(tried.switches))
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
@@ -283,8 +290,8 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
 
 
 def passed(at: Sequence[float], states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Whether a step passes an event, where, in parts of its length, and the states after it, from those and the compared numbers
-    at some of its parts."""
+    """Whether a step passes an event, where, in parts of its length, and the states after it, from those and the compared
+    numbers at some of its parts."""
     changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
     middle, right, after = ca.SX(1), ca.SX(1), states[0]

@@ -24,7 +24,7 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
     x, d = given[:n, 0], given[n:, 0]
     done, aim, count, unsplit, last = EventNumbers(*ca.vertsplit(d[at.events, 0]))
     whole = ca.if_else(h > 0, h, 1)
-    here = events.function(given, u0 + done / whole * (u1 - u0), p, t + done)
+    here = events.at(given, u0 + done / whole * (u1 - u0), p, t + done)
     d_now, switches = switched_now(events, d, here)
     gives_up = ca.logic_not(count < MOST_PARTS)
     ends = ca.if_else(gives_up, h, ca.fmin(h, aim))
@@ -43,7 +43,11 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
     over = ca.logic_not(ca.logic_or(stays, ends < h))
     d_next = ca.if_else(met.located, d, ca.if_else(over, gradual(events, d_now, met.following), d_now))
     going = EventNumbers(
-        ca.if_else(stays, done, ends), ca.if_else(met.located, before, after), count + 1, unsplit, ca.if_else(met.jumps, met.name, last)
+        ca.if_else(stays, done, ends),
+        ca.if_else(met.located, before, after),
+        count + 1,
+        unsplit,
+        ca.if_else(met.jumps, met.name, last),
     )
     ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]

@@ -22,7 +22,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON
-from pfaffian.simulate.step.method import Stage, StepData, Tangent
+from pfaffian.simulate.step.method import Moved, Stage, StepData, Tangent
 from pfaffian.states.variables import Variables, normalised, of_joints
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared
@@ -200,11 +200,21 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    X = [variables.stepped(end) for end in (x, moved.x)]
-    straight = lambda: ca.repmat((X[1] - X[0]) / ca.if_else(h > 0, h, 1), 1, 2)  # noqa: E731
-    differences = ca.SX(X[0].numel(), 0) if moved.differences is None else moved.differences
-    more = (differences, moved.x, straight() if moved.rates is None else moved.rates) if embedded else ()
+    more = (_differences(moved), moved.x, _rates(variables, x, moved, h)) if embedded else ()
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *more])
+
+
+def _differences(moved: Moved) -> ca.SX:
+    """The differences of a pair, none of another rule."""
+    return ca.SX(moved.x.numel(), 0) if moved.differences is None else moved.differences
+
+
+def _rates(variables: Variables, x: ca.SX, moved: Moved, h: ca.SX) -> ca.SX:
+    """The rates at both ends of a step from x over h: those of the rule, or those of a straight path."""
+    if moved.rates is not None:
+        return moved.rates
+    mean = (variables.stepped(moved.x) - variables.stepped(x)) / ca.if_else(h > 0, h, 1)
+    return ca.horzcat(mean, mean)
 
 
 class CorrectionFactors(NamedTuple):

@@ -24,6 +24,7 @@ from pfaffian.terms.terms import Terms, shared, symbols
 Next = OutputFunction
 """Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
 
+
 @dataclass(frozen=True, eq=False)
 class Switches:
     """The parameters that a run changes.   next: (name, function that returns the next value, perhaps from the current one)."""

@@ -72,7 +72,7 @@ class TimeLoop:
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
     def settled(self, x: np.ndarray) -> np.ndarray:
-        """The states x (runs, nx) at the start; where parameters jump there, with their new values, put onto the constraints."""
+        """The states x (runs, nx) at the start, with the new values of parameters that jump there, put onto the constraints."""
         s = self.simulation
         if not eventful(s):
             return x

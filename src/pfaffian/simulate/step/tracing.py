@@ -9,27 +9,21 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 
 from pfaffian.control.command import Fault
-from pfaffian.control.law import Control
-from pfaffian.control.layout import Layout
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
-from pfaffian.errors import ModelError
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.model.loop_coordinates import loop_coordinates_of
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import ClosedLoop, acting, command_of, cut
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import Integrator
-from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
-from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, Scheme, along, correct, time_step
-from pfaffian.simulate.step.switches import Switches
+from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, along, correct, time_step
 from pfaffian.simulate.step.tangent import tangent
-from pfaffian.states.abstract_system import AbstractSystem, At
+from pfaffian.states.abstract_system import At
 from pfaffian.terms.loop_joints import half_turn_sides
 from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
@@ -233,9 +227,9 @@ def _rate(
     turning = half_turn_sides(T.kinematics, loop_coordinates_of(m).closures)
     faults, sides = ca.vertcat(faults, ca.SX.zeros(*turning.shape)), ca.vertcat(sides, turning)
     rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
-    cut = requested - command.u if sim.scheme.saturate else None
+    excess = requested - command.u if sim.scheme.saturate else None
     state_signals = sim.system.recorded(here.x, closed, motion)
-    recorded = columns(closed, motion, command, dict(sim.outputs), sim.record, cut, state_signals)
+    recorded = columns(closed, motion, command, dict(sim.outputs), sim.record, excess, state_signals)
     if needed is None:
         near = ca.SX.zeros(sim.traced.project.size1_in(3), 1)
     else:
