@@ -185,8 +185,8 @@ class _Pairs(NamedTuple):
 
     def events_of(self, passed: PassedEvents, again: np.ndarray) -> PassedEvents:
         """The events of the first solutions of runs, those that are solved `again` excepted."""
-        kept = ~self.coarse[passed.runs] & ~np.isin(self.runs[passed.runs], again)
-        return PassedEvents(*(x[kept] for x in passed._replace(runs=self.runs[passed.runs])))
+        remaining = ~self.coarse[passed.runs] & ~np.isin(self.runs[passed.runs], again)
+        return PassedEvents(*(x[remaining] for x in passed._replace(runs=self.runs[passed.runs])))
 
     def add(self, tally: MotionTally, steps: Steps, evaluate: Evaluate) -> None:
         """Add steps of the first solutions to the statistics of their runs."""

@@ -104,11 +104,11 @@ def lane_of(s: Simulation) -> Lane:
     return Lane(*changing, d, begin, since, end, barrier, tolerance, longest, events, units)
 
 
-class Step(NamedTuple):
+class Attempt(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   met: what it meets, and d_next: the discrete state at its end, in machines
+    error: estimated, relative to the tolerance.   event: what lies in it, and d_next: the discrete state at its end, in machines
     with events.
     """
 
@@ -122,17 +122,17 @@ class Step(NamedTuple):
     finite: ca.SX
     faulty: ca.SX
     error: ca.SX
-    met: Ahead | None = None
+    event: Ahead | None = None
     d_next: ca.SX = ca.SX(0, 1)
 
     @property
     def good(self) -> ca.SX:
         """Whether the step is accepted."""
         usable, within = ca.logic_and(self.finite, self.faulty == 0), self.error <= 1
-        if self.met is None:
+        if self.event is None:
             return ca.logic_and(self.finite, ca.logic_and(within, self.faulty == 0))
-        ordinary = ca.logic_and(within, ca.logic_not(self.met.passes))
-        return ca.logic_or(self.met.switches, ca.logic_and(usable, ca.logic_or(self.met.jumps, ordinary)))
+        ordinary = ca.logic_and(within, ca.logic_not(self.event.passes))
+        return ca.logic_or(self.event.switches, ca.logic_and(usable, ca.logic_or(self.event.jumps, ordinary)))
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -143,7 +143,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     at, f = lane_of(s), embedded_step(s)
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
     tried, faults = _tried(s, at, lane, p, w)
-    h, good, time, length, met = tried.h, tried.good, tried.time, lane[at.length, 0], tried.met
+    h, good, time, length, event = tried.h, tried.good, tried.time, lane[at.length, 0], tried.event
     begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
     active, usable = time < end, ca.logic_and(tried.finite, tried.faulty == 0)
     root = ca.fmax(tried.error, SMALL) ** (0.2 / s.pair.estimated)
@@ -153,13 +153,17 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
     refused, goes_on, accepted, repeated = ca.SX(1), good, [ca.SX(0, 1)], [ca.SX(0, 1)]
-    if met:
-        next_length = ca.if_else(ca.logic_or(met.located, met.jumps), length, next_length)
-        root, refused = ca.if_else(met.jumps, 1, root), ca.if_else(met.located, lane[at.refused, 0], 1)
-        goes_on, d, numbers = ca.logic_or(good, met.located), lane[at.discrete, 0], EventNumbers(*[lane[i] for i in at.events])
-        after, before = met.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
+    if event:
+        next_length = ca.if_else(ca.logic_or(event.located, event.jumps), length, next_length)
+        root, refused = ca.if_else(event.jumps, 1, root), ca.if_else(event.located, lane[at.refused, 0], 1)
+        goes_on, d, numbers = (
+            ca.logic_or(good, event.located),
+            lane[at.discrete, 0],
+            EventNumbers(*[lane[i] for i in at.events]),
+        )
+        after, before = event.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
         moved_on = numbers._replace(
-            aim=after, count=met.counted(numbers.count, h), last=ca.if_else(met.jumps, met.name, numbers.last)
+            aim=after, count=event.counted(numbers.count, h), last=ca.if_else(event.jumps, event.name, numbers.last)
         )
         accepted = [tried.d_next[: s.layout.events.start, 0], *moved_on]
         repeated = [d[: s.layout.events.start, 0], *numbers._replace(aim=before)]
@@ -173,14 +177,14 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     place = _place(s)
     faults[place, 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
-    if met:
-        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(met.jumps, numbers.count >= MOST_AT_ONCE)))
+    if event:
+        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(event.jumps, numbers.count >= MOST_AT_ONCE)))
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
 
 
-def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Step, ca.SX]:
+def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
     """The step that a lane tries, and its faults."""
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
     begin, since, _, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
@@ -200,7 +204,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
     if s.changing.names:
         error, speeds = ca.substitute([error, speeds], [p], [s.now(p, d)])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
-    tried = Step(time, h, last, ends, x_next, speeds, law, finite, faulty, error)
+    tried = Attempt(time, h, last, ends, x_next, speeds, law, finite, faulty, error)
     if not events:
         return tried, faults
 
@@ -208,10 +212,10 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[St
         return _inputs(w, time + c * h - since), begin + time + c * h
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
-    met = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
-    d_next = ca.if_else(switches, d, gradual(events, d, met.following))
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
-    return tried._replace(met=met, d_next=d_next, x_next=ca.if_else(switches, struck, x_next)), faults
+    return tried._replace(event=event, d_next=d_next, x_next=ca.if_else(switches, struck, x_next)), faults
 
 
 def record(s: Simulation) -> ca.Function:

@@ -92,7 +92,7 @@ def _check_command(command: Command, control: Control, m: Mechanism) -> None:
             raise ModelError(f"the control law gives {values.numel()} {what} where {declared} are declared")
 
 
-class ClosedLoop(Protocol):
+class LawAndSystem(Protocol):
     """A system under a law, with parameters that change: members of a `Simulation`, described there."""
 
     @property
@@ -114,25 +114,25 @@ class ClosedLoop(Protocol):
     def now(self, p: ca.SX, d: ca.SX) -> ca.SX: ...
 
 
-def acting(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+def acting(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
     sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
     u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
     return cut(sim, u) if sim.scheme.saturate else u
 
 
-def following(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+def following(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(switches, 1) the next values of the switched parameters at T, for the states z and d of the law and the inputs w."""
     return sim.changing.following(T, lambda: moving(sim, T, z, d, w))
 
 
-def moving(sim: ClosedLoop, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
+def moving(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
     """The Terms under the inputs of `acting`, and the motion under them."""
     pushed = T.under(acting(sim, T, z, d, w))
     return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
 
 
-def cut(sim: ClosedLoop, u: ca.SX) -> ca.SX:
+def cut(sim: LawAndSystem, u: ca.SX) -> ca.SX:
     """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
     m = sim.mechanism
     if m.servos:

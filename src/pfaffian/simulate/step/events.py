@@ -20,7 +20,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
-from pfaffian.simulate.step.closed_loop import ClosedLoop, following
+from pfaffian.simulate.step.closed_loop import LawAndSystem, following
 from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.step import along
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
@@ -89,7 +89,7 @@ class Events(NamedTuple):
 
 
 @remembered(64)
-def events_of(s: ClosedLoop) -> Events | None:
+def events_of(s: LawAndSystem) -> Events | None:
     """The Events of a simulation; None if nothing changes in it."""
     if not eventful(s):
         return None
@@ -135,7 +135,7 @@ def _after(T: Terms, hit: Gap) -> ca.SX:
     return T.v - (1 + hit.restitution) * hit.rate / (hit.J @ y) * y
 
 
-def eventful(s: ClosedLoop) -> bool:
+def eventful(s: LawAndSystem) -> bool:
     """Whether constraints of a simulation begin or cease to act, or parameters change."""
     return bool(switched(s.mechanism) or s.changing.names or impacts_of(s.mechanism))
 
@@ -252,7 +252,7 @@ class Tried(NamedTuple):
     switches: ca.SX
 
 
-def ahead(events: Events, s: ClosedLoop, tried: Tried, exact: ca.SX) -> Ahead:
+def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
     points = [tried.here]

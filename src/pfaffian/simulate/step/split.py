@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.control.layout import NO_EVENTS, EventNumbers
-from pfaffian.simulate.step.closed_loop import ClosedLoop
+from pfaffian.simulate.step.closed_loop import LawAndSystem
 from pfaffian.simulate.step.events import Tried, ahead, events_of, exactness, gradual, switched_now
 
 MOST_PARTS = 24
@@ -13,7 +13,7 @@ MOST_PARTS = 24
 one more part, which passes its events as they come."""
 
 
-def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
+def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults, whether the step goes on), for `compile_rollout`: the next part of a step.
 
     x, x_next: [x; z; d].   part: the `embedded_step` of the simulation.   u0, u1: inputs at both ends of the whole step.
@@ -36,18 +36,18 @@ def split(s: ClosedLoop, part: ca.Function) -> ca.Function:
 
     inputs = along(0.0)[0], along(1.0)[0]
     x_next, faults, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
-    met = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h))
-    met = met._replace(passes=ca.logic_and(met.passes, ca.logic_not(gives_up)))
-    after, before = met.aims(aim, done, length, aim < h)
-    stays = ca.logic_or(met.located, switches)
+    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h))
+    event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
+    after, before = event.aims(aim, done, length, aim < h)
+    stays = ca.logic_or(event.located, switches)
     over = ca.logic_not(ca.logic_or(stays, ends < h))
-    d_next = ca.if_else(met.located, d, ca.if_else(over, gradual(events, d_now, met.following), d_now))
+    d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, d_now, event.following), d_now))
     going = EventNumbers(
         ca.if_else(stays, done, ends),
-        ca.if_else(met.located, before, after),
+        ca.if_else(event.located, before, after),
         count + 1,
         unsplit,
-        ca.if_else(met.jumps, met.name, last),
+        ca.if_else(event.jumps, event.name, last),
     )
     ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]

@@ -15,7 +15,7 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.closed_loop import ClosedLoop, acting, command_of, cut
+from pfaffian.simulate.step.closed_loop import LawAndSystem, acting, command_of, cut
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
@@ -51,7 +51,7 @@ class Traced(NamedTuple):
     between: tuple[ca.Function, ...]
 
 
-class Traceable(ClosedLoop, Protocol):
+class Traceable(LawAndSystem, Protocol):
     """What is traced: the members of a `Simulation` on which its functions depend, described there."""
 
     @property
