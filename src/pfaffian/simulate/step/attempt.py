@@ -108,8 +108,8 @@ class Attempt(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   event: what lies in it, and d_next: the discrete state at its end, in machines
-    with events.
+    error: estimated, relative to the tolerance.   event: what lies in it, and d_next: the discrete state at its end, both in
+    machines with events.
     """
 
     time: ca.SX
