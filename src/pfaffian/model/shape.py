@@ -176,6 +176,8 @@ def _colour(colour: Any, what: str) -> tuple[float, ...] | None:
         return None
     if isinstance(colour, str) and _COLOUR.fullmatch(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in range(1, len(colour), 2)]
+    elif type(colour) is tuple and all(type(x) is float for x in colour):
+        parts = list(colour)
     elif several(colour):
         parts = [float(x) for x in floats(list(colour), f"{what}: colour").ravel()]
     else:

@@ -30,9 +30,10 @@ _LAST_VISUAL = 2
 def frame(xyz: Any, quat: Any) -> Pose:
     """A pose from MuJoCo's position and quaternion, scalar first."""
     w, x, y, z = (float(a) for a in quat)
+    at = tuple(map(float, xyz))
     if (x, y, z) == (0.0, 0.0, 0.0):
-        return pose(tuple(map(float, xyz)))
-    return pose(tuple(map(float, xyz)), quaternion=(x, y, z, w))
+        return pose(at) if any(at) else IDENTITY
+    return pose(at, quaternion=(x, y, z, w))
 
 
 # -- bodies and joints ------------------------------------------------------------------------------------------------
@@ -77,14 +78,14 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
     given: dict[str, Any] = {"damping": joint_damping(c, n)}
     if kind in ("revolute", "prismatic"):
         axis = m.jnt_axis[n] / np.linalg.norm(m.jnt_axis[n])
-        anchor, ref = Pose(IDENTITY.R, ca.SX(m.jnt_pos[n])), float(m.qpos0[q])
-        back = _turn(axis, -ref) if kind == "revolute" else Pose(IDENTITY.R, ca.SX(-ref * axis))
+        anchor, ref = _moved(m.jnt_pos[n]), float(m.qpos0[q])
+        back = _turn(axis, -ref) if kind == "revolute" else _moved(-ref * axis)
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
         given["armature"] = float(m.dof_armature[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature))
         given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] and not disabled(c, "LIMIT") else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
-        anchor = Pose(IDENTITY.R, ca.SX(m.jnt_pos[n]))
+        anchor = _moved(m.jnt_pos[n])
         given |= {"placement": at @ anchor, "child_placement": anchor, "armature": float(m.dof_armature[v])}
         if m.jnt_limited[n] and not disabled(c, "LIMIT"):
             leave(lost, "limits of ball joints are left out", c.joints[n])
@@ -115,6 +116,11 @@ def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> Any
     m = c.model
     driven = c.driven_by.get((int(kind), n), ())
     return sum((values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in driven), np.zeros(values.shape[1:]))
+
+
+def _moved(xyz: np.ndarray) -> Pose:
+    """The translation by three numbers [m]."""
+    return Pose(IDENTITY.R, ca.SX(xyz)) if xyz.any() else IDENTITY
 
 
 def _turn(axis: np.ndarray, angle: float) -> Pose:

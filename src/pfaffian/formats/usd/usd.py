@@ -29,7 +29,7 @@ from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.pose import NumericPose, Pose
+from pfaffian.model.pose import IDENTITY, NumericPose, Pose
 from pfaffian.parts.friction import joint_friction
 
 
@@ -197,7 +197,8 @@ def _spanning(
 
 def _pose(frame: NumericPose) -> Pose:
     R, p = frame
-    return Pose(ca.SX(R), ca.SX(p))
+    turned = not np.array_equal(R, np.eye(3))
+    return Pose(ca.SX(R) if turned else IDENTITY.R, ca.SX(p)) if turned or p.any() else IDENTITY
 
 
 def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
@@ -211,7 +212,7 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> J
     if flipped and j.kind == "universal":
         raise ModelError(f"joint {j.name!r} turns about two axes and is reached from its second body; swap body0 and body1")
     after = _follows(j, joints)
-    passive: dict[str, Any] = {"armature": j.armature, "damping": j.damping} if j.armature and not after else {}
+    passive: dict[str, Any] = {"armature": _each(j.armature), "damping": _each(j.damping)} if j.armature and not after else {}
     if passive and j.limits:
         passive |= _sprung(j, flipped)
     return joint(
@@ -236,10 +237,15 @@ def _sprung(j: UsdJoint, flipped: bool) -> dict[str, Any]:
     spans = [(-high, -low) if back else (low, high) for low, high in j.limits]
     return {
         "limits": spans[0] if j.single else spans,
-        "stiffness": [d.stiffness for d in drives],
+        "stiffness": _each([d.stiffness for d in drives]),
         "rest": [-d.target if back else d.target for d in drives],
-        "damping": [d.damping + c for d, c in zip(drives, j.damping, strict=True)],
+        "damping": _each([d.damping + c for d, c in zip(drives, j.damping, strict=True)]),
     }
+
+
+def _each(values: Sequence[float]) -> Sequence[float] | float:
+    """The values of all velocities; one zero if there are no others, which `joint` takes without checks."""
+    return values if any(values) else 0.0
 
 
 def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
