@@ -227,7 +227,7 @@ def constants(x: ca.SX) -> np.ndarray:
     """The numbers (n, m) of a matrix without symbols. A DM, which CasADi offers for this, takes ten times as long."""
     if not x.is_dense():
         return np.array(ca.DM(x))
-    return np.array([float(e) for e in x.nonzeros()]).reshape(x.shape, order="F")
+    return np.array(x.nonzeros(), dtype=float).reshape(x.shape, order="F")
 
 
 def is_symmetric(x: ca.SX | np.ndarray) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.model import reprs

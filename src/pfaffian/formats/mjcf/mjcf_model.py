@@ -116,7 +116,9 @@ def compiled(found: MjcfText, where: MeshFolders) -> CompiledModel:
 def _stand_ins(
     mujoco: Any, spec: Any, geoms: list[tuple[Any, Any]], found: MjcfText, where: MeshFolders
 ) -> list[tuple[Any, MeshGeom]]:
-    """The geometries that are meshes, among all `geoms`, each with its body. Those that are missing or not needed for an inertia are replaced by massless spheres.
+    """The geometries that are meshes.   geoms: all geometries, each after its body.
+
+    Those that are missing or not needed for an inertia are replaced by massless spheres.
 
     Collisions of meshes are switched off, so that the compiler does not compute their convex hulls.
     """
