@@ -111,7 +111,8 @@ def parse_urdf(
 
     Joints keep the order of the file, except that parents come first. Links without <inertial> are massless. Joint damping is
     read; dry friction is left out by default. Limits of joints and motors are not enforced, except that
-    `Scheme(saturate=True)` limits the motors. A run warns of a start outside the limits, and its result says when and by how much they were exceeded.
+    `Scheme(saturate=True)` limits the motors. A run warns of a start outside the limits, and its result says when and
+    by how much they were exceeded.
 
     Args:
         text: of the file.
