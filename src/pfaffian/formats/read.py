@@ -90,6 +90,7 @@ FORMATS = Registry("file format", {
     "MJCF": Format("mjcf.mjcf:read_mjcf", "writers.mjcf_write:mjcf_files", (".xml", ".mjcf"), "mujoco",
                    others=("mjcf.mjcf:parse_mjcf",)),
     "SDF": Format("sdf.sdf:read_sdf", None, (".sdf", ".world"), "sdf", others=("sdf.sdf:parse_sdf",)),
+    "OSIM": Format("osim.osim:read_osim", None, (".osim",), "OpenSimDocument", others=("osim.osim:parse_osim",)),
     "USD": Format("usd.usd:read_usd", None, (".usd", ".usda", ".usdc"), first=(b"#usda", b"PXR-USDC")),
 }, "give your own another name", _check)  # fmt: skip
 """Formats of model files by name. To add one: `pf.formats.FORMATS["mine"] = pf.formats.Format(read, write, (".mine",))`."""

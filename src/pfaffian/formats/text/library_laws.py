@@ -38,7 +38,7 @@ def _check(name: str, law: Any) -> None:
 
 LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+    "coupling": coupling.LengthCoupling, "piecewise": coupling.PiecewiseCoupling, "sum": coupling.JointSum, "path": coupling.Path,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
