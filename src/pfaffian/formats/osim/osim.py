@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
 from pfaffian.formats.osim.osim_coordinate import read_coupler, settled
+from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
 from pfaffian.formats.osim.osim_function import Affine
-from pfaffian.formats.osim.osim_joint import Made, add, closing, coupled
+from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled
 from pfaffian.formats.osim.osim_part import (
+    MEMBERS,
     OsimBody,
     OsimJoint,
     check_version,
@@ -39,6 +40,9 @@ from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.number import constants
 from pfaffian.model.pose import Pose
 
+IDLE = ("PhysicalOffsetFrame", "Station", "Marker", "ContactSphere", "ContactHalfSpace", "ContactMesh", "TableReporter")
+"""Components that exert no force."""
+
 GRAVITY = (0.0, -9.80665, 0.0)
 """Gravity [m/s^2] of a model that gives none, along the axes of ground."""
 
@@ -60,7 +64,8 @@ def read_osim(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]
         >>> hinge = f'<PinJoint name="hinge">{ends}<coordinates><Coordinate name="angle"/></coordinates></PinJoint>'
         >>> sets = f"<BodySet><objects>{rod}</objects></BodySet><JointSet><objects>{hinge}</objects></JointSet>"
         >>> with tempfile.NamedTemporaryFile("w", suffix=".osim") as file:
-        ...     print(f'<OpenSimDocument Version="40000"><Model name="m">{sets}</Model></OpenSimDocument>', file=file, flush=True)
+        ...     text = f'<OpenSimDocument Version="40000"><Model name="m">{sets}</Model></OpenSimDocument>'
+        ...     print(text, file=file, flush=True)
         ...     m, settings = pf.formats.read_osim(file.name)
         >>> m, pf.mass_matrix(m)  # 1 + 2 * 0.5^2
         (<Mechanism 'm': 1 body, 1 joint (nq 1, nv 1), no inputs>, array([[1.5]]))
@@ -111,9 +116,9 @@ def parse_osim(
     given, frames = read_joints(model, check_version(document), bodies)
     enforced = [e for e in listed(model, "ConstraintSet") if truth(e, "isEnforced", True) and not truth(e, "isDisabled")]
     couplers = [read_coupler(e, given) for e in enforced if e.tag == COUPLER]
-    joints, couplers, said = settled(given, couplers, lost)
-    passive, motors = _forces(model, joints, said, lost)
-    made = Made()
+    joints, couplers, replaced = settled(given, couplers, lost)
+    passive, motors = _forces(model, joints, replaced, lost)
+    made = ChainParts()
     loops = _grow(bodies, joints, passive, made, lost)
     coupled_joints = [(n, n, f) for n, f in made.couplings] + [(c.name, c.dependent, c.by) for c in couplers]
     moving = {j.name for j in made.joints}
@@ -143,7 +148,7 @@ def _body(b: OsimBody) -> Body:
 
 
 def _grow(
-    bodies: Sequence[OsimBody], joints: Sequence[OsimJoint], passive: Mapping[str, Any], made: Made, lost: LeftOut
+    bodies: Sequence[OsimBody], joints: Sequence[OsimJoint], passive: Mapping[str, Any], made: ChainParts, lost: LeftOut
 ) -> list[OsimJoint]:
     """Add the joints of a tree, outwards from ground. Returns those that close loops.
 
@@ -247,10 +252,10 @@ _BETWEEN: dict[str, Callable[[Element, Frames], Constraint]] = {
 
 
 def _forces(
-    model: Element, joints: Sequence[OsimJoint], said: Mapping[str, Affine], lost: LeftOut
+    model: Element, joints: Sequence[OsimJoint], replaced: Mapping[str, Affine], lost: LeftOut
 ) -> tuple[dict[str, dict[str, float]], Callable[[set[str]], list[Actuator]]]:
     """Coordinate -> stiffness, rest and damping of its forces; and the actuators of the joints that have coordinates."""
-    known = {c.name for j in joints for c in j.coordinates} | {*said}
+    known = {c.name for j in joints for c in j.coordinates} | {*replaced}
     passive, driven = dict[str, dict[str, float]](), list[tuple[str, str, float, tuple[float, float]]]()
     for e in listed(model, "ForceSet"):
         if truth(e, "isDisabled") or not truth(e, "appliesForce", True):
@@ -258,7 +263,7 @@ def _forces(
         coordinate = text_of(e, "coordinate")
         if e.tag in ("CoordinateActuator", "SpringGeneralizedForce") and coordinate not in known:
             raise e.error(f"there is no coordinate {printable(coordinate)}; {nearest(coordinate, [*known])}")
-        coordinate, a, b = said.get(coordinate, (coordinate, 1.0, 0.0))
+        coordinate, a, b = replaced.get(coordinate, (coordinate, 1.0, 0.0))
         if e.tag == "CoordinateActuator":
             limits = bound(e, "min_control", -np.inf), bound(e, "max_control", np.inf)
             driven.append((name_of(e), coordinate, a * value(e, "optimal_force", 1.0), limits))
@@ -266,7 +271,9 @@ def _forces(
             k, rest, d = (value(e, tag, 0.0) for tag in ("stiffness", "rest_length", "viscosity"))
             _spring(passive.setdefault(coordinate, {}), k * a * a, (rest - b) / a, d * a * a)
         else:
-            what = "muscles" if "Muscle" in e.tag else "forces of other kinds than CoordinateActuator and SpringGeneralizedForce"
+            what = (
+                "muscles" if "Muscle" in e.tag else "forces of other kinds than CoordinateActuator and SpringGeneralizedForce"
+            )
             leave(lost, f"{what} are left out", e.attributes.get("name", "?"))
 
     def motors(moving: set[str]) -> list[Actuator]:
@@ -303,5 +310,7 @@ def _tell(model: Element, joints: Sequence[OsimJoint], loops: Sequence[OsimJoint
         leave(lost, "joints close loops as constraints", *(j.name for j in loops))
     if names := [c.name for j in loops for c in j.coordinates]:
         leave(lost, "coordinates of joints that close loops are left out", *names)
-    for e in listed(model, "ComponentSet"):
-        leave(lost, "further components are left out", f"{e.attributes.get('name', '?')} ({e.tag})")
+    more = model.only("components")
+    for e in [*listed(model, "ComponentSet"), *(more.children if more is not None else [])]:
+        if not any(tags.fullmatch(e.tag) for tags in MEMBERS.values()) and e.tag not in IDLE:
+            leave(lost, "further components are left out", f"{e.attributes.get('name', '?')} ({e.tag})")

@@ -100,5 +100,3 @@ def vector(element: Element, tag: str, default: tuple[float, ...]) -> tuple[floa
     """The numbers in a child element, as many as the default has."""
     child = element.only(tag)
     return default if child is None or not child.content else numbers(child.content, len(default), child.where)
-
-

@@ -1,4 +1,4 @@
-"""Functions of coordinates in OSIM files, as sums of multiples of coordinates, or as piecewise polynomials of one coordinate."""
+"""Functions of coordinates in OSIM files: sums of multiples of coordinates, or piecewise polynomials of one coordinate."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class OsimFunction:
         pieces = self.pieces * np.r_[1.0, np.full(self.pieces.shape[1] - 1, s)]
         return OsimFunction({n: s * r for n, r in self.ratios.items()}, s * self.offset, self.of, pieces)
 
-    def said_by(self, said: Mapping[str, Affine]) -> OsimFunction:
-        """The function of other quantities.   said: coordinate -> the quantity, factor a and constant b: q = a x + b."""
+    def in_terms_of(self, replaced: Mapping[str, Affine]) -> OsimFunction:
+        """The function of other quantities.   replaced: coordinate -> the quantity, factor a and constant b: q = a x + b."""
         ratios, offset = dict[str, float](), self.offset
         for q, ratio in self.ratios.items():
-            name, a, b = said.get(q, (q, 1.0, 0.0))
+            name, a, b = replaced.get(q, (q, 1.0, 0.0))
             ratios[name] = ratios.get(name, 0.0) + ratio * a
             offset += ratio * b
-        name, a, b = said.get(self.of, (self.of, 1.0, 0.0))
+        name, a, b = replaced.get(self.of, (self.of, 1.0, 0.0))
         pieces = self.pieces if (a, b) == (1.0, 0.0) else _composed(self.pieces, a, b)
         return OsimFunction(ratios, offset, name, pieces)
 
-    def held(self, q: Mapping[str, float]) -> OsimFunction:
+    def with_values(self, q: Mapping[str, float]) -> OsimFunction:
         """The function with some coordinates held.   q: values of these."""
         known = {n: r for n, r in self.ratios.items() if n in q}
         rest = {n: r for n, r in self.ratios.items() if n not in q}
@@ -86,7 +86,9 @@ def read_function(element: Element, coordinates: Sequence[str]) -> OsimFunction:
     if element.tag == "LinearFunction":
         *ratios, offset = _values(element, "coefficients")
         if len(ratios) != len(coordinates):
-            raise element.error(f"{len(coordinates)} coordinates need {len(coordinates) + 1} coefficients, got {len(ratios) + 1}")
+            raise element.error(
+                f"{len(coordinates)} coordinates need {len(coordinates) + 1} coefficients, got {len(ratios) + 1}"
+            )
         return OsimFunction({n: r for n, r in zip(coordinates, ratios, strict=True) if r}, offset)
     if element.tag not in FUNCTIONS:
         raise element.error(f"functions of this kind are not read; the kinds are {', '.join(FUNCTIONS)}")

@@ -13,10 +13,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.formats.osim.osim_coordinate import owners
 from pfaffian.formats.osim.osim_frame import turned
 from pfaffian.formats.osim.osim_function import OsimFunction
-from pfaffian.formats.osim.osim_coordinate import owners
-from pfaffian.formats.osim.osim_part import Motion, OsimCoordinate, OsimJoint
+from pfaffian.formats.osim.osim_part import AxisMotion, OsimCoordinate, OsimJoint
 from pfaffian.formats.text.coupling import PiecewiseCoupling
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.model.body import Body, body
@@ -24,7 +24,7 @@ from pfaffian.model.constraint import Closure, Holonomic, closure, holonomic
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
-CLOSING = {
+CLOSING: dict[str, tuple[str, dict[str, Any]]] = {
     "WeldJoint": ("weld", {}),
     "PinJoint": ("revolute", {"axis": (0, 0, 1)}),
     "SliderJoint": ("prismatic", {"axis": (1, 0, 0)}),
@@ -36,7 +36,7 @@ CLOSING = {
 
 
 @dataclass
-class Made:
+class ChainParts:
     """What joints become.   between: massless bodies.   couplings: joints that follow
     by a constraint, and by which function.   start: name -> value."""
 
@@ -56,17 +56,18 @@ class Mover:
     arguments: Mapping[str, Any]
 
 
-def add(j: OsimJoint, back: bool, passive: Mapping[str, Mapping[str, float]], made: Made, lost: LeftOut) -> None:
+def add(j: OsimJoint, back: bool, passive: Mapping[str, Mapping[str, float]], made: ChainParts, lost: LeftOut) -> None:
     """Add the joints of one OSIM joint.   back: whether the tree goes from its child to its parent.   passive: coordinate ->
     stiffness, rest and damping of its forces."""
     steps = _steps(j, passive, made, lost)
     near, far = (j.child, j.parent) if back else (j.parent, j.child)
     if back:
-        steps = [x.inverse() if isinstance(x, Pose) else replace(x, axis=-x.axis) for x in reversed(steps)]
+        steps = [replace(x, axis=-x.axis) if isinstance(x, Mover) else x.inverse() for x in reversed(steps)]
     movers = [x for x in steps if isinstance(x, Mover)]
     (last, at), end = near, far[1]
-    while movers and isinstance(steps[-1], Pose):
-        end = end @ steps.pop().inverse()
+    while movers and isinstance(after := steps[-1], Pose):
+        end = end @ after.inverse()
+        steps.pop()
     for step in steps:
         if isinstance(step, Pose):
             at = at @ step
@@ -83,7 +84,7 @@ def add(j: OsimJoint, back: bool, passive: Mapping[str, Mapping[str, float]], ma
         made.joints.append(joint(j.name, "fixed", last, far[0], placement=at, child_placement=end))
 
 
-def _steps(j: OsimJoint, passive: Mapping[str, Mapping[str, float]], made: Made, lost: LeftOut) -> list[Pose | Mover]:
+def _steps(j: OsimJoint, passive: Mapping[str, Mapping[str, float]], made: ChainParts, lost: LeftOut) -> list[Pose | Mover]:
     """The constant poses and the moving joints of a joint, from its parent to its child."""
     known, first = {c.name: c for c in j.coordinates}, {id(x): n for n, x in owners(j.motions).items()}
     moved = {n for x in j.motions for n in x.by.coordinates}
@@ -100,7 +101,7 @@ def _steps(j: OsimJoint, passive: Mapping[str, Mapping[str, float]], made: Made,
     return found
 
 
-def _owned(x: Motion, c: OsimCoordinate, passive: Mapping[str, float]) -> list[Pose | Mover]:
+def _owned(x: AxisMotion, c: OsimCoordinate, passive: Mapping[str, float]) -> list[Pose | Mover]:
     """The joint whose coordinate is that of the file, after its offset."""
     sign = next(iter(x.by.ratios.values()))
     shift: list[Pose | Mover] = [_place(x, x.by.offset)] if x.by.offset else []
@@ -108,7 +109,7 @@ def _owned(x: Motion, c: OsimCoordinate, passive: Mapping[str, float]) -> list[P
     return [*shift, Mover(c.name, x.turns, sign * x.axis, {"limits": limits, **passive})]
 
 
-def _follower(j: OsimJoint, x: Motion, made: Made) -> list[Pose | Mover]:
+def _follower(j: OsimJoint, x: AxisMotion, made: ChainParts) -> list[Pose | Mover]:
     """A constant pose, a joint that follows by a mimic, or a joint with a constraint."""
     if not x.by.coordinates:
         return [_place(x, x.by.offset)] if x.by.offset else []
@@ -126,7 +127,7 @@ def coupled(name: str, dependent: str, f: OsimFunction) -> Holonomic:
     return holonomic(name, law)
 
 
-def _place(x: Motion, by: float) -> Pose:
+def _place(x: AxisMotion, by: float) -> Pose:
     """The pose of a motion at a constant value."""
     return pose(rotation=turned(x.axis, by)) if x.turns else pose(tuple((by * x.axis).tolist()))
 

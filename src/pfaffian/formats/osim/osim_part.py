@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class OsimCoordinate:
 
 
 @dataclass(frozen=True)
-class Motion:
+class AxisMotion:
     """A turn about or a slide along a unit axis, by a function of coordinates.   name: of the motion."""
 
     name: str
@@ -72,7 +73,7 @@ class OsimJoint:
     parent: tuple[str, Pose]
     child: tuple[str, Pose]
     coordinates: tuple[OsimCoordinate, ...]
-    motions: tuple[Motion, ...]
+    motions: tuple[AxisMotion, ...]
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,21 @@ class OsimBody:
     inertia: tuple[float, ...]
 
 
+MEMBERS = {
+    "BodySet": re.compile("Body"),
+    "JointSet": re.compile(r"\w*Joint"),
+    "ConstraintSet": re.compile(r"\w*Constraint"),
+    "ForceSet": re.compile(r"\w*(Force|Actuator|Muscle\w*|Ligament|Spring)"),
+}
+"""Set of a model -> tags of its members."""
+
+
 def listed(model: Element, tag: str) -> list[Element]:
-    """The members of a set of a model, such as its BodySet."""
-    found = model.only(tag)
+    """The members of a set of a model, such as its BodySet, also those among its components."""
+    found, more = model.only(tag), model.only("components")
     inside = found.only("objects") if found is not None else None
-    return [] if inside is None else inside.children
+    others = [] if more is None or tag not in MEMBERS else [e for e in more.children if MEMBERS[tag].fullmatch(e.tag)]
+    return [*([] if inside is None else inside.children), *others]
 
 
 def text_of(element: Element, *tags: str) -> str:
@@ -200,7 +211,9 @@ def _joint(e: Element, parent: tuple[str, Pose], child: tuple[str, Pose]) -> Osi
     rows = MOTIONS[e.tag]
     missing = [f"{name}_coord_{i}" for i in range(len(given), len(rows))]
     coordinates = (*map(_coordinate, given), *(OsimCoordinate(n, e) for n in missing))
-    motions = (Motion(coordinates[i].name, turns, axis, OsimFunction({coordinates[i].name: 1.0})) for turns, axis, i in rows)
+    motions = (
+        AxisMotion(coordinates[i].name, turns, axis, OsimFunction({coordinates[i].name: 1.0})) for turns, axis, i in rows
+    )
     return OsimJoint(name, e, e.tag, parent, child, coordinates, tuple(motions))
 
 
@@ -212,7 +225,7 @@ def _coordinate(e: Element) -> OsimCoordinate:
     return OsimCoordinate(name_of(e), e, default, speed, (low, high), truth(e, "locked"), truth(e, "prescribed"))
 
 
-def _custom(e: Element) -> tuple[Motion, ...]:
+def _custom(e: Element) -> tuple[AxisMotion, ...]:
     """The motions of a CustomJoint, from the six axes of its SpatialTransform."""
     transform = e.only("SpatialTransform")
     if transform is None:
@@ -229,7 +242,7 @@ def _custom(e: Element) -> tuple[Motion, ...]:
         length = np.linalg.norm(axis)
         if not length > 0:
             raise a.error("the axis has no direction; give a unit vector")
-        found.append(Motion(name, name.startswith("rotation"), axis / length, _function(a)))
+        found.append(AxisMotion(name, name.startswith("rotation"), axis / length, _function(a)))
     return tuple(found)
 
 
@@ -237,7 +250,9 @@ def _function(a: Element) -> OsimFunction:
     """The function of a TransformAxis; without one the sum of its coordinates, or zero."""
     names = tuple(text_of(a, "coordinates").split())
     inner = a.only("function")
-    given = [c for c in (inner.children if inner is not None else a.children) if c.tag not in ("coordinates", "axis", "function")]
+    given = [
+        c for c in (inner.children if inner is not None else a.children) if c.tag not in ("coordinates", "axis", "function")
+    ]
     if len(given) > 1:
         raise a.error(f"it has {len(given)} functions; keep one of {', '.join(FUNCTIONS)}")
     return read_function(given[0], names) if given else OsimFunction(dict.fromkeys(names, 1.0))

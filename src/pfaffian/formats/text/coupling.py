@@ -86,8 +86,8 @@ class LengthCoupling:
 class PiecewiseCoupling:
     """The residual phi(k) = q - (offset + sum of ratio q_n + f(q_of)) of a coordinate q that follows others.
 
-    joint: of q.   joints: of the q_n.   ratios: (n, 1), None without these.   by: the joint of q_of.   pieces: (m, k) rows x, c0,
-    c1, ... of f = c0 + c1 (q_of - x) + c2 (q_of - x)^2 ..., from x on and, in the first row, before it; None without f.
+    joint: of q.   joints: of the q_n.   ratios: (n, 1), None without these.   by: the joint of q_of.   pieces: (m, k) rows x,
+    c0, c1, ... of f = c0 + c1 (q_of - x) + c2 (q_of - x)^2 ..., from x on and, in the first row, before it; None without f.
     """
 
     joint: str

@@ -48,13 +48,13 @@ class Drive:
 class Axes:
     """What a joint leaves free.   kind: of the joint.   axis: (3,) of a revolute or prismatic joint.   names: of its
     coordinates, as instances of LimitAPI and DriveAPI; empty if they are not along axes.   turn: (3, 3) rotation of its frames
-    after which its normal is z.   held: name -> value of axes that are locked elsewhere than at zero, SI."""
+    after which its normal is z.   locked_at: name -> value of axes that are locked elsewhere than at zero, SI."""
 
     kind: str
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     names: tuple[str, ...] = ()
     turn: np.ndarray = field(default_factory=lambda: np.eye(3))
-    held: Mapping[str, float] = field(default_factory=dict)
+    locked_at: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> Usd
         raise s.error(prim, "it connects a body to itself, or the world to the world; name two bodies")
     if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
         lost.append("breakForce")
-    shift, lock = _held(s, prim, free)
+    shift, lock = _locked_pose(s, prim, free)
     (R0, p0), (R1, p1) = (frame for _, frame in ends)
     turned = [(R0 @ free.turn, p0 + R0 @ shift), (R1 @ lock.T @ free.turn, p1)]
     unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(free.kind, 1.0)
@@ -136,8 +136,8 @@ def _axes(s: UsdStage, prim: Any) -> Axes:
     """What a joint leaves free. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
-        free, held = _by_limits(s, prim)
-        return replace(_by_locks(s, prim, free), held=held)
+        free, locked_at = _by_limits(s, prim)
+        return replace(_by_locks(s, prim, free), locked_at=locked_at)
     if word not in _KINDS:
         raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
     kind = _KINDS[word]
@@ -153,30 +153,30 @@ def _by_limits(s: UsdStage, prim: Any) -> tuple[list[str], dict[str, float]]:
     """
     from pxr import UsdPhysics
 
-    free, held = list[str](), dict[str, float]()
+    free, locked_at = list[str](), dict[str, float]()
     for name in (*_SLIDES, *_TURNS):
         limit = UsdPhysics.LimitAPI.Get(prim, name) if prim.HasAPI(UsdPhysics.LimitAPI, name) else None
         low, high = (limit.GetLowAttr().Get(), limit.GetHighAttr().Get()) if limit else (-np.inf, np.inf)
         if low < high:
             free.append(name)
         elif low == high and low:
-            held[name] = float(low) * _unit(s, name)
-    return free, held
+            locked_at[name] = float(low) * _unit(s, name)
+    return free, locked_at
 
 
-def _held(s: UsdStage, prim: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
+def _locked_pose(s: UsdStage, prim: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
     """(3,) shift [m] along the axes of the first body's frame, and (3, 3) rotation, at which a joint is locked.
 
     Raises ModelError: it is locked at angles about several axes, or at one beside free turns.
     """
-    shift = np.array([axes.held.get(name, 0.0) for name in _SLIDES])
-    turns = [name for name in _TURNS if name in axes.held]
+    shift = np.array([axes.locked_at.get(name, 0.0) for name in _SLIDES])
+    turns = [name for name in _TURNS if name in axes.locked_at]
     if not turns:
         return shift, np.eye(3)
     if len(turns) > 1 or axes.kind in ("revolute", "universal", "cylindrical", "planar", "schoenflies"):
         raise s.error(prim, f"it is locked at an angle about {' and '.join(turns)} beside other turns; lock it at zero")
     turn = np.zeros(3)
-    turn["XYZ".index(turns[0][-1])] = axes.held[turns[0]]
+    turn["XYZ".index(turns[0][-1])] = axes.locked_at[turns[0]]
     return shift, so3.exp(ca.DM(turn)).full()
 
 
