@@ -125,7 +125,8 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no file of that name.
-        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd`, `read_osim` or `read_yaml` in `pf.formats`, by the format.
+        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd`, `read_osim` or `read_yaml` in `pf.formats`, by the
+            format.
     Raises ModelError: no file or machine of this name; a file of another kind; an option that the format does not have; an
     error of the reader.
 
