@@ -78,10 +78,10 @@ def _dataset(columns: dict[str, Column], names: Iterable[str] | Mapping[str, str
         raise RunError(f"cannot read {where} as a table: no column has the name {' or '.join(TIMES)}")
     chosen = names if isinstance(names, Mapping) else {n: n for n in (columns if names is None else names) if n != called}
     found = xr.Dataset(coords={"time": ("time", columns[called].values, {"units": "s"})})
-    for name, own in chosen.items():
-        if own not in columns:
-            raise ModelError(f"{where}: there is no variable {printable(own)}; {nearest(own, [*columns])}")
-        values, text = columns[own]
+    for name, column in chosen.items():
+        if column not in columns:
+            raise ModelError(f"{where}: there is no variable {printable(column)}; {nearest(column, [*columns])}")
+        values, text = columns[column]
         unit = _UNIT.search(text)
         about = ({"long_name": text} if text else {}) | ({"units": unit[1].strip()} if unit and unit[1].strip() else {})
         found[name] = ((), values[0], about) if len(values) == 1 != found.sizes["time"] else ("time", values, about)
