@@ -149,9 +149,8 @@ DESCRIPTION = """<element name="joint" required="*"><attribute name="type" type=
 
 def test_a_new_name_of_a_description_is_found(tmp_path):
     (tmp_path / "joint.sdf").write_text(DESCRIPTION)
-    (tmp_path / "pose.sdf").write_text(
-        '<element name="pose"><attribute name="relative_to"/><attribute name="turned_by"/></element>'
-    )
+    attributes = "".join(f'<attribute name="{n}"/>' for n in ("relative_to", "turned_by"))
+    (tmp_path / "pose.sdf").write_text(f'<element name="pose">{attributes}</element>')
     rows = sdf_names(tmp_path)[1]
     assert ("joint/pose", "") in rows and ("joint/physics", "") in rows
     assert unanswered("sdf", rows) == [("joint/physics/simbody/must_be_new", ""), ("pose", "turned_by")]
