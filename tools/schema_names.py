@@ -3,14 +3,16 @@
     mjcf          from MuJoCo's own schema (package mujoco)
     usd           from the schemas of UsdPhysics (package usd-core), and of Newton (newton-usd-schemas) if it is installed
     sdf FOLDER    from SDFormat's descriptions, a folder such as sdf/1.12 of its repository
-    urdf FILE     from urdf.xsd of urdfdom
+    urdf [FILE]   from urdf.xsd of urdfdom, by default the one in package trimesh
 
 Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what
-each of them does to the motion; names without an answer there fail a test.
+each of them does to the motion. A name that a table lacks, as after a new release, is marked, and fails a test where the
+package is installed; no package has SDFormat's descriptions.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -84,8 +86,14 @@ def _included(folder: Path, file: str) -> str:
     return ElementTree.parse(folder / file).getroot().attrib["name"]
 
 
-def urdf(file: Path) -> tuple[str, list[Row]]:
+def urdf(file: Path | None = None) -> tuple[str, list[Row]]:
     """The file, and the elements and attributes of its types, elements as they are nested below <robot>."""
+    source = "" if file is None else file.name
+    if file is None:
+        import trimesh
+
+        file = Path(trimesh.__file__).parent / "resources" / "schema" / "urdf.xsd"
+        source = f"urdf.xsd of trimesh {trimesh.__version__}"
     x = "{http://www.w3.org/2001/XMLSchema}"
     root = ElementTree.parse(file).getroot()
     types = {t.attrib["name"]: t for t in root.findall(f"{x}complexType")}
@@ -103,10 +111,30 @@ def urdf(file: Path) -> tuple[str, list[Row]]:
 
     for e in root.findall(f"{x}element"):
         walk(e, "")
-    return file.name, list(dict.fromkeys(rows))
+    return source, list(dict.fromkeys(rows))
 
 
 FORMATS: dict[str, Callable[..., tuple[str, list[Row]]]] = {"mjcf": mjcf, "usd": usd, "sdf": sdf, "urdf": urdf}
+
+
+def unanswered(kind: str, rows: list[Row]) -> list[Row]:
+    """The names that the table of facts of a format lacks.
+
+    A row with the attribute "*" answers for all attributes of its element and for what is within it. Elements that have
+    children or attributes only hold them, and an included description answers below its own name.
+    """
+    table = Path(__file__).parents[1] / "tests" / "data" / f"{kind}_facts.csv"
+    known = {(first, second) for first, second, *_ in csv.reader(table.read_text(encoding="utf-8").splitlines())}
+    holders = {"/".join(p.split("/")[:n]) for p, _ in rows for n in range(1, p.count("/") + 1)} | {p for p, a in rows if a}
+    roots = {p.split("/")[0] for p, _ in rows}
+
+    def covered(path: str, attribute: str) -> bool:
+        parts = path.split("/")
+        if (path, attribute) in known or any(("/".join(parts[:n]), "*") in known for n in range(1, len(parts) + 1)):
+            return True
+        return not attribute and (path in holders or parts[-1] in roots)
+
+    return [row for row in rows if not covered(*row)]
 
 
 def main(words: list[str]) -> Iterator[str]:
@@ -116,7 +144,8 @@ def main(words: list[str]) -> Iterator[str]:
         return
     source, rows = FORMATS[words[0]](*map(Path, words[1:]))
     yield f"# {source}"
-    yield from (f"{path},{attribute}" for path, attribute in rows)
+    lacking = set(unanswered(words[0], rows))
+    yield from (f"{path},{attribute}" + ("  # no answer" if (path, attribute) in lacking else "") for path, attribute in rows)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ class ModelWarning(UserWarning):
         >>> with warnings.catch_warnings(record=True, action="always") as caught:
         ...     m = pf.formats.parse_urdf(f"<robot>{links.format(tensor)}{hinge}</robot>")
         >>> caught[0].category.__name__, str(caught[0].message)
-        ('ModelWarning', "URDF: joint friction is ignored: 'hinge'; use damping, or a force of your own")
+        ('ModelWarning', "URDF: dry friction is left out: 'hinge'; friction='smooth' reads it")
     """
 
 

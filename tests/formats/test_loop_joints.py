@@ -163,7 +163,7 @@ def test_what_a_closing_joint_of_urdf_cannot_carry_is_named():
     with pytest.warns(pf.errors.ModelWarning) as caught:
         pf.formats.parse_urdf(urdf("C", lambda *_: ball))
     words = " ".join(str(w.message) for w in caught)
-    assert "damping of the spherical loop 'C'" in words and "joint friction is ignored: 'C'" in words
+    assert "damping of the spherical loop 'C'" in words and "dry friction is left out: 'C'" in words
 
 
 def sdf(order: str, carrying: str) -> str:

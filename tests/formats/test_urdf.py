@@ -120,9 +120,20 @@ def test_a_mimic_joint_of_a_locked_joint_is_locked():
 
 
 def test_friction_is_reported_not_used():
-    with pytest.warns(ModelWarning, match="joint friction is ignored: 'j'") as caught:
+    with pytest.warns(ModelWarning, match="dry friction is left out: 'j'; friction='smooth' reads it") as caught:
         parse_urdf(robot(link("a"), link("b"), joint("j", "a", "b", inside='<dynamics friction="1"/>')))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_friction_is_smoothed_on_request(closing):
+    """A slide with 3 N of friction, in the tree or beside an equal slide, with which it closes a loop."""
+    slide = joint("j", "a", "b", "prismatic", inside='<dynamics friction="3"/>')
+    parts = [link("a"), link("b"), *([joint("i", "a", "b", "prismatic")] if closing else []), slide]
+    with pytest.warns(ModelWarning, match="dry friction is smooth below 0.001 rad/s or m/s: 'j'"):
+        m = parse_urdf(robot(*parts), friction="smooth")
+    for v in (-2.0, 2.0):
+        assert 2 * pf.forward_dynamics(m, [0.1], [v]).v_dot[0] == pytest.approx(-3 * np.sign(v), rel=1e-6)
 
 
 BAD = {

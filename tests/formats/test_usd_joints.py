@@ -87,7 +87,7 @@ def test_a_joint_of_three_translations_keeps_its_signs(tmp_path, flipped):
     """From its second body, the coordinates are those of the inverse motion; limits and targets follow."""
     inside = drive("transX", stiffness=40, targetPosition=0.25)
     free = {"transX": (-1, 3), "transY": None, "transZ": None}
-    m, _ = read(tmp_path, body("b"), d6("j", free, ("b", "") if flipped else ("", "b"), inside), match="drives act")
+    m, _ = read(tmp_path, body("b"), d6("j", free, ("b", "") if flipped else ("", "b"), inside))
     assert m.joint("j").limits[0] == ((-3, 1) if flipped else (-1, 3))
     rest = -0.25 if flipped else 0.25
     ours = pf.mechanism("m", [pf.body("b", **STANDARD)],
@@ -132,7 +132,7 @@ def test_two_turns_are_a_universal_joint(tmp_path, first, second):
     moving = (
         f"vector3f physics:angularVelocity = {tuple(map(float, rates))}\nvector3f physics:velocity = {tuple(map(float, speed))}"
     )
-    m, settings = read(tmp_path, body("b", turn + moving), d6("j", free, ("", "b"), inside), match="drives act")
+    m, settings = read(tmp_path, body("b", turn + moving), d6("j", free, ("", "b"), inside))
     assert m.joint("j").kind.name == "universal" and m.u_names == (f"j rot{second}",)
     close([settings.guess[n] for n in m.q_names], [a, b], SINGLE, "start")
     close([settings.v[n] for n in m.v_names], [0.5, 0.25], SINGLE, "velocities")
@@ -249,3 +249,61 @@ def test_every_property_that_is_not_read_is_named(tmp_path):
     words = r"values that vary in time .*: '/a\.physics:velocity'; properties that are not read: '/j\.newton:velocityLimit', "
     words += r"'/j\.physics:lowerLimmit', '/j\.physxJoint:jointFriction', '/motor\.newton:kp', '/motor\.newton:targets'$"
     read(tmp_path, *parts, match=words)
+
+
+def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_path):
+    """tau = k (target - q) + d (speed - v), in degrees; without k the constant d speed, within maxForce."""
+    per = 180 / np.pi
+    sprung = joint("Revolute", "a", ("", "b"), drive("angular", stiffness=2, damping=0.5, targetPosition=10, targetVelocity=8))
+    loose = joint("Revolute", "c", ("", "e"), drive("angular", damping=0.5, targetVelocity=8))
+    weak = joint("Prismatic", "f", ("", "g"), drive("linear", damping=0.5, targetVelocity=-8, maxForce=3))
+    parts = [x.replace("Joint \"", "Joint \"").replace("\n{", f' (prepend apiSchemas = ["PhysicsDriveAPI:{n}"])\n{{', 1)
+             for x, n in ((sprung, "angular"), (loose, "angular"), (weak, "linear"))]  # fmt: skip
+    m, settings = read(tmp_path, *map(body, "beg"), *parts)
+    assert settings.u == pytest.approx({"c": 4, "f": -3})
+    u = [settings.u.get(n, 0.0) for n in m.u_names]
+    still = pf.forward_dynamics(m.with_(gravity=(0, 0, 0)), np.zeros(3), np.zeros(3), u).v_dot
+    I = pf.mass_matrix(m)
+    wanted = [(2 * per * 10 / per + 0.5 * 8), 4, -3]
+    close(I @ still, np.array(wanted), SINGLE, "forces at rest")
+
+
+def test_the_velocity_of_a_flipped_slide_keeps_its_sign(tmp_path):
+    """Reached from its second body; both bodies' relative acceleration is that of the drive's force."""
+    slides = {f"trans{x}": None for x in "XYZ"}
+    part = d6("j", slides, ("b", ""), drive("transX", damping=2, targetVelocity=3))
+    m, settings = read(tmp_path, body("b"), part)
+    a = pf.forward_dynamics(m.with_(gravity=(0, 0, 0)), np.zeros(3), np.zeros(3), [settings.u[n] for n in m.u_names]).v_dot
+    assert a[0] * 2 == pytest.approx(-6)  # the coordinate is that of the world seen from b, so b moves along -x
+
+
+def test_an_axis_with_equal_limits_is_locked_there(tmp_path):
+    """A hinge 0.5 m along its own axis, and a body that is welded at 30 degrees."""
+    hinge = d6("j", {"rotX": (-90, 90), "transX": (0.5, 0.5)}, ("", "b"))
+    weld = d6("k", {"rotY": (30, 30), "transZ": (2, 2)}, ("b", "c"))
+    m, _ = read(tmp_path, body("b"), body("c"), hinge, weld)
+    at = pf.forward_kinematics(m, [0.0])
+    close(at["b"].position, np.array([0.5, 0, 0]), SINGLE, "place of the hinge")
+    close(at["c"].position, np.array([0.5, 0, 2]), SINGLE, "place of the weld")
+    close(np.array(at["c"].rotation)[:, 0], np.array([np.sqrt(0.75), 0, -0.5]), SINGLE, "x of the weld")
+
+
+def test_an_angle_beside_other_turns_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="locked at an angle about rotY beside other turns"):
+        read(tmp_path, body("b"), d6("j", {"rotX": (-90, 90), "rotY": (30, 30)}, ("", "b")))
+
+
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_kinematic_bodies_stay_whatever_joints_they_have(tmp_path, first):
+    """Whether the moving body comes before the kinematic one or after it."""
+    still = body("m", "bool physics:kinematicEnabled = 1")
+    hinges = [joint("Revolute", "h", (first, "m")), joint("Prismatic", "w", ("", "m"))]
+    parts = sorted([still, body(first)], key=lambda x: x.split('"')[1])
+    m, _ = read(tmp_path, *parts, *hinges, match="joints between bodies that do not move are left out: 'w'")
+    assert (m.nv, m.v_names) == (1, ("h",))
+
+
+def test_several_scenes_with_other_gravity_are_named(tmp_path):
+    scene = 'def PhysicsScene "{}"\n{{\nfloat physics:gravityMagnitude = {}\n}}'.format
+    m, _ = read(tmp_path, scene("x", 3), scene("y", 4), body("b"), match="the first of several physics scenes: '/x'")
+    close(m.value(m.gravity).ravel(), np.array([0, 0, -3]), SINGLE, "gravity")

@@ -23,6 +23,9 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
+from tools.schema_names import sdf as sdf_names
+from tools.schema_names import unanswered
+from tools.schema_names import urdf as urdf_names
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -131,6 +134,26 @@ WALKED = [(n, r) for n in MODELS for r in table(n) if r["value"]]
 @pytest.mark.parametrize(("name", "row"), WALKED, ids=lambda x: x if isinstance(x, str) else f"{x['element']}-{x['attribute']}")
 def test_each_element_does_what_the_table_says(name, row):
     assert answer(name, changed(name, row["element"], row["attribute"], row["value"])) == row["answer"]
+
+
+def test_every_name_of_urdf_xsd_has_an_answer():
+    version, rows = urdf_names()
+    missing = unanswered("urdf", rows)
+    assert len(rows) > 100 and not missing, f"{version}: {len(missing)} names without an answer, such as {missing[:5]}"
+
+
+DESCRIPTION = """<element name="joint" required="*"><attribute name="type" type="string"/>
+<element name="physics" required="0"><element name="simbody" required="0"><element name="must_be_new" type="bool"/></element>
+</element><include filename="pose.sdf" required="0"/></element>"""
+
+
+def test_a_new_name_of_a_description_is_found(tmp_path):
+    (tmp_path / "joint.sdf").write_text(DESCRIPTION)
+    attributes = "".join(f'<attribute name="{n}"/>' for n in ("relative_to", "turned_by"))
+    (tmp_path / "pose.sdf").write_text(f'<element name="pose">{attributes}</element>')
+    rows = sdf_names(tmp_path)[1]
+    assert ("joint/pose", "") in rows and ("joint/physics", "") in rows
+    assert unanswered("sdf", rows) == [("joint/physics/simbody/must_be_new", ""), ("pose", "turned_by")]
 
 
 def test_every_row_has_an_answer():

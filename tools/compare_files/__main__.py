@@ -4,6 +4,7 @@
     usd     usd-core's mass properties; Newton's importer, if it is installed
     sdf     Drake, if it is installed
     urdf    Pinocchio, MuJoCo, and Drake if it is installed
+    osim    OpenSim, if it is installed
 
 Prints a row for each file with the differences, what the reader left out where there are any, and totals. Each file has two
 minutes, in a process of its own.
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from tools.compare_files.report import Row
 
-FORMATS = ("mjcf", "usd", "sdf", "urdf")
+FORMATS = ("mjcf", "usd", "sdf", "urdf", "osim")
 
 LIMIT = 120.0
 """Time limit for one file [s]."""

@@ -3,8 +3,8 @@
 `pf.read` opens a file of any of these formats and `pf.write` writes one. Nothing that a file contains is run, imported or
 fetched.
 
-read_urdf, read_mjcf, read_sdf, read_usd, read_yaml       read a file
-parse_urdf, parse_mjcf, parse_sdf, parse_yaml             read a text
+read_urdf, read_mjcf, read_sdf, read_usd, read_osim, read_yaml    read a file
+parse_urdf, parse_mjcf, parse_sdf, parse_osim, parse_yaml         read a text
 RunSettings                                               what a file says about a run
 installed                                                 finds a file of an installed package
 FORMATS, Format                                           the formats that read and write know; add one of your own
@@ -12,6 +12,7 @@ LAWS                                                      force laws in YAML fil
 unphysical                                                lists inertias that no body can have, which are common in files
 
 mjcf/         MJCF, the files of MuJoCo
+osim/         OSIM, the files of OpenSim
 sdf/          SDF, the files of Gazebo
 text/         untrusted text: XML, YAML, numbers, expressions, files that a file names
 urdf/         URDF, with the dialects in which its files describe loops

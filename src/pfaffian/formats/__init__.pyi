@@ -2,6 +2,8 @@
 
 from pfaffian.formats.mjcf.mjcf import parse_mjcf as parse_mjcf
 from pfaffian.formats.mjcf.mjcf import read_mjcf as read_mjcf
+from pfaffian.formats.osim.osim import parse_osim as parse_osim
+from pfaffian.formats.osim.osim import read_osim as read_osim
 from pfaffian.formats.read import FORMATS as FORMATS
 from pfaffian.formats.read import Format as Format
 from pfaffian.formats.sdf.sdf import parse_sdf as parse_sdf

@@ -90,6 +90,7 @@ FORMATS = Registry("file format", {
     "MJCF": Format("mjcf.mjcf:read_mjcf", "writers.mjcf_write:mjcf_files", (".xml", ".mjcf"), "mujoco",
                    others=("mjcf.mjcf:parse_mjcf",)),
     "SDF": Format("sdf.sdf:read_sdf", None, (".sdf", ".world"), "sdf", others=("sdf.sdf:parse_sdf",)),
+    "OSIM": Format("osim.osim:read_osim", None, (".osim",), "OpenSimDocument", others=("osim.osim:parse_osim",)),
     "USD": Format("usd.usd:read_usd", None, (".usd", ".usda", ".usdc"), first=(b"#usda", b"PXR-USDC")),
 }, "give your own another name", _check)  # fmt: skip
 """Formats of model files by name. To add one: `pf.formats.FORMATS["mine"] = pf.formats.Format(read, write, (".mine",))`."""
@@ -120,11 +121,12 @@ BEGINNINGS = {
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     """Read a mechanism, and the run that the file describes, from a model file: (Mechanism, RunSettings).
 
-    URDF, MJCF, SDF and USD files are recognised by their content, whatever their name; YAML files by their suffix.
+    URDF, MJCF, SDF, USD and OSIM files are recognised by their content, whatever their name; YAML files by their suffix.
 
     Args:
         path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no file of that name.
-        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd` or `read_yaml` in `pf.formats`, by the format.
+        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd`, `read_osim` or `read_yaml` in `pf.formats`, by the
+            format.
     Raises ModelError: no file or machine of this name; a file of another kind; an option that the format does not have; an
     error of the reader.
 

@@ -132,4 +132,4 @@ def tensor(value: Any, what: str) -> ca.SX:
         raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {got}")
     if not is_symmetric(I):
         raise ModelError(f"{what}: the matrix is not symmetric")
-    return ca.densify(I)
+    return I if I.is_dense() else ca.densify(I)

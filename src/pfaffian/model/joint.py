@@ -19,7 +19,18 @@ from pfaffian.maths.repeated import repeated
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, at_defaults, interval, is_symmetric, matrix, named_float, scalar, several, vector
+from pfaffian.model.number import (
+    Scalar,
+    at_defaults,
+    constants,
+    interval,
+    is_symmetric,
+    matrix,
+    named_float,
+    scalar,
+    several,
+    vector,
+)
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 from pfaffian.tables import Table
 
@@ -587,7 +598,7 @@ def _check_numbers(j: Joint, what: str) -> None:
 
 def axis_frame(axis: Any, what: str) -> Pose:
     """The pose that turns z to the axis, (3,) plain numbers of any length.   what: the label of the element."""
-    n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
+    n = constants(_constant(vector(axis, 3, f"{what}: axis"), what)).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
         raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")

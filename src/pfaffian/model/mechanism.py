@@ -19,7 +19,7 @@ from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Transmission, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.number import Parameter, several, vector
+from pfaffian.model.number import Parameter, constants, several, vector
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 """Unit of a velocity -> unit of the force along it."""
@@ -332,7 +332,7 @@ class Mechanism:
             for i, piece in zip(varying, pieces, strict=True):
                 found[i] = piece.reshape(numbers[i].shape, order="F")
         for i in {*range(len(numbers))}.difference(varying):
-            found[i] = np.array(ca.DM(numbers[i]))
+            found[i] = constants(numbers[i])
         return found
 
 

@@ -178,7 +178,7 @@ def sx(value: Any) -> ca.SX:
 
 def without_nan(x: ca.SX) -> ca.SX:
     """The expression x. Raises ModelError: one of its constants is nan or infinite, which kernels do not accept."""
-    x = ca.SX(x)  # a copy, since an SX can be changed in place
+    x = +x if isinstance(x, ca.SX) else ca.SX(x)  # a copy, since an SX can be changed in place
     if x.is_constant() and x.is_regular():
         return x
     f = ca.Function("f", ca.symvar(x), [x])
@@ -194,14 +194,14 @@ def matrix(value: Any, what: str) -> ca.SX:
     what: the label of the value in error messages.
     """
     if isinstance(value, ca.SX):
-        return ca.SX(value)
+        return +value
     if not several(value):
         return sx_named(value, what)
     if isinstance(value, np.ndarray) and value.dtype == float and value.size and value.ndim <= 2 and np.isfinite(value).all():
-        return ca.SX(ca.DM(value))
+        return ca.SX(value)
     items = list(value)
     if _are_plain(items):
-        return ca.SX(ca.DM(items))
+        return ca.SX(items)
     parts = [matrix(x, what) for x in items]
     if items and all(map(several, items)):
         parts = [x.T if x.shape[1] == 1 else x for x in parts]
@@ -223,15 +223,25 @@ def _is_finite(x: ca.SX) -> bool:
     return x.is_constant() and x.is_regular()
 
 
+def constants(x: ca.SX) -> np.ndarray:
+    """The numbers (n, m) of a matrix without symbols. A DM, which CasADi offers for this, takes ten times as long."""
+    if not x.is_dense():
+        return np.array(ca.DM(x))
+    return np.array(x.nonzeros(), dtype=float).reshape(x.shape, order="F")
+
+
 def is_symmetric(x: ca.SX | np.ndarray) -> bool:
     """Whether a matrix (n, n) is symmetric up to rounding; an expression is evaluated at random values of its symbols."""
     if isinstance(x, ca.SX) and x.is_constant():
-        x = np.array(ca.DM(x))
+        x = constants(x)
     elif isinstance(x, ca.SX):
         symbols = ca.symvar(x)
         at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
         x = np.array(ca.Function("x", symbols, [ca.densify(x)]).call(at)[0])
-    return np.allclose(x, x.T, rtol=0, atol=SYMMETRIC * np.abs(x).max(), equal_nan=True)
+    most = SYMMETRIC * np.abs(x).max()
+    if np.isfinite(most):
+        return bool(np.abs(x - x.T).max() <= most)
+    return np.allclose(x, x.T, rtol=0, atol=most, equal_nan=True)
 
 
 def column(value: Any, what: str) -> ca.SX:
@@ -256,9 +266,9 @@ def several(value: Any) -> bool:
 def vector(values: Any, length: int, what: str) -> ca.SX:
     """An SX column (length, 1) from a sequence of numbers.   what: the label of the value in error messages."""
     if _are_plain(values) and len(values) == length:
-        return ca.SX(ca.DM(values))
-    if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and _is_finite(values):
         return ca.SX(values)
+    if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and _is_finite(values):
+        return +values
     if not isinstance(values, (ca.SX, ca.DM)) and not several(values):
         raise ModelError(f"{what}: a sequence of {length} numbers is needed, got {brief(values)}")
     x = matrix(values, what)
@@ -282,7 +292,7 @@ def scalar(value: Any, what: str) -> ca.SX:
     if type(value) is float and math.isfinite(value):
         return ca.SX(value)
     if isinstance(value, ca.SX) and value.is_scalar(True) and _is_finite(value):
-        return ca.SX(value)
+        return +value
     number = sx_named(value, what)
     if number.numel() != 1:
         raise ModelError(f"{what}: one number is needed, got {number.numel()}")
@@ -291,6 +301,8 @@ def scalar(value: Any, what: str) -> ca.SX:
 
 def at_defaults(x: ca.SX) -> np.ndarray | None:
     """The value of x with each Parameter at its default; None if x contains other symbols."""
+    if x.is_constant():
+        return constants(x)
     symbols = ca.symvar(x)
     owners = [parameter_of(s) for s in symbols]
     if not all(owners):

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, floats, positive, several, vector
+from pfaffian.model.number import Scalar, constants, floats, positive, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 ROLES = ("visual", "collision")
@@ -140,7 +139,7 @@ def mesh(
     """A mesh from the path of its file.   file: None if no file was found for the name `label`."""
     what = f"shape {label!r}: scale"
     x = vector(scale if several(scale) else (scale,) * 3, 3, what)
-    if not x.is_constant() or not np.all(np.array(ca.DM(x))):
+    if not x.is_constant() or not constants(x).all():
         raise ModelError(f"{what}: one number or three are needed, none of them zero")
     return Shape("mesh", x, placement, colour, None, role, file, label)
 
@@ -176,6 +175,8 @@ def _colour(colour: Any, what: str) -> tuple[float, ...] | None:
         return None
     if isinstance(colour, str) and _COLOUR.fullmatch(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in range(1, len(colour), 2)]
+    elif type(colour) is tuple and all(type(x) is float for x in colour):
+        parts = list(colour)
     elif several(colour):
         parts = [float(x) for x in floats(list(colour), f"{what}: colour").ravel()]
     else:

@@ -99,8 +99,9 @@ def compiled(found: MjcfText, where: MeshFolders) -> CompiledModel:
     except (ValueError, RuntimeError) as error:
         raise found.error(error) from None
     spec.compiler.LRopt.mode, spec.compiler.discardvisual = mujoco.mjtLRMode.mjLRMODE_NONE, False
-    touch = len(spec.geoms) > 1 and any(g.contype for g in spec.geoms) and any(g.conaffinity for g in spec.geoms)
-    used = _stand_ins(mujoco, spec, found, where)
+    geoms = [(body, geom) for body in spec.bodies for geom in body.geoms]  # once: each pass of MuJoCo's takes n^2
+    touch = len(geoms) > 1 and any(g.contype for _, g in geoms) and any(g.conaffinity for _, g in geoms)
+    used = _stand_ins(mujoco, spec, geoms, found, where)
     try:
         model = spec.compile()
     except (ValueError, RuntimeError) as error:
@@ -112,31 +113,36 @@ def compiled(found: MjcfText, where: MeshFolders) -> CompiledModel:
     return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch, found.root)
 
 
-def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: MeshFolders) -> list[tuple[Any, MeshGeom]]:
-    """The geometries that are meshes. Those that are missing or not needed for an inertia are replaced by massless spheres.
+def _stand_ins(
+    mujoco: Any, spec: Any, geoms: list[tuple[Any, Any]], found: MjcfText, where: MeshFolders
+) -> list[tuple[Any, MeshGeom]]:
+    """The geometries that are meshes.   geoms: all geometries, each after its body.
+
+    Those that are missing or not needed for an inertia are replaced by massless spheres.
 
     Collisions of meshes are switched off, so that the compiler does not compute their convex hulls.
     """
     files = {m.name: _MeshFile(m, found, where) for m in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     kinds, meshes, used = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
-    for body in spec.bodies:
-        for geom in body.geoms:
-            mesh = files.get(geom.meshname) if geom.meshname else None
-            weighs = body.name != "world" and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
-            solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
-            if mesh is not None and (weighs or solid) and mesh.data(found):
-                used.add(geom.meshname)
-                geom.contype = geom.conaffinity = 0
-                if not solid:
-                    meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, True)))
-            elif mesh is not None or not solid:
-                if weighs:
-                    what = mesh.label if mesh is not None else "?"
-                    leave(found.lost, MISSING, f"{body.name or 'a body without a name'} (mesh {what})")
-                if mesh is not None and not solid:
-                    meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, False)))
-                _plain_sphere(kinds, geom)
+    for body, geom in geoms:
+        mesh = files.get(geom.meshname) if geom.meshname else None
+        solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
+        if mesh is None and solid:
+            continue
+        weighs = body.name != "world" and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
+        if mesh is not None and (weighs or solid) and mesh.data(found):
+            used.add(geom.meshname)
+            geom.contype = geom.conaffinity = 0
+            if not solid:
+                meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, True)))
+        else:
+            if weighs:
+                what = mesh.label if mesh is not None else "?"
+                leave(found.lost, MISSING, f"{body.name or 'a body without a name'} (mesh {what})")
+            if mesh is not None and not solid:
+                meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, False)))
+            _plain_sphere(kinds, geom)
     for mesh in list(spec.meshes):
         if mesh.name in used:
             spec.assets[mesh.file] = files[mesh.name].bytes if mesh.file else b""

@@ -15,6 +15,7 @@ from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.constraint import Closure, closure, coincide
 from pfaffian.model.force import Potential
 from pfaffian.model.joint import UNLIMITED, Joint, joint
+from pfaffian.model.number import constants
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.shape import Shape, mesh, shape
 from pfaffian.output.plain import text
@@ -29,9 +30,10 @@ _LAST_VISUAL = 2
 def frame(xyz: Any, quat: Any) -> Pose:
     """A pose from MuJoCo's position and quaternion, scalar first."""
     w, x, y, z = (float(a) for a in quat)
+    at = tuple(map(float, xyz))
     if (x, y, z) == (0.0, 0.0, 0.0):
-        return pose(tuple(map(float, xyz)))
-    return pose(tuple(map(float, xyz)), quaternion=(x, y, z, w))
+        return pose(at) if any(at) else IDENTITY
+    return pose(at, quaternion=(x, y, z, w))
 
 
 # -- bodies and joints ------------------------------------------------------------------------------------------------
@@ -76,14 +78,14 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
     given: dict[str, Any] = {"damping": joint_damping(c, n)}
     if kind in ("revolute", "prismatic"):
         axis = m.jnt_axis[n] / np.linalg.norm(m.jnt_axis[n])
-        anchor, ref = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n]))), float(m.qpos0[q])
-        back = _turn(axis, -ref) if kind == "revolute" else Pose(IDENTITY.R, ca.SX(ca.DM(-ref * axis)))
+        anchor, ref = _moved(m.jnt_pos[n]), float(m.qpos0[q])
+        back = _turn(axis, -ref) if kind == "revolute" else _moved(-ref * axis)
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
         given["armature"] = float(m.dof_armature[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature))
         given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] and not disabled(c, "LIMIT") else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
-        anchor = Pose(IDENTITY.R, ca.SX(ca.DM(m.jnt_pos[n])))
+        anchor = _moved(m.jnt_pos[n])
         given |= {"placement": at @ anchor, "child_placement": anchor, "armature": float(m.dof_armature[v])}
         if m.jnt_limited[n] and not disabled(c, "LIMIT"):
             leave(lost, "limits of ball joints are left out", c.joints[n])
@@ -116,6 +118,11 @@ def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> Any
     return sum((values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in driven), np.zeros(values.shape[1:]))
 
 
+def _moved(xyz: np.ndarray) -> Pose:
+    """The translation by three numbers [m]."""
+    return Pose(IDENTITY.R, ca.SX(xyz)) if xyz.any() else IDENTITY
+
+
 def _turn(axis: np.ndarray, angle: float) -> Pose:
     """The rotation by an angle about a unit axis."""
     if angle == 0.0:
@@ -126,7 +133,7 @@ def _turn(axis: np.ndarray, angle: float) -> Pose:
 def _body(c: CompiledModel, i: int, lost: LeftOut) -> Body:
     """The mass, mass centre, inertia and shapes of a body."""
     m = c.model
-    R = np.array(ca.DM(frame((0, 0, 0), m.body_iquat[i]).R))
+    R = constants(frame((0, 0, 0), m.body_iquat[i]).R)
     I = R @ np.diag(m.body_inertia[i]) @ R.T
     shapes = [s for g in range(m.body_geomadr[i], m.body_geomadr[i] + m.body_geomnum[i]) for s in _shape(c, g, lost)]
     return body(c.bodies[i], float(m.body_mass[i]), m.body_ipos[i].tolist(), (I + I.T) / 2, shape=shapes)
@@ -219,4 +226,4 @@ def read_gravcomp(c: CompiledModel) -> list[Potential]:
 
 
 def _dm(x: Any) -> ca.SX:
-    return ca.SX(ca.DM(x))
+    return ca.SX(x)

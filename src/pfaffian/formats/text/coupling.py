@@ -82,6 +82,43 @@ class LengthCoupling:
         return self.a.length(k) - self.starts[0] - polynomial
 
 
+@data
+class PiecewiseCoupling:
+    """The residual phi(k) = q - (offset + sum of ratio q_n + f(q_of)) of a coordinate q that follows others.
+
+    joint: of q.   joints: of the q_n.   ratios: (n, 1), None without these.   by: the joint of q_of.   pieces: (m, k) rows x,
+    c0, c1, ... of f = c0 + c1 (q_of - x) + c2 (q_of - x)^2 ..., from x on and, in the first row, before it; None without f.
+    """
+
+    joint: str
+    joints: tuple[str, ...]
+    ratios: ca.SX | None
+    offset: ca.SX
+    by: str | None
+    pieces: ca.SX | None
+
+    __repr__ = reprs.kind
+
+    def __call__(self, k: Any) -> ca.SX:
+        whole = self.offset
+        if self.ratios is not None:
+            whole += ca.dot(self.ratios, ca.vertcat(*[k.joint(n) for n in self.joints]))
+        if self.by is not None and self.pieces is not None:
+            whole += _piecewise(self.pieces, k.joint(self.by))
+        return k.joint(self.joint) - whole
+
+
+def _piecewise(pieces: ca.SX, x: ca.SX) -> ca.SX:
+    """The value of a piecewise polynomial, chosen among those of all pieces."""
+    found = ca.SX(0)
+    for i in range(pieces.shape[0]):
+        s, value = x - pieces[i, 0], ca.SX(0)
+        for n in reversed(range(1, pieces.shape[1])):
+            value = value * s + pieces[i, n]
+        found = value if i == 0 else ca.if_else(x >= pieces[i, 0], value, found)
+    return found
+
+
 def one(name: str) -> JointSum:
     """The coordinate of a joint as a length."""
     return JointSum((name,), ca.SX.ones(1, 1))

@@ -38,7 +38,8 @@ def _check(name: str, law: Any) -> None:
 
 LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+    "coupling": coupling.LengthCoupling, "piecewise": coupling.PiecewiseCoupling,
+    "sum": coupling.JointSum, "path": coupling.Path,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
@@ -165,7 +166,7 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
         return tuple(_field(inner[0], item, names, pose) for item in items)
     elif ca.SX in may and (str not in may or isinstance(node.value, list)):
         return _numbers(node, names)
-    elif hint is str:
+    elif set(may) <= {str, NoneType}:
         return node.text()
     elif hint is bool:
         return node.truth()

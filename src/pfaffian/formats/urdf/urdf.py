@@ -34,8 +34,10 @@ from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import IDENTITY
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
+from pfaffian.parts.friction import joint_friction
 
 MAX_LINKS = 20_000
+FRICTION = ("none", "smooth")
 GRAVITY = np.array([0.0, 0.0, -9.81])
 """Gravity [m/s^2], about which URDF says nothing."""
 
@@ -58,11 +60,11 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
         path: of the file.
         expand: whether to expand a .xacro file with the package xacro, which runs its expressions and opens the files that it
             includes. Only for files that you trust; False by default.
-        options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, loops (by default robot.yaml or
+        options: those of `parse_urdf`: base, actuated, mimic, friction, strict, name, meshes, loops (by default robot.yaml or
             loop_closures.yaml in the same folder, if one of them describes loops; False for none), source (by default the
             file's name), folder (by default the file's).
     Raises ModelError: an element is wrong, with its line and the reason.
-    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, dry friction.
 
     Example:
         >>> import tempfile
@@ -91,6 +93,7 @@ def parse_urdf(
     base: str = "fixed",
     actuated: Iterable[str] | None = None,
     mimic: str = "free",
+    friction: str = "none",
     strict: bool = False,
     name: str | None = None,
     source: str = "URDF",
@@ -107,8 +110,9 @@ def parse_urdf(
     Springs of joints and gravity of links in <gazebo reference> are read. Elements and attributes that are not read are named.
 
     Joints keep the order of the file, except that parents come first. Links without <inertial> are massless. Joint damping is
-    read; joint friction is ignored. Limits of joints and motors are not enforced, except that `Scheme(saturate=True)` limits
-    the motors. A run warns of a start outside the limits, and its result says when and by how much they were exceeded.
+    read; dry friction is left out by default. Limits of joints and motors are not enforced, except that
+    `Scheme(saturate=True)` limits the motors. A run warns of a start outside the limits, and its result says when and
+    by how much they were exceeded.
 
     Args:
         text: of the file.
@@ -119,6 +123,8 @@ def parse_urdf(
             and the file's effort as its limit, if that is above 0.
         mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" makes them
             follow, q = multiplier * q_other + offset, without coordinates, motors and limits (see `pf.mimic`).
+        friction: "none", the default, leaves the dry friction of joints out, as Pinocchio and Drake do; "smooth" turns it into
+            `forces.joint_friction`, smooth below 0.001 rad/s or m/s, on joints with one velocity.
         strict: whether to refuse inertias that no body can have, and movable joints that carry no mass. By default both give a
             warning: the inertias are used as they are, and the joints are locked at zero, since no force determines their
             acceleration.
@@ -131,7 +137,7 @@ def parse_urdf(
             scikit-robot (closures); none by default.
     Raises ModelError: an element is wrong, with its line and the reason.
     Warns ModelWarning: loops and the closures that they became, joints without mass, inertias that no body can have, mimic
-    joints that move freely, joint friction, shapes and elements that cannot be read.
+    joints that move freely, dry friction, shapes and elements that cannot be read.
 
     Example:
         >>> import pfaffian as pf
@@ -143,6 +149,7 @@ def parse_urdf(
     """
     check_choice(base, ("fixed", "free"), "base")
     check_choice(mimic, ("free", "follow"), "mimic")
+    check_choice(friction, FRICTION, "friction")
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, extras = _parts(robot, side)
@@ -160,19 +167,29 @@ def parse_urdf(
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
+    loops_closed = [close(loop, called) for loop in closing]
+    rubbing = {j.name: j for j in [*tree, *(c.joint for c in loops_closed if c.joint is not None)]}
+    dry = {loop.name: loop.friction for loop in closing} | {j.name: j.friction for j in order if j.kind != "fixed"}
+    dry = {n: x for n, x in dry.items() if x}
+    smooth = {n: x for n, x in dry.items() if friction == "smooth" and _rubs(rubbing.get(n))}
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
-        constraints=[close(loop, called) for loop in closing],
-        forces=[*(make(called) for make in extras.forces), *weightless(links, gazebo.weightless, called, GRAVITY)],
+        constraints=loops_closed,
+        forces=[
+            *(make(called) for make in extras.forces),
+            *weightless(links, gazebo.weightless, called, GRAVITY),
+            *(joint_friction(f"{n} friction"[:128], n, x) for n, x in smooth.items()),
+        ],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), mimic == "follow", couplings, closing, [j.name for j in cut]
         ),
         gravity=GRAVITY,
         lenient=True,
     )
-    _warn(order, closing, mimic, robot.source)
+    _warn(order, mimic, robot.source)
+    _warn_friction(list(smooth), [n for n in dry if n not in smooth], friction, robot.source)
     _warn_unread(robot, gazebo)
     _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
@@ -379,8 +396,22 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
     return bool(wrong)
 
 
-def _warn(order: list[UrdfJoint], closing: list[Loop], mimic: str, source: str) -> None:
-    """Warn of mimic joints that move freely, and of joint friction."""
+def _rubs(j: Joint | None) -> bool:
+    """Whether a joint may have dry friction: it has one velocity of its own."""
+    return j is not None and j.nv == 1 and j.mimic is None
+
+
+def _warn_friction(smooth: list[str], lost: list[str], choice: str, source: str) -> None:
+    """Warn of the joints whose dry friction is smoothed or left out."""
+    if smooth:
+        _notice(f"{source}: dry friction is smooth below 0.001 rad/s or m/s: {_listed(smooth)}")
+    if lost:
+        way = "; friction='smooth' reads it" if choice == "none" else ""
+        _notice(f"{source}: dry friction is left out: {_listed(lost)}{way}")
+
+
+def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
+    """Warn of mimic joints that move freely, and of bounds and dampers."""
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
@@ -390,10 +421,6 @@ def _warn(order: list[UrdfJoint], closing: list[Loop], mimic: str, source: str) 
     assumed = [f"{j.name} ({' and '.join(assumed_limits(j))})" for j in order if assumed_limits(j) and j.kind != "fixed"]
     if assumed:
         _notice(f"{source}: bounds that a <limit> leaves out are 0 by the format: {_listed(assumed)}; write them")
-    with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
-    with_friction += [loop.name for loop in closing if loop.friction != 0]
-    if with_friction:
-        _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
 
 
 def _warn_unread(robot: Element, gazebo: Gazebo) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.pose import NumericPose, Pose
+from pfaffian.model.pose import IDENTITY, NumericPose, Pose
 from pfaffian.parts.friction import joint_friction
 
 
@@ -86,8 +86,8 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
         raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
     named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
     joints = _joints(s, named)
-    tree, closing = _spanning(s, joints, prims, named)
     lost: LeftOut = {}
+    tree, closing = _spanning(s, joints, prims, named, lost)
     bodies = [read_body(s, prim, named[str(prim.GetPath())], lost) for prim in prims]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
@@ -95,7 +95,7 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     loops = [_closure(j) for j in closing]
     driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
     _check_masses(s, tree, bodies, named)
-    gravity = _gravity(s)
+    gravity = _gravity(s, lost)
     m = mechanism(
         name,
         bodies,
@@ -111,9 +111,10 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
         leave(lost, "contact between shapes is left out")
     start = _start(s, m, tree, named)
     rates = start_rates(s, m, tree, named, lost)
+    pushed = _thrusts(driving, {j.name for j, flipped in tree if flipped})
     unread(s, lost)
     refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
-    return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates)
+    return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates, u=pushed)
 
 
 def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:
@@ -145,14 +146,22 @@ def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
 
 
 def _spanning(
-    s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
+    s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str], lost: LeftOut
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
     """The joints of the tree, parents first, each with whether it is flipped (its second body comes first); and those that
     close loops.
 
-    A body that no joint connects to the others gets a joint to the world: a free one, or a fixed one if it is kinematic.
+    A kinematic body is fixed where the stage places it, whatever joints it has. Another one that no joint connects to the
+    world gets a free joint.
     """
     from pxr import UsdPhysics
+
+    zero = (np.eye(3), np.zeros(3))
+
+    def base(name: str, prim: Any, kind: str, at: NumericPose) -> None:
+        joint = UsdJoint(f"{name} base", prim, kind, (None, name), (at, zero), (1.0, 0.0, 0.0), False)
+        tree.append((joint, False))
+        placed.add(name)
 
     usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
     touching: dict[str | None, list[int]] = defaultdict(list)
@@ -178,26 +187,28 @@ def _spanning(
             for k in touching[new]:
                 heapq.heappush(ready, (turn + (k <= i), k))
 
-    grow(None)
+    for prim in prims:
+        if UsdPhysics.RigidBodyAPI(prim).GetKinematicEnabledAttr().Get():
+            base(named[str(prim.GetPath())], prim, "fixed", s.frame(prim)[:2])
+    still = frozenset(placed)
+    for start in (None, *(name for name in named.values() if name in still)):
+        grow(start)
     roots = [p for p in prims if p.HasAPI(UsdPhysics.ArticulationRootAPI)]
     for prim in [*roots, *prims]:
         name = named[str(prim.GetPath())]
-        if name in placed:
-            continue
-        kinematic = UsdPhysics.RigidBodyAPI(prim).GetKinematicEnabledAttr().Get()
-        R, p, _ = s.frame(prim)
-        zero = (np.eye(3), np.zeros(3))
-        frames = ((R, p), zero) if kinematic else (zero, zero)
-        kind = "fixed" if kinematic else "free"
-        tree.append((UsdJoint(f"{name} base", prim, kind, (None, name), frames, (1.0, 0.0, 0.0), False), False))
-        placed.add(name)
-        grow(name)
-    return tree, [j for j in joints if j.name not in used and j.kind != "free"]
+        if name not in placed:
+            base(name, prim, "free", zero)
+            grow(name)
+    idle = [j.name for j in joints if still.issuperset(j.bodies)]
+    if idle:
+        leave(lost, "joints between bodies that do not move are left out", *idle)
+    return tree, [j for j in joints if j.name not in (*used, *idle) and j.kind != "free"]
 
 
 def _pose(frame: NumericPose) -> Pose:
     R, p = frame
-    return Pose(ca.SX(R), ca.SX(p))
+    turned = not np.array_equal(R, np.eye(3))
+    return Pose(ca.SX(R) if turned else IDENTITY.R, ca.SX(p)) if turned or p.any() else IDENTITY
 
 
 def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> Joint:
@@ -211,7 +222,7 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: Mapping[str, UsdJoint]) -> J
     if flipped and j.kind == "universal":
         raise ModelError(f"joint {j.name!r} turns about two axes and is reached from its second body; swap body0 and body1")
     after = _follows(j, joints)
-    passive: dict[str, Any] = {"armature": j.armature, "damping": j.damping} if j.armature and not after else {}
+    passive: dict[str, Any] = {"armature": _each(j.armature), "damping": _each(j.damping)} if j.armature and not after else {}
     if passive and j.limits:
         passive |= _sprung(j, flipped)
     return joint(
@@ -236,10 +247,15 @@ def _sprung(j: UsdJoint, flipped: bool) -> dict[str, Any]:
     spans = [(-high, -low) if back else (low, high) for low, high in j.limits]
     return {
         "limits": spans[0] if j.single else spans,
-        "stiffness": [d.stiffness for d in drives],
-        "rest": [-d.target if back else d.target for d in drives],
-        "damping": [d.damping + c for d, c in zip(drives, j.damping, strict=True)],
+        "stiffness": _each([d.stiffness for d in drives]),
+        "rest": [-d.rest if back else d.rest for d in drives],
+        "damping": _each([d.damping + c for d, c in zip(drives, j.damping, strict=True)]),
     }
+
+
+def _each(values: Sequence[float]) -> Sequence[float] | float:
+    """The values of all velocities; one zero if there are no others, which `joint` takes without checks."""
+    return values if any(values) else 0.0
 
 
 def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
@@ -274,7 +290,7 @@ def _drive(j: UsdJoint) -> dict[str, float]:
     drive, damping = j.drive or Drive(), sum(j.damping)
     if not j.single or not (drive.stiffness or drive.damping or damping):
         return {}
-    return {"stiffness": drive.stiffness, "damping": drive.damping + damping, "rest": drive.target}
+    return {"stiffness": drive.stiffness, "damping": drive.damping + damping, "rest": drive.rest}
 
 
 def _closing_axis(j: UsdJoint) -> tuple[float, float, float]:
@@ -290,6 +306,19 @@ def _motors(j: UsdJoint) -> list[Actuator]:
         return []
     driven = [(i, n, d) for i, (n, d) in enumerate(zip(j.names, j.drives, strict=True)) if d]
     return [actuator(f"{j.name} {n}"[:128], j.name, component=i, limits=(-d.most, d.most)) for i, n, d in driven]
+
+
+def _thrusts(driving: Sequence[UsdJoint], flipped: Set[str]) -> dict[str, float]:
+    """Motor -> its constant input, from drives with a target velocity and without stiffness.   flipped: joints that are
+    reached from their second body."""
+    if not any(d and d.thrust for j in driving for d in j.drives):
+        return {}
+    found = dict[str, float]()
+    for j in driving:
+        sign = -1.0 if j.name in flipped and not j.single else 1.0
+        thrusts = [sign * d.thrust for d in j.drives if d]
+        found |= {a.name: x for a, x in zip(_motors(j), thrusts, strict=False) if x}
+    return found
 
 
 def _friction(moving: Sequence[UsdJoint], lost: LeftOut) -> list[GeneralisedForce]:
@@ -317,14 +346,24 @@ def _weightless(s: UsdStage, named: Mapping[str, str], bodies: Sequence[Body], g
     return found
 
 
-def _gravity(s: UsdStage) -> np.ndarray:
+def _gravity(s: UsdStage, lost: LeftOut) -> np.ndarray:
     """(3,) [m/s^2] gravity of the first physics scene; 9.81 downwards if the stage gives none."""
     from pxr import UsdPhysics
 
+    scenes = [p for p in s.prims if p.IsA(UsdPhysics.Scene)]
+    if not scenes:
+        return np.array([0.0, 0.0, -9.81])
+    first, *others = (_gravity_of(s, scene) for scene in scenes)
+    if not np.allclose([first, *others], first):
+        leave(lost, "gravity is that of the first of several physics scenes", str(scenes[0].GetPath()))
+    return first
+
+
+def _gravity_of(s: UsdStage, scene: Any) -> np.ndarray:
+    """(3,) [m/s^2] gravity of a physics scene."""
+    from pxr import UsdPhysics
+
     down = np.array([0.0, 0.0, -1.0])
-    scene = next((p for p in s.prims if p.IsA(UsdPhysics.Scene)), None)
-    if scene is None:
-        return 9.81 * down
     api, enabled = UsdPhysics.Scene(scene), scene.GetAttribute("newton:gravityEnabled")
     if enabled and enabled.Get() is False:
         return 0.0 * down
@@ -380,11 +419,10 @@ def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: Le
         ]
         more = f" and {len(closing) - 10} more" if len(closing) > 10 else ""
         notice(f"{s.source}: joints close loops as constraints: {', '.join(words)}{more}", ModelWarning)
-    driven = [j.name for j in joints if any(d and (d.stiffness or d.damping) for d in j.drives)]
+    driven = [j.name for j in joints if any(d and (d.stiffness or d.damping) and d.most < np.inf for d in j.drives)]
     if driven:
         leave(lost, "drives act as springs and dampers without a limit, and maxForce limits the motors", *driven)
     left = [f"{j.name}: {word}" for j in joints for word in j.lost]
-    left += [f"{j.name}: targetVelocity" for j in joints if any(d and d.speed for d in j.drives)]
     left += [f"{j.name}: newton:damping" for j in closing if any(j.damping) and not j.single]
     left += [f"{j.name}: newton:friction" for j in closing if any(j.friction)]
     left += [f"{j.name}: {word} of a joint that closes a loop" for j in closing

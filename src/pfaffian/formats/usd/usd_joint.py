@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.formats.text.strict_number import printable
@@ -31,17 +33,28 @@ class Drive:
     speed: float = 0.0
     most: float = np.inf
 
+    @property
+    def rest(self) -> float:
+        """Coordinate at which a spring with this stiffness gives the part of tau that does not depend on the motion."""
+        return self.target + self.damping * self.speed / self.stiffness if self.stiffness else self.target
+
+    @property
+    def thrust(self) -> float:
+        """The constant part of tau of a drive without stiffness, within its limit."""
+        return 0.0 if self.stiffness else float(np.clip(self.damping * self.speed, -self.most, self.most))
+
 
 @dataclass(frozen=True)
 class Axes:
     """What a joint leaves free.   kind: of the joint.   axis: (3,) of a revolute or prismatic joint.   names: of its
     coordinates, as instances of LimitAPI and DriveAPI; empty if they are not along axes.   turn: (3, 3) rotation of its frames
-    after which its normal is z."""
+    after which its normal is z.   locked_at: name -> value of axes that are locked elsewhere than at zero, SI."""
 
     kind: str
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     names: tuple[str, ...] = ()
     turn: np.ndarray = field(default_factory=lambda: np.eye(3))
+    locked_at: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,9 @@ def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> Usd
         raise s.error(prim, "it connects a body to itself, or the world to the world; name two bodies")
     if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
         lost.append("breakForce")
-    turned = [(R @ free.turn, p) for _, (R, p) in ends]
+    shift, lock = _locked_pose(s, prim, free)
+    (R0, p0), (R1, p1) = (frame for _, frame in ends)
+    turned = [(R0 @ free.turn, p0 + R0 @ shift), (R1 @ lock.T @ free.turn, p1)]
     unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(free.kind, 1.0)
     armature, damping, friction = _newton(s, prim, free.kind)
     return UsdJoint(
@@ -121,7 +136,8 @@ def _axes(s: UsdStage, prim: Any) -> Axes:
     """What a joint leaves free. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
-        return _by_locks(s, prim)
+        free, locked_at = _by_limits(s, prim)
+        return replace(_by_locks(s, prim, free), locked_at=locked_at)
     if word not in _KINDS:
         raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
     kind = _KINDS[word]
@@ -130,16 +146,42 @@ def _axes(s: UsdStage, prim: Any) -> Axes:
     return Axes(kind, _AXES[axis], names)
 
 
-def _by_locks(s: UsdStage, prim: Any) -> Axes:
-    """What a PhysicsJoint leaves free; an axis whose lower limit is above the upper one is locked."""
+def _by_limits(s: UsdStage, prim: Any) -> tuple[list[str], dict[str, float]]:
+    """The axes that a PhysicsJoint leaves free, and axis -> value, SI, for those that are locked elsewhere than at zero.
+
+    An axis whose lower limit is above the upper one is locked at zero; one with equal limits is locked there.
+    """
     from pxr import UsdPhysics
 
-    free = []
+    free, locked_at = list[str](), dict[str, float]()
     for name in (*_SLIDES, *_TURNS):
         limit = UsdPhysics.LimitAPI.Get(prim, name) if prim.HasAPI(UsdPhysics.LimitAPI, name) else None
         low, high = (limit.GetLowAttr().Get(), limit.GetHighAttr().Get()) if limit else (-np.inf, np.inf)
-        if low <= high and low != high:
+        if low < high:
             free.append(name)
+        elif low == high and low:
+            locked_at[name] = float(low) * _unit(s, name)
+    return free, locked_at
+
+
+def _locked_pose(s: UsdStage, prim: Any, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) shift [m] along the axes of the first body's frame, and (3, 3) rotation, at which a joint is locked.
+
+    Raises ModelError: it is locked at angles about several axes, or at one beside free turns.
+    """
+    shift = np.array([axes.locked_at.get(name, 0.0) for name in _SLIDES])
+    turns = [name for name in _TURNS if name in axes.locked_at]
+    if not turns:
+        return shift, np.eye(3)
+    if len(turns) > 1 or axes.kind in ("revolute", "universal", "cylindrical", "planar", "schoenflies"):
+        raise s.error(prim, f"it is locked at an angle about {' and '.join(turns)} beside other turns; lock it at zero")
+    turn = np.zeros(3)
+    turn["XYZ".index(turns[0][-1])] = axes.locked_at[turns[0]]
+    return shift, so3.exp(ca.DM(turn)).full()
+
+
+def _by_locks(s: UsdStage, prim: Any, free: list[str]) -> Axes:
+    """The kind of a PhysicsJoint, from the axes that it leaves free."""
     slides, turns = (tuple(n for n in free if n in of) for of in (_SLIDES, _TURNS))
     if len(free) == 1:
         return Axes("revolute" if turns else "prismatic", _AXES[free[0][-1]], (free[0],))
