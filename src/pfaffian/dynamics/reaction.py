@@ -11,6 +11,7 @@ from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import SHARED, minimum_norm_multipliers, vanishing_combinations
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.constraint import Closure, Servo, Target
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
@@ -49,7 +50,10 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
     Raises ModelError: an unknown name or frame; a constraint whose force on single bodies is not known.
     """
     check_frame(frame)
-    m, loads = terms.mechanism, _TransmittedWrenches(terms, motion)
+    m = terms.mechanism
+    # Of one motion, whose parts the wrenches keep alive, so that no other one can have their addresses.
+    key = f"transmitted wrenches {id(terms.u)} {id(motion.v_dot)} {id(motion.reaction)}"
+    loads = once_for(terms, key, lambda: _TransmittedWrenches(terms, motion))
     closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
     joints = {j.name: j for j in m.joints}
     wrenches = {}
@@ -86,7 +90,8 @@ class _TransmittedWrenches:
 
     def __init__(self, terms: Terms, motion: Motion) -> None:
         m = terms.mechanism
-        self.terms, self.accelerations = terms, terms.kinematics.accelerations(motion.v_dot, m.gravity)
+        self.terms, self.of = terms, (terms.u, motion)
+        self.accelerations = terms.kinematics.accelerations(motion.v_dot, m.gravity)
         self.applied = applied_wrenches(terms, _inputs(terms))
         self.multipliers = minimum_norm_multipliers(terms, ideal_reaction(terms, motion))
         self.combinations = vanishing_combinations(terms).T
