@@ -1,0 +1,215 @@
+"""States in place of runs: for each set of parameters a stroke or a workspace, assembled, held by the actuators and evaluated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+
+from pfaffian import kernel
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.command import Command
+from pfaffian.control.idle import idle_motions
+from pfaffian.dynamics import formulation
+from pfaffian.dynamics.motion import Motion, shortest_change
+from pfaffian.errors import ModelError, RunError, RunWarning, notice, plural
+from pfaffian.evaluate.arrays import as_batch
+from pfaffian.maths.tree_factor import solve_WT
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.record.result import statistics_of
+from pfaffian.simulate.step.running_statistics import Recording, Tally, as_recording, tally_of
+from pfaffian.simulate.step.signals import OutputFunction, Record, as_record, columns, entries_of, output_digest, standard
+from pfaffian.starts.assemble import close
+from pfaffian.starts.given_start import start_arguments, start_of
+from pfaffian.starts.newton import fixed_entries
+from pfaffian.states.signal import Signal
+from pfaffian.sweeps.space import Space, argument_of
+from pfaffian.terms.equations_digest import digest
+from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.traced_now import remembered
+
+OF_STATES = ("q", "v", "u", "parameters", "guess", "outputs", "backend", "start")
+"""Arguments of `run` that a sweep over states takes."""
+
+HELD, LOST, FREE_MOTION = "finished", "not assembled: a state is out of reach", UNCONTROLLABLE
+MEANING = (HELD, FREE_MOTION, LOST)
+"""Meaning of each value of `status`."""
+
+WITHOUT_TIME = ("integral", "first_crossing")
+"""Statistics that need the time of a run."""
+
+
+class StateValues(NamedTuple):
+    """A kernel (q, v, u, p, t) -> recorded signals and whether the actuators cannot hold the state, and these signals."""
+
+    kernel: kernel.Kernel
+    signals: dict[str, tuple[Signal, int]]
+
+
+def key_of(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, held: bool) -> str:
+    """Digest of all that determines the kernel of a sweep over states."""
+    named = [(name, output_digest(name, x, m)) for name, x in sorted(outputs.items())]
+    return sha256(repr((digest(m), named, record, held)).encode()).hexdigest()
+
+
+def values_at_states(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, held: bool) -> StateValues:
+    """The compiled values of a state.   held: whether the actuators hold it; otherwise it moves under given inputs."""
+    return _values(m, tuple(outputs.items()), record, held, key_of(m, outputs, record, held))
+
+
+@remembered(16)
+def _values(
+    m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, held: bool, key: str
+) -> StateValues:
+    T = symbols(m)
+    if held:
+        T, motion, lost = _held(T)
+    else:
+        motion, lost = formulation("auto", T)(T), ca.SX(0)
+    nothing = ca.SX(0, 1)
+    found = columns(T, motion, Command(T.u, nothing, nothing, {}, nothing), dict(outputs), record)
+    known = standard(m) | {name: getattr(x, "signal", Signal("per component")) for name, x in outputs}
+    u = ca.SX.sym("u", m.nu) if held else T.u
+    f = ca.Function("state", [T.q, T.v, u, m.p_symbols, T.t], [ca.vertcat(*found.values()), ca.densify(lost)])
+    signals = {name: (known[name], x.numel()) for name, x in found.items()}
+    return StateValues(kernel.compile(f, key=f"at states {key}"), signals)
+
+
+def _held(T: Terms) -> tuple[Terms, Motion, ca.SX]:
+    """The terms under the smallest inputs that hold a state, its motion, and whether no inputs do.
+
+    It moves on with its velocities: at the smallest acceleration that the constraints allow, none at rest.
+    """
+    m, rows = T.mechanism, T.A.shape[0]
+    a, rank = ca.SX.zeros(m.nv, 1), ca.SX(0)
+    if rows:
+        change = shortest_change(T)
+        a, rank = ca.densify(solve_WT(T.factor, change.solve(ca.densify(T.b)))), change.rank
+    answer = allocate(T, T.inertia_force(a) - T.f, weights(m), idle=idle_motions(m).number)
+    reaction = ca.densify(answer.tau - T.B @ answer.u) if rows else ca.SX.zeros(m.nv, 1)
+    return T.under(answer.u), Motion(a, reaction, rank), answer.uncontrollable
+
+
+class States(NamedTuple):
+    """A checked sweep over states.   options: arguments of `run` that do not vary.   recording: the statistics, if any."""
+
+    m: Mechanism
+    space: Space
+    options: Mapping[str, Any]
+    outputs: Mapping[str, OutputFunction]
+    record: Record
+    recording: Recording | None
+
+    @property
+    def held(self) -> bool:
+        """Whether the actuators hold the states: no inputs are given, and there are actuators."""
+        return bool(self.m.actuators) and not self.options.get("u")
+
+    @property
+    def key(self) -> str:
+        """Digest of the equations, the outputs and the states."""
+        return f"{key_of(self.m, self.outputs, self.record, self.held)} {self.space.digest}"
+
+
+def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any) -> States:
+    """The checked States. Raises ModelError: an argument that has no meaning without a motion in time."""
+    for name in options:
+        if name not in OF_STATES:
+            raise ModelError(f"sweep: {name} is for runs; a sweep over states takes {', '.join(OF_STATES)}")
+    for label in space.axes:
+        if argument_of(label, m)[0] == "seed":
+            raise ModelError("sweep: states have no noise, so they have no seed")
+    recording = as_recording(keep)
+    for name, x in recording.statistics.items() if recording else ():
+        if x.kind in WITHOUT_TIME:
+            raise ModelError(f"keep: {name!r}: {x.kind} is over time, which states do not have")
+    record = as_record(recording.signals if recording else keep, 2)
+    return States(m, space, options, options.get("outputs") or {}, record, recording)
+
+
+def at_states(s: States, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
+    """What is kept of the states of some runs.   values: (runs,) of each axis of the runs.
+
+    Each state is assembled on the branch of the one before, the first on that of `guess`.
+    Raises RunError: no state of any run is within reach.
+    """
+    m, of = s.m, values_at_states(s.m, s.outputs, s.record, s.held)
+    runs, count = len(next(iter(values.values()))), s.space.runs
+    tally = tally_of(s.recording, of.signals, 1, 0.0, 1.0)
+    kept, lost, free = list[np.ndarray](), np.zeros((count, runs), bool), np.zeros((count, runs), bool)
+    before: np.ndarray | None = None
+    for k in range(count):
+        at = _arguments(m, s.options, dict(values), {label: x[0] for label, x in s.space.at(np.array([k])).items()}, runs)
+        given = start_of(m, start_arguments(m, at["q"], at["v"], at["parameters"], guess=s.options.get("guess")),
+                         float(s.options.get("start", 0.0)), s.options.get("backend", "auto"))  # fmt: skip
+        if before is not None:
+            fixed = fixed_entries(m, given.problem.fixed.q)
+            good = np.isfinite(before).all(axis=1)[:, None]
+            given = given._replace(q=np.where(fixed | ~good, given.q, before), origin=np.where(good, before, given.origin))
+        found = close(given)
+        lost[k] = ~found.satisfied
+        q, v = (np.where(found.satisfied[:, None], x, y) for x, y in ((found.q, m.neutral()), (found.v, np.zeros(m.nv))))
+        before = np.where(found.satisfied[:, None], found.q, np.nan)
+        u = np.broadcast_to(as_batch(at["u"], m.u_names, np.zeros(m.nu), "u"), (runs, m.nu))
+        record, bad = of.kernel(q, v, u, given.p, np.array([given.problem.t]), threads=threads)
+        record[~found.satisfied] = np.nan
+        free[k] = bad.reshape(runs, -1).any(axis=1) & found.satisfied
+        kept.append(tally.add(record[None], k, 0) if tally else record[None])
+    if lost.all():
+        raise RunError(f"sweep: {LOST} in every run; give the coordinates that are not held by guess=...")
+    return _dataset(s, of, np.concatenate(kept), tally, lost, free)
+
+
+def _arguments(
+    m: Mechanism, options: Mapping[str, Any], runs: dict[str, np.ndarray], state: Mapping[str, float], count: int
+) -> dict[str, Any]:
+    """The arguments q, v, u and parameters of all runs in one state."""
+    given: dict[str, Any] = {name: options.get(name) for name in ("q", "v", "u", "parameters")}
+    for label, x in {**runs, **{label: np.full(count, x) for label, x in state.items()}}.items():
+        group, name = argument_of(label, m)
+        given[group] = {**(given[group] or {}), name: x}
+    return given
+
+
+def _dataset(
+    s: States, of: StateValues, records: np.ndarray, tally: Tally | None, lost: np.ndarray, free: np.ndarray
+) -> xr.Dataset:
+    """The Dataset of the records (states, runs, entries).   lost, free: (states, runs) states without a value."""
+    m, runs = s.m, lost.shape[1]
+    stored = of.signals if tally is None else {n: x for n, x in of.signals.items() if n in tally.recording.over_time}
+    coords: dict[str, Any] = {"run": np.arange(runs)}
+    data: dict[str, Any] = {}
+    for name, where in entries_of(stored).items():
+        signal, size = stored[name]
+        x = records[:, :, where].transpose(1, 0, 2)
+        dim = signal.dim or f"{name}_component"
+        single = signal.dim is None and size == 1
+        data[name] = (("run", "state"), x[:, :, 0]) if single else (("run", "state", dim), x)
+        data[name] = (*data[name], {"units": signal.unit})
+    variables, bins = statistics_of(of.signals, tally)
+    data |= variables
+    used = {dim for x in data.values() for dim in x[0]}
+    coords |= {x.dim: list(x.names) for x, _ in of.signals.values() if x.dim and x.dim in used} | bins
+    ended = lost | free
+    status = np.where(lost.any(axis=0), MEANING.index(LOST), np.where(free.any(axis=0), MEANING.index(FREE_MOTION), 0))
+    data["status"] = "run", status.astype(np.int32), {"meaning": json.dumps(MEANING)}
+    first = np.where(ended.any(axis=0), ended.argmax(axis=0), np.nan)
+    data["stopped"] = "run", first, {"units": "1", "meaning": "number of the first state without a value, NaN if there is none"}
+    _tell(ended, lost)
+    return xr.Dataset(data, coords, {"mechanism": m.name})
+
+
+def _tell(ended: np.ndarray, lost: np.ndarray) -> None:
+    """Warn RunWarning about states without a value."""
+    if ended.any():
+        k, run = (int(x[0]) for x in np.nonzero(ended))
+        why = LOST if lost[k, run] else FREE_MOTION
+        notice(f"{plural(int(ended.any(axis=0).sum()), 'run')} with states that have no value, the first state {k} of run "
+               f"{run}: {why}", RunWarning)  # fmt: skip
+
+
