@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -18,14 +20,15 @@ from pfaffian.control.idle import idle_motions
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.errors import ModelError, RunError, RunWarning, notice, plural
-from pfaffian.evaluate.arrays import as_batch
+from pfaffian.evaluate.arrays import as_batch, parameter_values
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.unphysical import check_parameters
 from pfaffian.simulate.record.result import statistics_of
 from pfaffian.simulate.step.running_statistics import Recording, Tally, as_recording, tally_of
 from pfaffian.simulate.step.signals import OutputFunction, Record, as_record, columns, entries_of, output_digest, standard
 from pfaffian.starts.assemble import close
-from pfaffian.starts.given_start import start_arguments, start_of
+from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.newton import fixed_entries
 from pfaffian.states.signal import Signal
 from pfaffian.sweeps.space import Space, argument_of
@@ -95,7 +98,8 @@ def _held(T: Terms) -> tuple[Terms, Motion, ca.SX]:
     return T.under(answer.u), Motion(a, reaction, rank), answer.uncontrollable
 
 
-class States(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class States:
     """A checked sweep over states.   options: arguments of `run` that do not vary.   recording: the statistics, if any."""
 
     m: Mechanism
@@ -109,6 +113,11 @@ class States(NamedTuple):
     def held(self) -> bool:
         """Whether the actuators hold the states: no inputs are given, and there are actuators."""
         return bool(self.m.actuators) and not self.options.get("u")
+
+    @cached_property
+    def values(self) -> StateValues:
+        """The compiled values of a state."""
+        return values_at_states(self.m, self.outputs, self.record, self.held)
 
     @property
     def key(self) -> str:
@@ -138,42 +147,54 @@ def at_states(s: States, values: Mapping[str, np.ndarray], threads: int) -> xr.D
     Each state is assembled on the branch of the one before, the first on that of `guess`.
     Raises RunError: no state of any run is within reach.
     """
-    m, of = s.m, values_at_states(s.m, s.outputs, s.record, s.held)
+    of = s.values
     runs, count = len(next(iter(values.values()))), s.space.runs
-    tally = tally_of(s.recording, of.signals, 1, 0.0, 1.0)
-    kept, lost, free = list[np.ndarray](), np.zeros((count, runs), bool), np.zeros((count, runs), bool)
-    before: np.ndarray | None = None
-    for k in range(count):
-        at = _arguments(m, s.options, dict(values), {label: x[0] for label, x in s.space.at(np.array([k])).items()}, runs)
-        given = start_of(m, start_arguments(m, at["q"], at["v"], at["parameters"], guess=s.options.get("guess")),
-                         float(s.options.get("start", 0.0)), s.options.get("backend", "auto"))  # fmt: skip
-        if before is not None:
-            fixed = fixed_entries(m, given.problem.fixed.q)
-            good = np.isfinite(before).all(axis=1)[:, None]
-            given = given._replace(q=np.where(fixed | ~good, given.q, before), origin=np.where(good, before, given.origin))
-        found = close(given)
-        lost[k] = ~found.satisfied
-        q, v = (np.where(found.satisfied[:, None], x, y) for x, y in ((found.q, m.neutral()), (found.v, np.zeros(m.nv))))
-        before = np.where(found.satisfied[:, None], found.q, np.nan)
-        u = np.broadcast_to(as_batch(at["u"], m.u_names, np.zeros(m.nu), "u"), (runs, m.nu))
-        record, bad = of.kernel(q, v, u, given.p, np.array([given.problem.t]), threads=threads)
-        record[~found.satisfied] = np.nan
-        free[k] = bad.reshape(runs, -1).any(axis=1) & found.satisfied
-        kept.append(tally.add(record[None], k, 0) if tally else record[None])
+    given, u = _given(s, values, runs, count)
+    q, v, lost = _assembled(given, runs, count)
     if lost.all():
         raise RunError(f"sweep: {LOST} in every run; give the coordinates that are not held by guess=...")
-    return _dataset(s, of, np.concatenate(kept), tally, lost, free)
+    p, t = given.problem.p, np.array([given.problem.t])
+    entries = sum(size for _, size in of.signals.values())
+    records, free = np.empty((count, runs, entries)), np.zeros((count, runs), bool)
+    for k in range(count):
+        at = slice(k * runs, (k + 1) * runs)
+        records[k], bad = of.kernel(q[at], v[at], u[at], p[at], t, threads=threads)
+        free[k] = bad.reshape(runs, -1).any(axis=1) & ~lost[k]
+    records[lost] = np.nan
+    tally = tally_of(s.recording, of.signals, 1, 0.0, 1.0)
+    return _dataset(s, of, tally.add(records, 0, 0) if tally else records, tally, lost, free)
 
 
-def _arguments(
-    m: Mechanism, options: Mapping[str, Any], runs: dict[str, np.ndarray], state: Mapping[str, float], count: int
-) -> dict[str, Any]:
-    """The arguments q, v, u and parameters of all runs in one state."""
-    given: dict[str, Any] = {name: options.get(name) for name in ("q", "v", "u", "parameters")}
-    for label, x in {**runs, **{label: np.full(count, x) for label, x in state.items()}}.items():
+def _given(s: States, values: Mapping[str, np.ndarray], runs: int, count: int) -> tuple[Given, np.ndarray]:
+    """The starts of all runs in the first state, then in the second, ...: (states runs,), and their inputs."""
+    m, here = s.m, {label: np.tile(x, count) for label, x in values.items()}
+    here |= {label: np.repeat(x, runs) for label, x in s.space.at(np.arange(count)).items()}
+    of: dict[str, Any] = {name: s.options.get(name) for name in ("q", "v", "u", "parameters")}
+    for label, x in here.items():
         group, name = argument_of(label, m)
-        given[group] = {**(given[group] or {}), name: x}
-    return given
+        of[group] = {**(of[group] or {}), name: x}
+    u = np.broadcast_to(as_batch(of["u"], m.u_names, np.zeros(m.nu), "u"), (count * runs, m.nu))
+    p = np.broadcast_to(parameter_values(m, of["parameters"]), (count * runs, len(m.p_names)))
+    varied = any(argument_of(label, m)[0] == "parameters" for label in s.space.axes)
+    check_parameters(m, p if varied else p[:runs])
+    arrays = start_arguments(m, of["q"], of["v"], None, guess=s.options.get("guess"))._replace(p=p)
+    return start_of(m, arrays, float(s.options.get("start", 0.0)), s.options.get("backend", "auto")), u
+
+
+def _assembled(given: Given, runs: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q and v (states runs, n), and (states, runs) which states are out of reach; these are at rest in the neutral state."""
+    m, fixed = given.problem.m, fixed_entries(given.problem.m, given.problem.fixed.q[:1])
+    lost, before = np.zeros((count, runs), bool), np.full((runs, m.nq), np.nan)
+    for k in range(count):
+        at = slice(k * runs, (k + 1) * runs)
+        known = np.isfinite(before).all(axis=1)[:, None]
+        q, origin = np.where(fixed | ~known, given.q[at], before), np.where(known, before, given.origin[at])
+        found = close(given._replace(q=q, v=given.v[at], problem=given.problem.take(at), origin=origin))
+        lost[k] = ~found.satisfied
+        before = np.where(found.satisfied[:, None], found.q, before)
+        given.q[at] = np.where(found.satisfied[:, None], found.q, m.neutral())
+        given.v[at] = np.where(found.satisfied[:, None], found.v, 0.0)
+    return given.q, given.v, lost
 
 
 def _dataset(

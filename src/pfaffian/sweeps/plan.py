@@ -113,7 +113,8 @@ class Sweep:
         if existing := stored_identity(self.store):
             return int(existing["runs of a block"])
         steps = self.states.space.runs if self.states else _duration(self.options) / (self.options.get("step") or STEP)
-        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
+        fewest = MOST_RUNS / steps if self.states else FEWEST  # a state takes less time than the call that computes it
+        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, fewest))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
     @cached_property

@@ -21,15 +21,29 @@ Direction = Literal["rising", "falling", "either"]
 class Segment(NamedTuple):
     """A signal over the steps of one call.   values: (times, runs, entries).   valid: (times, runs, entries) whether not NaN.
     before: (runs, entries) the values at the step before, NaN at the start.   times: (times,) [s].   step: [s].
-    judged: (times, runs, entries or 1) values of the signal whose maximum chooses a step; those of the signal itself if a
-    statistic names no other."""
+    peak: of the signal whose maximum chooses a step, this one or another."""
 
     values: np.ndarray
     valid: np.ndarray
     before: np.ndarray
     times: np.ndarray
     step: float
-    judged: np.ndarray
+    peak: Peak
+
+
+class Peak(NamedTuple):
+    """The largest values of a signal over the steps of one call.   step: (runs, entries) the first step that has it.
+    value: (runs, entries), -inf where all are NaN."""
+
+    step: np.ndarray
+    value: np.ndarray
+
+
+def _peak(values: np.ndarray) -> Peak:
+    """The Peak of values (times, runs, entries)."""
+    known = np.where(np.isnan(values), -np.inf, values)
+    k = known.argmax(axis=0)
+    return Peak(k, np.take_along_axis(known, k[None], axis=0)[0])
 
 
 def _most(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
@@ -103,10 +117,9 @@ def _value_at_most(so_far: np.ndarray | None, segment: Segment, _: Statistic) ->
 
 
 def _beside(so_far: np.ndarray | None, segment: Segment, values: np.ndarray) -> np.ndarray:
-    """(runs, entries, 2) the largest of the values judged, and the `values` (times, runs, entries) of its first step."""
-    judged = np.broadcast_to(np.where(np.isnan(segment.judged), -np.inf, segment.judged), values.shape)
-    k = np.argmax(judged, axis=0)[None]
-    most, here = (np.take_along_axis(x, k, axis=0)[0] for x in (judged, values))
+    """(runs, entries, 2) the largest value of the signal that chooses, and `values` (times, runs, entries) at its first step."""
+    k, most = (np.broadcast_to(x, values.shape[1:]) for x in segment.peak)
+    here = np.take_along_axis(values, k[None], axis=0)[0]
     now = np.stack([most, np.where(np.isneginf(most), np.nan, here)], axis=-1)
     return now if so_far is None else np.where(now[..., :1] > so_far[..., :1], now, so_far)
 
@@ -142,6 +155,12 @@ KINDS = Table("kind of statistic", {
     "time_of_maximum": StatisticKind(("when_most",), lambda step, x: x[..., 1], lambda unit: "s"),
     "at_maximum": StatisticKind(("value_at_most",), lambda step, x: x[..., 1]),
 }, "compute another from recorded signals")  # fmt: skip
+
+CHOOSING = ("time_of_maximum", "at_maximum")
+"""Kinds of statistics for which the maximum of a signal chooses a step."""
+
+NO_PEAK = Peak(np.zeros((0, 0), dtype=int), np.zeros((0, 0)))
+"""In place of a Peak where no statistic needs one."""
 
 
 @dataclass(frozen=True)
@@ -369,21 +388,22 @@ class Tally:
         returns the part of them that is stored over time."""
         steps = np.arange(first, first + len(records))
         if len(records):
+            choosing = {x.signals[1] for x in self.recording.statistics.values() if x.kind in CHOOSING}
+            peaks = {name: _peak(records[:, :, self.columns[name]]) for name in choosing}
             for signal, where in self.columns.items():
-                self._add(signal, where, records, steps, run)
+                self._add(signal, records[:, :, where], steps, run, peaks)
         return records[np.flatnonzero(steps % self.every == 0)][:, :, self.stored_entries]
 
-    def _add(self, signal: str, where: slice, records: np.ndarray, steps: np.ndarray, run: int) -> None:
-        """Add the records (times, runs, entries) of one signal, at the entries `where`, to all statistics of this signal."""
-        values = records[:, :, where]
+    def _add(self, signal: str, values: np.ndarray, steps: np.ndarray, run: int, peaks: Mapping[str, Peak]) -> None:
+        """Add the values (times, runs, entries) of one signal to all of its statistics.   peaks: of the signals that choose."""
         before = self.before.get((run, signal), np.full(values.shape[1:], np.nan))
-        segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step, values)
+        segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step, NO_PEAK)
         parts = self.parts.setdefault(run, {})
         needed = {_key(part, x): x for x in self.recording.statistics.values() if x.signal == signal
                   for part in KINDS[x.kind].parts}  # fmt: skip
         for key, x in needed.items():
-            judged = segment if not x.of else segment._replace(judged=records[:, :, self.columns[x.of]])
-            parts[key] = PARTS[key[0]](parts.get(key), judged, x)
+            chosen = segment._replace(peak=peaks[x.signals[1]]) if x.kind in CHOOSING else segment
+            parts[key] = PARTS[key[0]](parts.get(key), chosen, x)
         self.before[run, signal] = values[-1].copy()
 
     def value(self, name: str) -> np.ndarray:
