@@ -17,6 +17,7 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.command import Command
 from pfaffian.control.idle import idle_motions
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.errors import ModelError, RunError, RunWarning, notice, plural
@@ -93,9 +94,12 @@ def _held(T: Terms) -> tuple[Terms, Motion, ca.SX]:
     if rows:
         change = shortest_change(T)
         a, rank = ca.densify(solve_WT(T.factor, change.solve(ca.densify(T.b)))), change.rank
-    answer = allocate(T, T.inertia_force(a) - T.f, weights(m), idle=idle_motions(m).number)
+    R, idle = weights(m), idle_motions(m).number
+    T = with_losses_at(T, a, R, idle)
+    answer = allocate(T, T.inertia_force(a) - T.f, R, idle=idle)
     reaction = ca.densify(answer.tau - T.B @ answer.u) if rows else ca.SX.zeros(m.nv, 1)
-    return T.under(answer.u), Motion(a, reaction, rank), answer.uncontrollable
+    held = T.under(answer.u) if T.losses is None else T.under(answer.u).with_losses(T.losses)
+    return held, Motion(a, reaction, rank), answer.uncontrollable
 
 
 @dataclass(frozen=True, eq=False)
