@@ -32,8 +32,9 @@ from pfaffian.terms.terms import FOLLOWING, LOAD_LOSSES, JointLosses, Terms, sha
 from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.wrenches import turn
 
-ITERATIONS = 6
-"""Number of Newton iterations for the friction of several joints, or of one with several parts or with sticking."""
+ITERATIONS, FACTORED = 6, 2
+"""Number of Newton iterations for the friction of several joints, or of one with several parts or with sticking; and how many
+of them have slopes of their own, while the others use those of the last of these."""
 
 RESIDUAL = 1e-8
 """Largest residual of the friction after the iterations, relative to the loads."""
@@ -72,9 +73,8 @@ def solve(T: Terms) -> JointLosses:
     E = ca.horzcat(*[T.kinematics.along_joint(f.joint, ca.SX(1)) for f in losses])
     force = ca.horzcat(ca.densify(T.applied + T.B @ T.u - T.c), E)
     rows = ca.horzcat(ca.densify(T.b), ca.SX.zeros(T.b.numel(), len(losses)))
-    a, lam = _responses(T, force, rows)
     check_unique(m)
-    return _solved(T, losses, E, a, lam)
+    return _solved(T, losses, E, _responses(T, force, rows))
 
 
 FOLLOWING[LOAD_LOSSES] = solve
@@ -102,12 +102,23 @@ def losses_at(T: Terms, a: ca.SX, inputs: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
     return JointLosses(tuple(f.joint for f in losses), values, ca.densify(E @ values), faults)
 
 
-def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Accelerations (nv, k) and multipliers (m, k) for forces (nv, k) and right-hand sides of the rows (m, k)."""
+class _Responses(NamedTuple):
+    """The motion without friction, in the first column, and that for a unit of each friction, in the others.
+
+    a: (nv, 1 + n) accelerations.   lam: (m, 1 + n) multipliers.   correction: (nv, 1 + n) effect of the rows, mass-weighted.
+    """
+
+    a: ca.SX
+    lam: ca.SX
+    correction: ca.SX
+
+
+def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> _Responses:
+    """The responses to forces (nv, 1 + n) and right-hand sides of the rows (m, 1 + n)."""
     F = T.factor
     y = solve_W(F, force)
     if not T.A.shape[0]:
-        return solve_WT(F, y), ca.SX(0, force.shape[1])
+        return _Responses(solve_WT(F, y), ca.SX(0, force.shape[1]), ca.SX(*force.shape))
     change = shortest_change(T)
     off = rows - T.Lam @ y
     correction = change.solve(off)
@@ -115,18 +126,19 @@ def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> tuple[ca.SX, ca.SX]:
         lam = by_least_norm(T).solve(multiply_W(F, correction))
     else:
         lam = change.combination(off)
-    return solve_WT(F, y + correction), lam
+    return _Responses(solve_WT(F, y + correction), lam, correction)
 
 
-def _solved(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, a: ca.SX, lam: ca.SX) -> JointLosses:
-    """The friction from the motion without it, the first columns of a and lam, and that for a unit of each, the others."""
+def _solved(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, of: _Responses) -> JointLosses:
+    """The friction, and the motion under it.   E: (nv, n) forces along v for a unit of each friction."""
     n, loads = len(losses), _Loads(T, losses)
-    at = ca.densify(ca.vertcat(a, lam, ca.horzcat(ca.SX.zeros(n, 1), ca.SX.eye(n))))
+    at = ca.densify(ca.vertcat(of.a, of.lam, ca.horzcat(ca.SX.zeros(n, 1), ca.SX.eye(n))))
     pressing = [loads.pressing(f, i) for i, f in enumerate(losses)]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     base, changes = ca.substitute(parts, loads.motion, at[:, 0]), ca.jtimes(parts, loads.motion, at[:, 1:])
-    Q, faults = friction(_equations(T, losses, pressing, base, changes, a))
-    return JointLosses(tuple(f.joint for f in losses), Q, ca.densify(E @ Q), faults)
+    Q, faults = friction(_equations(T, losses, pressing, base, changes, of.a))
+    v_dot, correction = (ca.densify(x[:, 0] + x[:, 1:] @ Q) for x in (of.a, of.correction))
+    return JointLosses(tuple(f.joint for f in losses), Q, ca.densify(E @ Q), faults, (v_dot, correction))
 
 
 def _equations(
@@ -249,10 +261,10 @@ def friction(equations: Sequence[_Equation]) -> tuple[ca.SX, ca.SX]:
     """(n, 1) the friction of all joints, and (n + 1, 1) the faults, see `JointLosses`."""
     n = len(equations)
     K = ca.vertcat(*[e.feedback for e in equations])
-    pivots = _pivots(ca.SX.eye(n) - K)
+    pivots = ca.diag(_factors(ca.SX.eye(n) - K))
     if n == 1 and equations[0].simple:
         return _closed_form(equations[0]), ca.vertcat(ca.logic_not(pivots > 0), 0)
-    Q = _iterated(lambda Q: ca.vertcat(*[e.residual(Q) for e in equations]), equations)
+    Q = _iterated(lambda Q: ca.vertcat(*[e.residual(Q) for e in equations]), n)
     left = ca.vertcat(*[e.residual(Q) for e in equations])
     size = ca.vertcat(*[ca.fabs(e.factor) * e.load(Q) + TINY_LOAD for e in equations])
     missed = ca.logic_not(ca.mmax(ca.fabs(left) / size) <= RESIDUAL)
@@ -268,28 +280,39 @@ def _closed_form(e: _Equation) -> ca.SX:
     return -c * weight / (half + root)
 
 
-def _iterated(residual: Callable[[ca.SX], ca.SX], equations: Sequence[_Equation]) -> ca.SX:
-    """(n, 1) Q after Newton iterations, from the friction under the loads without friction."""
-    n = len(equations)
+def _iterated(residual: Callable[[ca.SX], ca.SX], n: int) -> ca.SX:
+    """(n, 1) Q after ITERATIONS of Newton, the last ones with the slopes of the last of FACTORED."""
     Q = ca.SX.sym("Q", n)
-    F = residual(Q)
-    free = [s for s in ca.symvar(F) if not any(ca.is_equal(s, x) for x in ca.vertsplit(Q))]
-    step = ca.Function("step", [Q, ca.vertcat(*free)], [Q - ca.solve(ca.densify(ca.jacobian(F, Q)), F)])
-    now = ca.SX.zeros(n, 1)
-    for _ in range(ITERATIONS):
-        now = step(now, ca.vertcat(*free))
+    F = ca.densify(residual(Q))
+    free = ca.vertcat(*[s for s in ca.symvar(F) if not any(ca.is_equal(s, x) for x in ca.vertsplit(Q))])
+    f = ca.Function("f", [Q, free], [F])
+    slopes = ca.Function("slopes", [Q, free], [ca.densify(ca.jacobian(F, Q))])
+    now, factors = ca.SX.zeros(n, 1), None
+    for i in range(ITERATIONS):
+        if i < FACTORED or factors is None:
+            factors = _factors(slopes(now, free))
+        now = now - _solve(factors, f(now, free))
     return now
 
 
-def _pivots(A: ca.SX) -> ca.SX:
-    """(n, 1) the pivots of the elimination of A (n, n) in its order: all positive if A, whose other entries are negative or
-    zero, has a nonnegative inverse."""
-    n, A, found = A.shape[0], ca.densify(A), list[ca.SX]()
-    for i in range(n):
-        found.append(A[i, i])
-        for j in range(i + 1, n):
-            A[j, :] = A[j, :] - A[i, :] * (A[j, i] / A[i, i])
-    return ca.vertcat(*found)
+def _factors(A: ca.SX) -> ca.SX:
+    """(n, n) L and U of A = L U in one matrix, without pivoting: L with ones on its diagonal, which is not stored."""
+    A = ca.densify(A)
+    for i in range(A.shape[0]):
+        for j in range(i + 1, A.shape[0]):
+            A[j, i] = A[j, i] / A[i, i]
+            A[j, i + 1 :] = A[j, i + 1 :] - A[j, i] * A[i, i + 1 :]
+    return A
+
+
+def _solve(LU: ca.SX, b: ca.SX) -> ca.SX:
+    """(n, 1) x with A x = b for the factors of A."""
+    n, x = LU.shape[0], ca.densify(b)
+    for i in range(1, n):
+        x[i] = x[i] - LU[i, :i] @ x[:i]
+    for i in reversed(range(n)):
+        x[i] = (x[i] - LU[i, i + 1 :] @ x[i + 1 :]) / LU[i, i]
+    return x
 
 
 def meanings(m: Mechanism) -> tuple[str, ...]:

@@ -47,12 +47,15 @@ class JointLosses(NamedTuple):
 
     joints: their names.   values: (n, 1) friction along the rate of each.   force: (nv, 1) the sum along v.
     faults: (n + 1, 1) nonzero where a joint has no friction or several; and where the iterations left a residual.
+    moved: v_dot (nv, 1) and the effect of the rows on it in mass-weighted coordinates (nv, 1), with which the friction was
+        solved; None where v_dot was given.
     """
 
     joints: tuple[str, ...]
     values: ca.SX
     force: ca.SX
     faults: ca.SX
+    moved: tuple[ca.SX, ca.SX] | None = None
 
 
 LOAD_LOSSES = "load losses"
