@@ -143,7 +143,11 @@ def test_instants_do_not_depend_on_the_length_of_calls() -> None:
     from pfaffian.states.signal import Signal
 
     signals = {"x": (Signal("1"), 1), "y": (Signal("1", "axis", ("a", "b")), 2)}
-    keep = {"when": statistics.time_of_maximum("x"), "at": statistics.at_maximum("y", "x"), "own": statistics.at_maximum("y", "y")}
+    keep = {
+        "when": statistics.time_of_maximum("x"),
+        "at": statistics.at_maximum("y", "x"),
+        "own": statistics.at_maximum("y", "y"),
+    }
     records = np.array([[np.nan, 1, 5], [3, 2, 1], [1, 9, np.nan], [3, 4, 7]])[:, None, :]
     found = []
     for cuts in ([4], [1, 3], [2, 1, 1]):
@@ -196,6 +200,8 @@ def test_loads_of_other_results_are_refused() -> None:
         pf.loads(3)  # type: ignore[arg-type]
     record = {"x": statistics.at_maximum("q", "v"), "y": statistics.at_maximum("pin", "q")}
     with pytest.raises(ModelError, match="one is needed, or as many"):
-        pf.run(m, duration=0.01, step=1e-3, record={"y": statistics.at_maximum("pin", "q")}, outputs={"pin": pf.reaction("upper")})
+        pf.run(
+            m, duration=0.01, step=1e-3, record={"y": statistics.at_maximum("pin", "q")}, outputs={"pin": pf.reaction("upper")}
+        )
     assert pf.run(m, duration=0.01, step=1e-3, record={"x": record["x"]}, backend="interpreter")["x"].shape == (2,)
     assert "unique" in OF_PEAK

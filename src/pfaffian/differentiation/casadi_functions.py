@@ -11,8 +11,8 @@ import numpy as np
 
 from pfaffian.control.allocation import allocate, weights
 from pfaffian.control.idle import idle_motions
-from pfaffian.control.losses_at import with_losses_at
 from pfaffian.control.law import Control
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.differentiation.curvature import smooth_motion, smooth_step
 from pfaffian.differentiation.step_slopes import STAY, differentiable, with_matrices, with_products
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes

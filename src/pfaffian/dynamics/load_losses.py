@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -22,7 +22,7 @@ import numpy as np
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm, vanishing_combinations
 from pfaffian.dynamics.reaction import TransmittedWrenches
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, RunError
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, SCREW, LoadLoss
@@ -260,10 +260,11 @@ class _Equation(NamedTuple):
 def friction(equations: Sequence[_Equation]) -> tuple[ca.SX, ca.SX]:
     """(n, 1) the friction of all joints, and (n + 1, 1) the faults, see `JointLosses`."""
     n = len(equations)
+    if n == 1 and equations[0].simple:
+        Q, room = _closed_form(equations[0])
+        return Q, ca.vertcat(ca.logic_not(room > 0), 0)
     K = ca.vertcat(*[e.feedback for e in equations])
     pivots = ca.diag(_factors(ca.SX.eye(n) - K))
-    if n == 1 and equations[0].simple:
-        return _closed_form(equations[0]), ca.vertcat(ca.logic_not(pivots > 0), 0)
     Q = _iterated(lambda Q: ca.vertcat(*[e.residual(Q) for e in equations]), n)
     left = ca.vertcat(*[e.residual(Q) for e in equations])
     size = ca.vertcat(*[ca.fabs(e.factor) * e.load(Q) + TINY_LOAD for e in equations])
@@ -271,13 +272,12 @@ def friction(equations: Sequence[_Equation]) -> tuple[ca.SX, ca.SX]:
     return Q, ca.vertcat(ca.logic_not(pivots > 0), missed)
 
 
-def _closed_form(e: _Equation) -> ca.SX:
-    """The friction -c L of one joint, L >= 0 from (1 - |c G|^2) L^2 + 2 c w.G L - |w|^2 = 0."""
+def _closed_form(e: _Equation) -> tuple[ca.SX, ca.SX]:
+    """The friction -c L of one joint, L >= 0 from (1 - |c G|^2) L^2 + 2 c w.G L - |w|^2 = 0; and 1 - |c G|^2."""
     (size,), (w,), (G,) = e.sizes, e.base, e.turned
     c, weight = e.factor * size, ca.sumsqr(w) + TINY_LOAD**2
-    half = c * ca.dot(w, G)
-    root = ca.sqrt(ca.fmax(half**2 + (1 - c**2 * ca.sumsqr(G)) * weight, 0))
-    return -c * weight / (half + root)
+    half, room = c * ca.dot(w, G), 1 - c**2 * ca.sumsqr(G)
+    return -c * weight / (half + ca.sqrt(half**2 + room * weight)), room
 
 
 def _iterated(residual: Callable[[ca.SX], ca.SX], n: int) -> ca.SX:
@@ -308,10 +308,10 @@ def _factors(A: ca.SX) -> ca.SX:
 def _solve(LU: ca.SX, b: ca.SX) -> ca.SX:
     """(n, 1) x with A x = b for the factors of A."""
     n, x = LU.shape[0], ca.densify(b)
-    for i in range(1, n):
-        x[i] = x[i] - LU[i, :i] @ x[:i]
+    for i in range(n):
+        x[i] -= sum((LU[i, j] * x[j] for j in range(i)), ca.SX(0))
     for i in reversed(range(n)):
-        x[i] = (x[i] - LU[i, i + 1 :] @ x[i + 1 :]) / LU[i, i]
+        x[i] = (x[i] - sum((LU[i, j] * x[j] for j in range(i + 1, n)), ca.SX(0))) / LU[i, i]
     return x
 
 
@@ -327,17 +327,26 @@ def meanings(m: Mechanism) -> tuple[str, ...]:
     return (*joints, rest) if losses else ()
 
 
+def check_solved(m: Mechanism, faults: np.ndarray, t: Any) -> None:
+    """Raise RunError, naming joint, time and run, if friction has no solution or several.   faults: (..., n + 1, 1) numbers."""
+    flat = faults.reshape(-1, faults.shape[-2]) != 0
+    if flat.any():
+        run, fault = (int(x[0]) for x in np.nonzero(flat))
+        when = float(np.ravel(t)[run % np.size(t)])
+        where = f", run {run}" if len(flat) > 1 else ""
+        raise RunError(f"{meanings(m)[fault]} (t = {when:g} s{where})")
+
+
 @remembered(64)
 def check_unique(m: Mechanism) -> bool:
     """True. Raises ModelError: redundant constraints share a load that friction follows, so that it is not unique."""
     T = shared(m)
-    if T.row_blocks() is None:
+    if not T.A.shape[0]:
         return True
     losses = losses_of(m)
     loads, combinations = _Loads(T, losses), vanishing_combinations(T).T
     columns = {f"{i} {k}": x[:, 1:] for i, f in enumerate(losses) for k, x in enumerate(loads.columns(f))
-               if k or not f.levers[k].is_zero()}  # fmt: skip
-    columns = {key: x for key, x in columns.items() if not losses[int(key.split()[0])].levers[int(key.split()[1])].is_zero()}
+               if not f.levers[k].is_zero()}  # fmt: skip
     shared_by = at_generic_states(m, {key: x @ combinations for key, x in columns.items()}, on_constraints=True)
     sizes = at_generic_states(m, columns, on_constraints=True)
     for key, x in shared_by.items():

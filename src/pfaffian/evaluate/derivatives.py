@@ -17,8 +17,8 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.allocation import allocate, weights
 from pfaffian.control.idle import idle_motions
-from pfaffian.control.losses_at import with_losses_at
 from pfaffian.control.law import motor_matrix
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes

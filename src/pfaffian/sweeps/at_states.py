@@ -67,9 +67,7 @@ def values_at_states(m: Mechanism, outputs: Mapping[str, OutputFunction], record
 
 
 @remembered(16)
-def _values(
-    m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, held: bool, key: str
-) -> StateValues:
+def _values(m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, held: bool, key: str) -> StateValues:
     T = symbols(m)
     if held:
         T, motion, lost = _held(T)
@@ -236,5 +234,3 @@ def _tell(ended: np.ndarray, lost: np.ndarray) -> None:
         why = LOST if lost[k, run] else FREE_MOTION
         notice(f"{plural(int(ended.any(axis=0).sum()), 'run')} with states that have no value, the first state {k} of run "
                f"{run}: {why}", RunWarning)  # fmt: skip
-
-

@@ -98,7 +98,13 @@ def build_result(s: Simulation, course: Recorded, provenance: dict[str, Any]) ->
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     if course.end:
         data["end_state"] = course.end
-    others = (statistics_of(s.signals, course.tally), _start(m, course), _parameters(m, course), _inputs(s, course), _errors(course))
+    others = (
+        statistics_of(s.signals, course.tally),
+        _start(m, course),
+        _parameters(m, course),
+        _inputs(s, course),
+        _errors(course),
+    )
     for variables, names in others:
         data |= variables
         coords |= names
@@ -110,16 +116,17 @@ def stored_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
-def statistics_of(
-    signals: Mapping[str, tuple[Signal, int]], tally: Tally | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def statistics_of(signals: Mapping[str, tuple[Signal, int]], tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables with the statistics of the runs, and coordinates with the middles of the bins of histograms."""
     data: dict[str, Any] = {}
     bins: dict[str, Any] = {}
     for name, x in tally.recording.statistics.items() if tally else ():
         (signal, size), unit = signals[x.signal], KINDS[x.kind].unit
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
-        attributes = {"units": unit(signal.unit), "meaning": f"{x.kind} of {' by '.join(dict.fromkeys(x.signals))} over all steps"}
+        attributes = {
+            "units": unit(signal.unit),
+            "meaning": f"{x.kind} of {' by '.join(dict.fromkeys(x.signals))} over all steps",
+        }
         dims = ("run",) if single else ("run", signal.dim or f"{x.signal}_component")
         if values.ndim == 3:
             dims, edges = (*dims, f"{name}_bin"), np.array(x.options)
