@@ -130,7 +130,7 @@ def test_friction_of_a_run_takes_its_energy() -> None:
 
 @pytest.mark.parametrize("slope", [0.15, 0.35])
 def test_a_block_sticks_on_a_slope(slope: float) -> None:
-    """Below the angle of friction the block comes to rest and stays to the last digit; above it slides with g (sin - mu cos)."""
+    """Below the angle of friction the block comes to rest and stays; above it slides with g (sin - mu cos)."""
     axis = (np.cos(slope), 0, -np.sin(slope))
     rail = pf.joint("rail", "prismatic", "world", "block", axis=axis)
     shoes = forces.guide_friction("shoes", "rail", 0.25, settle=0.01)
@@ -151,10 +151,8 @@ def test_two_sticking_joints_hold_each_other() -> None:
         pf.joint("table", "prismatic", "world", "lower", axis=(1, 0, 0)),
         pf.joint("top", "prismatic", "lower", "upper", axis=(1, 0, 0)),
     ]
-    losses = [
-        forces.guide_friction("under", "table", 0.5, settle=0.01),
-        forces.guide_friction("between", "top", 0.3, settle=0.01),
-    ]
+    friction = (("under", "table", 0.5), ("between", "top", 0.3))
+    losses = [forces.guide_friction(name, joint, mu, settle=0.01) for name, joint, mu in friction]
     m = pf.mechanism("stack", bodies, joints, forces=losses, actuators=[pf.actuator("push", "top")])
     np.testing.assert_allclose(pf.forward_dynamics(m, [0, 0], [0, 0], [2.0]).v_dot, 0, atol=1e-12)
     a = pf.forward_dynamics(m, [0, 0], [0, 0], [5.0]).v_dot
@@ -214,7 +212,7 @@ def test_a_shared_load_is_refused() -> None:
     lower = pf.closure("lower", "revolute", "world", "door", placement_b=(0, 0, -1), axis=(0, 0, 1))
     door = [pf.body("door", 20.0, com=(0.4, 0, -0.5), inertia=1.0)]
     m = pf.mechanism("door", door, hinges, constraints=[lower], forces=[forces.pin_friction("pin", "upper", 0.1, 0.01)])
-    with pytest.raises(ModelError, match="force 'pin'.*share the load of joint 'upper'"):
+    with pytest.raises(ModelError, match=r"force 'pin'.*share the load of joint 'upper'"):
         pf.forward_dynamics(m, [0.3], [1.0])
 
 

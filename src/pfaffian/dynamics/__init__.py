@@ -27,7 +27,8 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.dynamics import articulated_bodies as articulated
-from pfaffian.dynamics import controlforce, gauss, load_losses, multipliers, nullspace, projection, quasivelocity
+from pfaffian.dynamics import controlforce, gauss, multipliers, nullspace, projection, quasivelocity
+from pfaffian.dynamics import load_losses as load_losses  # which enters what `Terms.f` asks for
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.mechanism import Mechanism

@@ -3,9 +3,9 @@
 The motion is affine in the friction Q of the joints: the components w_i of the reaction that press on joint i are w_i0 + G_i Q.
 With the load L_i, a sum of norms of such components, the friction satisfies
 
-    Q_i + mu_i sigma(s_i) L_i(w_i0 + G_i Q) = 0,   or with sticking   Q_i = clip(Q_i - (s_i_dot + s_i / settle) / H_ii, mu_i L_i)
+    Q_i + mu_i sigma(s_i) L_i(w_i0 + G_i Q) = 0
 
-for the rates s_i, H_ii being s_i_dot for a unit of Q_i. Where the friction of a joint adds more to its own load than it takes
+or with sticking Q_i = clip(Q_i - (s_i_dot + s_i / settle) / H_ii, mu_i L_i), for the rates s_i, H_ii being s_i_dot for a unit of Q_i. Where the friction of a joint adds more to its own load than it takes
 from it, mu_i |sigma| L_i(G_ii) >= 1, this has no solution or several (Painleve); below it has one. Together with others it has
 one if all pivots of I - K are positive, K_ij = mu_i |sigma_i| L_i(G_ij).
 """
@@ -58,7 +58,7 @@ def losses_of(m: Mechanism) -> tuple[LoadLoss, ...]:
 
 
 class Pressing(NamedTuple):
-    """What presses on a joint: `size` times the norm of `part` (k, 1), for each of its parts.   drive: motors along the joint."""
+    """What presses on a joint: `size` times the norm of `part` (k, 1), for each of its parts."""
 
     sizes: tuple[ca.SX, ...]
     parts: tuple[ca.SX, ...]
@@ -122,10 +122,7 @@ def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> _Responses:
     change = shortest_change(T)
     off = rows - T.Lam @ y
     correction = change.solve(off)
-    if change.rows is None:
-        lam = by_least_norm(T).solve(multiply_W(F, correction))
-    else:
-        lam = change.combination(off)
+    lam = by_least_norm(T).solve(multiply_W(F, correction)) if change.rows is None else change.combination(off)
     return _Responses(solve_WT(F, y + correction), lam, correction)
 
 
@@ -200,13 +197,13 @@ def motor_force(T: Terms, joint: str) -> ca.SX:
 class _Equation(NamedTuple):
     """The equation of the friction Q_i of one joint.
 
-    index: i.   factor: (1, 1) mu sigma with the sign of the rate, mu itself with sticking.   sizes, base, turned: of the parts
+    number: i.   factor: (1, 1) mu sigma with the sign of the rate, mu itself with sticking.   sizes, base, turned: of the parts
     of the load: their weights, values w0 (k, 1) without friction, and changes G (k, n) for a unit of each friction.
     rest: with sticking, (1, 1) the rate that has to vanish, s_dot + s / settle without friction, and (1, n) its change for a
     unit of each friction.
     """
 
-    index: int
+    number: int
     factor: ca.SX
     sizes: tuple[ca.SX, ...]
     base: list[ca.SX]
@@ -215,7 +212,7 @@ class _Equation(NamedTuple):
 
     @classmethod
     def of(
-        cls, T: Terms, f: LoadLoss, index: int, sizes: tuple[ca.SX, ...], base: list[ca.SX], turned: list[ca.SX],
+        cls, T: Terms, f: LoadLoss, number: int, sizes: tuple[ca.SX, ...], base: list[ca.SX], turned: list[ca.SX],
         a: ca.SX | None,
     ) -> _Equation:  # fmt: skip
         """The equation of a loss.   a: (nv, 1 + n) accelerations without friction and for a unit of each; None: they are given,
@@ -226,10 +223,10 @@ class _Equation(NamedTuple):
         if f.carrier == GEAR:
             mu = ca.if_else(base[0] * s > 0, f.sliding, f.static)
         if f.settle is None or a is None:
-            return cls(index, mu * s / ca.sqrt(s**2 + f.smooth**2), sizes, base, turned, None)
+            return cls(number, mu * s / ca.sqrt(s**2 + f.smooth**2), sizes, base, turned, None)
         along = ca.jacobian(s, k.v)
         drift = ca.jtimes(s, k.q, k.q_dot)
-        return cls(index, mu, sizes, base, turned, (along @ a[:, 0] + drift + s / f.settle, along @ a[:, 1:]))
+        return cls(number, mu, sizes, base, turned, (along @ a[:, 0] + drift + s / f.settle, along @ a[:, 1:]))
 
     def load(self, Q: ca.SX) -> ca.SX:
         """(1, 1) the load under frictions Q (n, 1)."""
@@ -239,11 +236,11 @@ class _Equation(NamedTuple):
     def residual(self, Q: ca.SX) -> ca.SX:
         """(1, 1) the residual of the equation."""
         if self.rest is None:
-            return Q[self.index] + self.factor * self.load(Q)
+            return Q[self.number] + self.factor * self.load(Q)
         rate, change = self.rest
-        wanted = Q[self.index] - (rate + change @ Q) / change[self.index]
+        wanted = Q[self.number] - (rate + change @ Q) / change[self.number]
         most = self.factor * self.load(Q)
-        return Q[self.index] - ca.fmax(-most, ca.fmin(wanted, most))
+        return Q[self.number] - ca.fmax(-most, ca.fmin(wanted, most))
 
     @property
     def feedback(self) -> ca.SX:

@@ -241,8 +241,8 @@ def _check_carrier(f: LoadLoss, owner: Joint | Coordinates) -> None:
         kind = f"a {owner.kind.name} joint" if isinstance(owner, Joint) else "no joint"
         follows = " that follows another or has a distribution" if isinstance(owner, Joint) and owner.kind.name in kinds else ""
         raise ModelError(
-            f"force {f.name!r}: a {f.carrier} is in a {' or '.join(kinds)} joint of its own, and {f.joint!r} is {kind}{follows}; "
-            "name another joint, or take joint_friction"
+            f"force {f.name!r}: a {f.carrier} is in a {' or '.join(kinds)} joint of its own, and {f.joint!r} is {kind}{follows}"
+            "; name another joint, or take joint_friction"
         )
 
 

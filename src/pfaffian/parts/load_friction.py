@@ -31,8 +31,8 @@ def guide_friction(
         static: coefficient at the onset of motion [1]; equal to `coefficient` if None.
         stribeck: speed over which it drops to `coefficient` [m/s], 0.01 by default.
         smooth: speed below which friction grows with the speed [m/s], 0.001 by default: the joint creeps under load.
-        settle: time in which the joint comes to rest, and stays there, where friction can hold it [s], longer than a step; None,
-            the default: it creeps instead.
+        settle: time in which the joint comes to rest, and stays there, where friction can hold it [s], longer than a step;
+            None, the default: it creeps instead.
     Returns: a force, for `forces` of a mechanism.
     Raises ModelError: a number below zero, static below sliding friction; in the mechanism, a joint of another kind; where its
     equations are needed, a load that redundant constraints share, or servo constraints.

@@ -1,4 +1,4 @@
-"""States in place of runs: for each set of parameters a stroke or a workspace, assembled, held by the actuators and evaluated."""
+"""States in place of runs: a stroke or a workspace for each set of parameters, assembled, held by actuators, evaluated."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _values(m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], recor
         motion, lost = formulation("auto", T)(T), ca.SX(0)
     nothing = ca.SX(0, 1)
     found = columns(T, motion, Command(T.u, nothing, nothing, {}, nothing), dict(outputs), record)
-    known = standard(m) | {name: getattr(x, "signal", Signal("per component")) for name, x in outputs}
+    known = {**standard(m), **{name: getattr(x, "signal", Signal("per component")) for name, x in outputs}}
     u = ca.SX.sym("u", m.nu) if held else T.u
     f = ca.Function("state", [T.q, T.v, u, m.p_symbols, T.t], [ca.vertcat(*found.values()), ca.densify(lost)])
     signals = {name: (known[name], x.numel()) for name, x in found.items()}

@@ -89,9 +89,8 @@ def _of_motion(m: Mechanism, result: xr.Dataset) -> xr.Dataset:
         p = np.repeat(whole["parameters"].transpose("run", "parameter").values, count, axis=0)
     time = np.tile(result["time"].values, runs)
     names = loaded_names(m)
-    at = {"t": time, "parameters": p}
-    wrenches = compiled_wrenches(m, names, "LOCAL").matrices(*flat, **at)
-    place = _places(m).matrices(*flat, **at)
+    wrenches = compiled_wrenches(m, names, "LOCAL").matrices(*flat, t=time, parameters=p)
+    place = _places(m).matrices(*flat, t=time, parameters=p)
     data = dict[str, Any]()
     shape = (runs, count, len(names))
     for row, name in enumerate(MAGNITUDES):
@@ -108,13 +107,9 @@ def _of_motion(m: Mechanism, result: xr.Dataset) -> xr.Dataset:
     return table.isel(run=0, drop=True) if single else table
 
 
+@remembered(64)
 def _places(m: Mechanism) -> Compiled:
     """The places of all joints and closures as a compiled function."""
-    return _compiled_places(m)
-
-
-@remembered(64)
-def _compiled_places(m: Mechanism) -> Compiled:
     places = {name: x for name, x in load_outputs(m).items() if name in [f"joint_{a}" for a in AXES]}
     return compile_terms(m, {name: lambda T, x=x: x.column(T, None) for name, x in places.items()}, squeeze=False)  # type: ignore[misc]
 

@@ -117,7 +117,7 @@ def _value_at_most(so_far: np.ndarray | None, segment: Segment, _: Statistic) ->
 
 
 def _beside(so_far: np.ndarray | None, segment: Segment, values: np.ndarray) -> np.ndarray:
-    """(runs, entries, 2) the largest value of the signal that chooses, and `values` (times, runs, entries) at its first step."""
+    """(runs, entries, 2) the largest value of the signal that chooses, and the `values` (times, runs, entries) there."""
     k, most = (np.broadcast_to(x, values.shape[1:]) for x in segment.peak)
     here = np.take_along_axis(values, k[None], axis=0)[0]
     now = np.stack([most, np.where(np.isneginf(most), np.nan, here)], axis=-1)
