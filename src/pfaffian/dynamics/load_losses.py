@@ -5,9 +5,10 @@ With the load L_i, a sum of norms of such components, the friction satisfies
 
     Q_i + mu_i sigma(s_i) L_i(w_i0 + G_i Q) = 0
 
-or with sticking Q_i = clip(Q_i - (s_i_dot + s_i / settle) / H_ii, mu_i L_i), for the rates s_i, H_ii being s_i_dot for a unit of Q_i. Where the friction of a joint adds more to its own load than it takes
-from it, mu_i |sigma| L_i(G_ii) >= 1, this has no solution or several (Painleve); below it has one. Together with others it has
-one if all pivots of I - K are positive, K_ij = mu_i |sigma_i| L_i(G_ij).
+or with sticking Q_i = clip(Q_i - (s_i_dot + s_i / settle) / H_ii, mu_i L_i), for the rates s_i, H_ii being s_i_dot for a unit
+of Q_i. Where the friction of a joint adds more to its own load than it takes from it, mu_i |sigma| L_i(G_ii) >= 1, this has no
+solution or several (Painleve); below it has one. Together with others it has one if all pivots of I - K are positive,
+K_ij = mu_i |sigma_i| L_i(G_ij).
 """
 
 from __future__ import annotations
