@@ -10,6 +10,7 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     guide_friction, pin_friction, screw_friction, gear_loss                          friction that follows the load of a joint
     transmission                                                                     one input on several joints
     contact, stop, stops, tyre                                                       compliant contacts and joint stops; tyres
+    road, road_tyre, bush, anti_roll_bar                                             tyres on roads, parts of suspensions
     gear, belt, cable                                                                gears with play, elastic belts, cables
     drag, propeller, thruster, gust                                                  forces of air and water
 """
@@ -43,4 +44,8 @@ from pfaffian.parts.load_friction import gear_loss as gear_loss
 from pfaffian.parts.load_friction import guide_friction as guide_friction
 from pfaffian.parts.load_friction import pin_friction as pin_friction
 from pfaffian.parts.load_friction import screw_friction as screw_friction
+from pfaffian.parts.road import road as road
+from pfaffian.parts.road import road_tyre as road_tyre
+from pfaffian.parts.suspension import anti_roll_bar as anti_roll_bar
+from pfaffian.parts.suspension import bush as bush
 from pfaffian.parts.tyre import tyre as tyre

@@ -93,7 +93,7 @@ def losses_at(T: Terms, a: ca.SX, inputs: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
     Q = ca.SX.sym("friction", len(losses))
     u, reaction = inputs(E @ Q)
     lam = by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)
-    loads = _Loads(T.under(u), losses)
+    loads = _JointLoads(T.under(u), losses)
     pressing = [loads.pressing(f, i) for i, f in enumerate(losses)]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     parts = ca.substitute(parts, loads.motion, ca.densify(ca.vertcat(a, lam, Q)))
@@ -129,7 +129,7 @@ def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> _Responses:
 
 def _solved(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, of: _Responses) -> JointLosses:
     """The friction, and the motion under it.   E: (nv, n) forces along v for a unit of each friction."""
-    n, loads = len(losses), _Loads(T, losses)
+    n, loads = len(losses), _JointLoads(T, losses)
     at = ca.densify(ca.vertcat(of.a, of.lam, ca.horzcat(ca.SX.zeros(n, 1), ca.SX.eye(n))))
     pressing = [loads.pressing(f, i) for i, f in enumerate(losses)]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
@@ -153,7 +153,7 @@ def _equations(
     return found
 
 
-class _Loads:
+class _JointLoads:
     """The loads of joints as functions of a motion at symbols.   motion: (nv + m + n, 1) v_dot, multipliers, friction."""
 
     def __init__(self, T: Terms, losses: Sequence[LoadLoss]) -> None:
@@ -181,8 +181,8 @@ class _Loads:
             cosine2 = radius**2 / (radius**2 + pitch**2)
             # The thread's own friction is along its flank, and has a part along the axis that does not press on it.
             return Pressing((radius / cosine2,), (parts[0] - self.Q[i] * pitch * cosine2 / radius**2,))
-        kept = [(f.levers[k], x) for k, x in enumerate(parts) if not f.levers[k].is_zero()]
-        return Pressing(tuple(size for size, _ in kept), tuple(x for _, x in kept))
+        used = [(f.levers[k], x) for k, x in enumerate(parts) if not f.levers[k].is_zero()]
+        return Pressing(tuple(size for size, _ in used), tuple(x for _, x in used))
 
 
 def motor_force(T: Terms, joint: str) -> ca.SX:
@@ -239,9 +239,9 @@ class _Equation(NamedTuple):
         if self.rest is None:
             return Q[self.number] + self.factor * self.load(Q)
         rate, change = self.rest
-        wanted = Q[self.number] - (rate + change @ Q) / change[self.number]
+        resting = Q[self.number] - (rate + change @ Q) / change[self.number]
         most = self.factor * self.load(Q)
-        return Q[self.number] - ca.fmax(-most, ca.fmin(wanted, most))
+        return Q[self.number] - ca.fmax(-most, ca.fmin(resting, most))
 
     @property
     def feedback(self) -> ca.SX:
@@ -342,7 +342,7 @@ def check_unique(m: Mechanism) -> bool:
     if not T.A.shape[0]:
         return True
     losses = losses_of(m)
-    loads, combinations = _Loads(T, losses), vanishing_combinations(T).T
+    loads, combinations = _JointLoads(T, losses), vanishing_combinations(T).T
     columns = {f"{i} {k}": x[:, 1:] for i, f in enumerate(losses) for k, x in enumerate(loads.columns(f))
                if not f.levers[k].is_zero()}  # fmt: skip
     shared_by = at_generic_states(m, {key: x @ combinations for key, x in columns.items()}, on_constraints=True)

@@ -290,7 +290,11 @@ class Gust:
 
 
 def gust(
-    mean: Any = (0, 0, 0), *, intensity: Any, length: Any = (200.0, 200.0, 50.0), speed: float = 10.0,
+    mean: Any = (0, 0, 0),
+    *,
+    intensity: Any,
+    length: Any = (200.0, 200.0, 50.0),
+    speed: float = 10.0,
     seed: int | Scalar = 0,
 ) -> Gust:
     """Wind with gusts of Dryden's spectrum, as cosines of time, for `drag(..., wind=gust(...))`. [MIL-F-8785C; Shinozuka 1972]
@@ -352,7 +356,7 @@ def gust(
 
 
 def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca.SX:
-    """Numbers from 0 to 1 for each whole number: these draws, moved on by an irrational part of one a number, each by its own."""
+    """Numbers from 0 to 1 for each whole number: these draws, each moved on by a random part of one a number."""
     moved = ca.SX(ca.DM(draws)) + number * ca.SX(ca.DM(random.uniform(0, 1, draws.shape)))
     return moved - ca.floor(moved)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -48,7 +48,7 @@ def guide_friction(
     """
     what = f"force {name!r}"
     arm = ca.SX(0) if length is None else 2 / positive(length, f"{what}: length")
-    return _loss(name, joint, GUIDE, coefficient, static, stribeck, smooth, settle, ca.vertcat(1, arm))
+    return _loss(name, joint, GUIDE, ca.vertcat(1, arm), _Dry(coefficient, static, stribeck, smooth, settle))
 
 
 def pin_friction(
@@ -82,7 +82,7 @@ def pin_friction(
     """
     what = f"force {name!r}"
     radii = ca.vertcat(positive(radius, f"{what}: radius"), not_negative(collar, f"{what}: collar"))
-    return _loss(name, joint, PIN, coefficient, static, stribeck, smooth, settle, radii)
+    return _loss(name, joint, PIN, radii, _Dry(coefficient, static, stribeck, smooth, settle))
 
 
 def screw_friction(
@@ -117,7 +117,7 @@ def screw_friction(
     """
     what = f"force {name!r}"
     r = positive(radius, f"{what}: radius")
-    return _loss(name, joint, SCREW, coefficient, static, stribeck, smooth, settle, ca.vertcat(r, 0))
+    return _loss(name, joint, SCREW, ca.vertcat(r, 0), _Dry(coefficient, static, stribeck, smooth, settle))
 
 
 def gear_loss(
@@ -161,18 +161,26 @@ def _efficiency(x: Any, what: str) -> ca.SX:
     return e
 
 
-def _loss(
-    name: str, joint: str, carrier: str, coefficient: Any, static: Any, stribeck: Any, smooth: Any, settle: Any, levers: ca.SX
-) -> LoadLoss:
-    """A LoadLoss from checked numbers."""
+class _Dry(NamedTuple):
+    """Dry friction as a caller gives it."""
+
+    coefficient: Any
+    static: Any
+    stribeck: Any
+    smooth: Any
+    settle: Any
+
+
+def _loss(name: str, joint: str, carrier: str, levers: ca.SX, dry: _Dry) -> LoadLoss:
+    """A LoadLoss from numbers, checked."""
     what = f"force {name!r}"
     if not isinstance(joint, str):
         raise ModelError(f"{what}: joint must be the name of a joint, got {brief(joint)}")
-    C = not_negative(coefficient, f"{what}: coefficient")
-    S = C if static is None else not_negative(static, f"{what}: static")
+    C = not_negative(dry.coefficient, f"{what}: coefficient")
+    S = C if dry.static is None else not_negative(dry.static, f"{what}: static")
     excess = at_defaults(S - C)
     if excess is not None and excess.item() < 0:
         raise ModelError(f"{what}: static friction is less than sliding friction by {-excess.item():g}")
-    speeds = positive(stribeck, f"{what}: stribeck"), positive(smooth, f"{what}: smooth")
-    time = None if settle is None else positive(settle, f"{what}: settle")
+    speeds = positive(dry.stribeck, f"{what}: stribeck"), positive(dry.smooth, f"{what}: smooth")
+    time = None if dry.settle is None else positive(dry.settle, f"{what}: settle")
     return LoadLoss(name, joint, carrier, C, S, speeds[0], levers, speeds[1], time)

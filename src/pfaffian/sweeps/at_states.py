@@ -40,8 +40,8 @@ from pfaffian.terms.traced_now import remembered
 OF_STATES = ("q", "v", "u", "parameters", "guess", "outputs", "backend", "start")
 """Arguments of `run` that a sweep over states takes."""
 
-HELD, LOST, FREE_MOTION = "finished", "not assembled: a state is out of reach", UNCONTROLLABLE
-MEANING = (HELD, FREE_MOTION, LOST)
+FINISHED, LOST, FREE_MOTION = "finished", "not assembled: a state is out of reach", UNCONTROLLABLE
+MEANING = (FINISHED, FREE_MOTION, LOST)
 """Meaning of each value of `status`."""
 
 WITHOUT_TIME = ("integral", "first_crossing")
@@ -55,34 +55,36 @@ class StateValues(NamedTuple):
     signals: dict[str, tuple[Signal, int]]
 
 
-def key_of(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, held: bool) -> str:
+def key_of(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, balanced: bool) -> str:
     """Digest of all that determines the kernel of a sweep over states."""
     named = [(name, output_digest(name, x, m)) for name, x in sorted(outputs.items())]
-    return sha256(repr((digest(m), named, record, held)).encode()).hexdigest()
+    return sha256(repr((digest(m), named, record, balanced)).encode()).hexdigest()
 
 
-def values_at_states(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, held: bool) -> StateValues:
-    """The compiled values of a state.   held: whether the actuators hold it; otherwise it moves under given inputs."""
-    return _values(m, tuple(outputs.items()), record, held, key_of(m, outputs, record, held))
+def values_at_states(m: Mechanism, outputs: Mapping[str, OutputFunction], record: Record, balanced: bool) -> StateValues:
+    """The compiled values of a state.   balanced: whether the actuators hold it; otherwise it moves under given inputs."""
+    return _values(m, tuple(outputs.items()), record, balanced, key_of(m, outputs, record, balanced))
 
 
 @remembered(16)
-def _values(m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, held: bool, key: str) -> StateValues:
+def _values(
+    m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, balanced: bool, key: str
+) -> StateValues:
     T = symbols(m)
-    if held:
-        T, motion, lost = _held(T)
+    if balanced:
+        T, motion, lost = _at_rest(T)
     else:
         motion, lost = formulation("auto", T)(T), ca.SX(0)
     nothing = ca.SX(0, 1)
     found = columns(T, motion, Command(T.u, nothing, nothing, {}, nothing), dict(outputs), record)
     known = {**standard(m), **{name: getattr(x, "signal", Signal("per component")) for name, x in outputs}}
-    u = ca.SX.sym("u", m.nu) if held else T.u
+    u = ca.SX.sym("u", m.nu) if balanced else T.u
     f = ca.Function("state", [T.q, T.v, u, m.p_symbols, T.t], [ca.vertcat(*found.values()), ca.densify(lost)])
     signals = {name: (known[name], x.numel()) for name, x in found.items()}
     return StateValues(kernel.compile(f, key=f"at states {key}"), signals)
 
 
-def _held(T: Terms) -> tuple[Terms, Motion, ca.SX]:
+def _at_rest(T: Terms) -> tuple[Terms, Motion, ca.SX]:
     """The terms under the smallest inputs that hold a state, its motion, and whether no inputs do.
 
     It moves on with its velocities: at the smallest acceleration that the constraints allow, none at rest.
@@ -96,12 +98,12 @@ def _held(T: Terms) -> tuple[Terms, Motion, ca.SX]:
     T = with_losses_at(T, a, R, idle)
     answer = allocate(T, T.inertia_force(a) - T.f, R, idle=idle)
     reaction = ca.densify(answer.tau - T.B @ answer.u) if rows else ca.SX.zeros(m.nv, 1)
-    held = T.under(answer.u) if T.losses is None else T.under(answer.u).with_losses(T.losses)
-    return held, Motion(a, reaction, rank), answer.uncontrollable
+    pushed = T.under(answer.u) if T.losses is None else T.under(answer.u).with_losses(T.losses)
+    return pushed, Motion(a, reaction, rank), answer.uncontrollable
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class StateSweep:
     """A checked sweep over states.   options: arguments of `run` that do not vary.   recording: the statistics, if any."""
 
     m: Mechanism
@@ -112,23 +114,23 @@ class States:
     recording: Recording | None
 
     @property
-    def held(self) -> bool:
+    def balanced(self) -> bool:
         """Whether the actuators hold the states: no inputs are given, and there are actuators."""
         return bool(self.m.actuators) and not self.options.get("u")
 
     @cached_property
     def values(self) -> StateValues:
         """The compiled values of a state."""
-        return values_at_states(self.m, self.outputs, self.record, self.held)
+        return values_at_states(self.m, self.outputs, self.record, self.balanced)
 
     @property
     def key(self) -> str:
         """Digest of the equations, the outputs and the states."""
-        return f"{key_of(self.m, self.outputs, self.record, self.held)} {self.space.digest}"
+        return f"{key_of(self.m, self.outputs, self.record, self.balanced)} {self.space.digest}"
 
 
-def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any) -> States:
-    """The checked States. Raises ModelError: an argument that has no meaning without a motion in time."""
+def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any) -> StateSweep:
+    """The checked StateSweep. Raises ModelError: an argument that has no meaning without a motion in time."""
     for name in options:
         if name not in OF_STATES:
             raise ModelError(f"sweep: {name} is for runs; a sweep over states takes {', '.join(OF_STATES)}")
@@ -140,10 +142,10 @@ def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any)
         if x.kind in WITHOUT_TIME:
             raise ModelError(f"keep: {name!r}: {x.kind} is over time, which states do not have")
     record = as_record(recording.signals if recording else keep, 2)
-    return States(m, space, options, options.get("outputs") or {}, record, recording)
+    return StateSweep(m, space, options, options.get("outputs") or {}, record, recording)
 
 
-def at_states(s: States, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
+def at_states(s: StateSweep, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
     """What is kept of the states of some runs.   values: (runs,) of each axis of the runs.
 
     Each state is assembled on the branch of the one before, the first on that of `guess`.
@@ -167,7 +169,7 @@ def at_states(s: States, values: Mapping[str, np.ndarray], threads: int) -> xr.D
     return _dataset(s, of, tally.add(records, 0, 0) if tally else records, tally, lost, free)
 
 
-def _given(s: States, values: Mapping[str, np.ndarray], runs: int, count: int) -> tuple[Given, np.ndarray]:
+def _given(s: StateSweep, values: Mapping[str, np.ndarray], runs: int, count: int) -> tuple[Given, np.ndarray]:
     """The starts of all runs in the first state, then in the second, ...: (states runs,), and their inputs."""
     m, here = s.m, {label: np.tile(x, count) for label, x in values.items()}
     here |= {label: np.repeat(x, runs) for label, x in s.space.at(np.arange(count)).items()}
@@ -200,7 +202,7 @@ def _assembled(given: Given, runs: int, count: int) -> tuple[np.ndarray, np.ndar
 
 
 def _dataset(
-    s: States, of: StateValues, records: np.ndarray, tally: Tally | None, lost: np.ndarray, free: np.ndarray
+    s: StateSweep, of: StateValues, records: np.ndarray, tally: Tally | None, lost: np.ndarray, free: np.ndarray
 ) -> xr.Dataset:
     """The Dataset of the records (states, runs, entries).   lost, free: (states, runs) states without a value."""
     m, runs = s.m, lost.shape[1]

@@ -35,7 +35,7 @@ from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
-from pfaffian.sweeps.at_states import States, as_states, at_states
+from pfaffian.sweeps.at_states import StateSweep, as_states, at_states
 from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
@@ -94,7 +94,7 @@ class Sweep:
     options: Mapping[str, Any]
     requested: int | None = None
     python: str | None = None
-    states: States | None = None
+    states: StateSweep | None = None
 
     @cached_property
     def template(self) -> xr.Dataset:

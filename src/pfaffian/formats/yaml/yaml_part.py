@@ -46,6 +46,7 @@ from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, 
 from pfaffian.parts.fluid import drag, propeller
 from pfaffian.parts.friction import contact_friction, joint_friction
 from pfaffian.parts.load_friction import gear_loss, guide_friction, pin_friction, screw_friction
+from pfaffian.parts.suspension import AntiRollBar, anti_roll_bar, bush
 from pfaffian.parts.wheels import Ball, Blade, Disk, Ellipsoid, Plane, disk, ellipsoid, knife_edge, plane, sphere, wheel
 
 
@@ -400,6 +401,9 @@ FORCES: dict[str, FileKind] = {
     "pose-spring": _kind(pose_spring, None, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _kind(pose_damper, None, "body_a", "body_b", damping="pseudo!"),
     "bushing": _kind(bushing, Bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
+    "bush": _kind(bush, None, "body_a", "body_b", axis="direction!", point="point", radial="number!", axial="number!",
+                  torsional="number!", cardanic="number!", damping="number", rest="pose"),
+    "anti-roll-bar": _kind(anti_roll_bar, AntiRollBar, "left", "right", stiffness="number!", ratio="number", damping="number"),
     "pose-inertia": _kind(pose_inertia, None, "body_a", "body_b", inertia="pseudo!"),
     "joint-friction": _kind(joint_friction, None, "joint", sliding="number!", **_DRY),
     "guide-friction": _kind(guide_friction, None, "joint", coefficient="number!", length="number", **_LOADED),

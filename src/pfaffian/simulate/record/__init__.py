@@ -1,5 +1,6 @@
 """What a run leaves: its result, why it stopped, its files.
 
+load_table.py             the peak loads of all joints as one table
 near_dependent_rows.py    nearly dependent rows that the rank tolerance leaves out, with one warning
 netcdf.py                 results to and from NetCDF 4 files, with a digest
 passages.py               passages of a run through singular configurations, and changes of rank

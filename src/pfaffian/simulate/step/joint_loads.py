@@ -31,7 +31,7 @@ def loaded_names(m: Mechanism) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Magnitude:
+class _LoadOfEach:
     """The force or the moment of every joint and closure, or whether the motion determines it.   row: index in MAGNITUDES."""
 
     row: int
@@ -43,7 +43,7 @@ class _Magnitude:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _OriginEntry:
     """One coordinate of the origin of every joint and closure on its child, in the world."""
 
     axis: int
@@ -60,9 +60,9 @@ def load_outputs(m: Mechanism) -> dict[str, MotionOutput]:
     names = loaded_names(m)
     found = dict[str, MotionOutput]()
     for row, name in enumerate(MAGNITUDES):
-        found[f"joint_{name}"] = MotionOutput(_Magnitude(row, "wrench"), Signal(UNITS[name], "joint", names))
-        found[f"joint_{name}_unique"] = MotionOutput(_Magnitude(row, "unique"), Signal("1", "joint", names))
-    return found | {f"joint_{x}": MotionOutput(_Place(i), Signal("m", "joint", names)) for i, x in enumerate(AXES)}
+        found[f"joint_{name}"] = MotionOutput(_LoadOfEach(row, "wrench"), Signal(UNITS[name], "joint", names))
+        found[f"joint_{name}_unique"] = MotionOutput(_LoadOfEach(row, "unique"), Signal("1", "joint", names))
+    return found | {f"joint_{x}": MotionOutput(_OriginEntry(i), Signal("m", "joint", names)) for i, x in enumerate(AXES)}
 
 
 def load_statistics(over: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _Magnitudes:
+class _Sizes:
     """Force and moment of the wrench of a joint or closure, or whether the motion determines them."""
 
     name: str
@@ -82,5 +82,5 @@ def reaction(name: str, frame: str = "LOCAL", *, unique: bool = False, magnitude
     unit, field = ("1", "unique") if as_flag(unique, "unique") else ("N, N m", "wrench")
     check_frame(frame)
     if as_flag(magnitude, "magnitude"):
-        return MotionOutput(_Magnitudes(name, field), Signal(unit, "wrench_magnitude", MAGNITUDES))
+        return MotionOutput(_Sizes(name, field), Signal(unit, "wrench_magnitude", MAGNITUDES))
     return MotionOutput(_Column(name, frame, field), Signal(unit, "wrench_component", COMPONENTS))

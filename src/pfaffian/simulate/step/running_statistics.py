@@ -357,11 +357,11 @@ def tally_of(
     return Tally(recording, signals, every, start, step)
 
 
-_Key = tuple[str, str, str, tuple[Any, ...]]
+_PartKey = tuple[str, str, str, tuple[Any, ...]]
 """What a quantity that is accumulated depends on: its name, the signal, the signal judged, and options."""
 
 
-def _key(part: str, x: Statistic) -> _Key:
+def _part_key(part: str, x: Statistic) -> _PartKey:
     return part, *x.signals, x.options
 
 
@@ -380,7 +380,7 @@ class Tally:
         self.columns = {name: at[name] for x in recording.statistics.values() for name in x.signals}
         stored = [range(where.start, where.stop) for name, where in at.items() if name in recording.over_time]
         self.stored_entries = np.array([i for entries in stored for i in entries], dtype=int)
-        self.parts: dict[int, dict[_Key, np.ndarray]] = {}
+        self.parts: dict[int, dict[_PartKey, np.ndarray]] = {}
         self.before: dict[tuple[int, str], np.ndarray] = {}
 
     def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:
@@ -399,7 +399,7 @@ class Tally:
         before = self.before.get((run, signal), np.full(values.shape[1:], np.nan))
         segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step, NO_PEAK)
         parts = self.parts.setdefault(run, {})
-        needed = {_key(part, x): x for x in self.recording.statistics.values() if x.signal == signal
+        needed = {_part_key(part, x): x for x in self.recording.statistics.values() if x.signal == signal
                   for part in KINDS[x.kind].parts}  # fmt: skip
         for key, x in needed.items():
             chosen = segment._replace(peak=peaks[x.signals[1]]) if x.kind in CHOOSING else segment
@@ -410,6 +410,6 @@ class Tally:
         """(runs, entries, ...) values of a statistic; NaN for runs without a valid value of the signal."""
         statistic = self.recording.statistics[name]
         kind, blocks = KINDS[statistic.kind], [self.parts[run] for run in sorted(self.parts)]
-        keys = [_key(part, statistic) for part in kind.parts]
+        keys = [_part_key(part, statistic) for part in kind.parts]
         with np.errstate(invalid="ignore", divide="ignore"):
             return kind.value(self.step, *[np.concatenate([block[key] for block in blocks]) for key in keys])
