@@ -70,6 +70,7 @@ def values_at_states(m: Mechanism, outputs: Mapping[str, OutputFunction], record
 def _values(
     m: Mechanism, outputs: tuple[tuple[str, OutputFunction], ...], record: Record, balanced: bool, key: str
 ) -> StateValues:
+    """The compiled values of a state.   outputs: in pairs.   key: their digest."""
     T = symbols(m)
     if balanced:
         T, motion, lost = _at_rest(T)

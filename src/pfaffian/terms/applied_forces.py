@@ -40,7 +40,8 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
     Friction that follows a load is that under a unit load: it shows along what it acts, and on what it depends besides.
     """
     m = k.mechanism
-    found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
+    kinds = {force.name: "friction" if isinstance(force, LoadLoss) else type(force).__name__.lower() for force in m.all_forces}
+    found = {f"{kinds[force.name]} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
