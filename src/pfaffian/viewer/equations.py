@@ -127,7 +127,7 @@ def equations(m: Mechanism) -> Equations:
     T = symbols(as_mechanism(m))
     if has_losses(m):
         raise ModelError(
-            f"mechanism {m.name!r}: friction that follows the loads of joints is solved with the motion and is no formula to read; "
+            f"mechanism {m.name!r}: friction that follows the loads of joints is solved with the motion, no formula; "
             "leave it out, m.with_(forces=[...])"
         )
     used: set[str] = set()
