@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -255,6 +256,35 @@ def test_an_anti_roll_bar_stiffens_roll_alone() -> None:
         roll = np.roots([1, 2 * 0.5 / J, (k + 2 * K) / J])
         expected = np.sort_complex(np.round([*roll, 1j * np.sqrt(k / J), -1j * np.sqrt(k / J)], 9))
         np.testing.assert_allclose(eigenvalues, expected, rtol=INTEGRATED)
+
+
+def test_doors_of_files(tmp_path: Path) -> None:
+    road = forces.road(np.outer([0, 0.02, 0.03], [1.0, 1.2]), x=[-1, 0, 1.0], y=[-1, 1.0])
+    bodies = [*(pf.body(side, 3.0, inertia=0.5) for side in ("left", "right")), pf.body("wheel", 10.0, inertia=0.3)]
+    joints = [pf.joint(side, "revolute", "world", side, axis=(1, 0, 0)) for side in ("left", "right")]
+    joints.append(pf.joint("base", "free", "world", "wheel"))
+    parts = [
+        forces.road_tyre("tyre", "wheel", 0.3, road=road, vertical=1e5),
+        forces.bush("eye", "world", "wheel", axis=(0, 1, 0), point=(0, 0.1, 0), damping=0.1, **RATES),
+        forces.anti_roll_bar("bar", "left", "right", 100.0, damping=2.0),
+    ]
+    m = pf.mechanism("parts", bodies, joints, forces=parts)
+    pf.write(m, tmp_path / "m.yaml")
+    q, v = [0.1, 0.2, 0.3, 0.05, 0.31, 0.01, 0.02, 0.03, np.sqrt(1 - 0.0014)], np.linspace(0.1, 1, 8)
+    again = pf.read(tmp_path / "m.yaml")[0]
+    np.testing.assert_array_equal(pf.forward_dynamics(again, q, v).v_dot, pf.forward_dynamics(m, q, v).v_dot)
+    text = "{kind: bush, body_a: world, body_b: wheel, axis: [0, 1, 0], point: [0, 0.1, 0], damping: 0.1, radial: 1, axial: 1, "
+    (tmp_path / "bush.yaml").write_text(
+        "bodies: {wheel: {mass: 10, inertia: 0.3}}\njoints: {base: {kind: free, parent: world, child: wheel}}\n"
+        f"forces: {{eye: {text}torsional: 1, cardanic: 1}}}}\n"
+    )
+    alone = pf.mechanism("bush", bodies[2:], joints[2:], forces=parts[1:2])
+    read = pf.read(tmp_path / "bush.yaml")[0]
+    np.testing.assert_array_equal(pf.forward_dynamics(read, q[2:], v[2:]).v_dot, pf.forward_dynamics(alone, q[2:], v[2:]).v_dot)
+    lines = (tmp_path / "m.yaml").read_text()
+    (tmp_path / "wrong.yaml").write_text(lines.replace("x: [-1.0, 0.0, 1.0]", "x: [-1.0, 0.0, -0.5]"))
+    with pytest.raises(ModelError, match="road: x: places that increase"):
+        pf.read(tmp_path / "wrong.yaml")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,11 @@ class Road:
     x: ca.SX
     y: ca.SX
 
+    def __post_init__(self) -> None:
+        for word, lines in (("x", self.x), ("y", self.y)):
+            if not callable(self.z) and not (np.diff(np.array(ca.DM(lines)), axis=0) > 0).all():
+                raise ModelError(f"road: {word}: places that increase are needed, one for each line of heights, got {lines}")
+
     def __repr__(self) -> str:
         shape = reprs.function(self.z) if callable(self.z) else f"table of {self.x.numel()} by {self.y.numel()} points"
         return reprs.words(self, shape)
