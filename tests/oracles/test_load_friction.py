@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
 from pfaffian import forces
+from pfaffian.dynamics import load_losses
 from pfaffian.errors import ModelError, RunError, RunWarning
 from tests.simulate.machines import four_bar
 from tests.tolerance import CENTRAL, INTEGRATED, PEER
@@ -184,6 +186,35 @@ def test_inputs_and_accelerations_agree() -> None:
     for u in (-3.0, 4.0):
         a = pf.forward_dynamics(m, q, v, [u]).v_dot
         assert pf.inverse_dynamics(m, q, v, a).u[0] == pytest.approx(u, rel=1e-9)
+
+
+def test_friction_of_a_run_follows_its_inputs() -> None:
+    """The motor of a gear head, and a motor across a guide: the acceleration in a run, under inputs and under a law."""
+    hinge = pf.joint("hinge", "revolute", "world", "arm", axis=(0, -1, 0))
+    head = forces.gear_loss("head", "hinge", 0.75, smooth=1e-9)
+    m = pf.mechanism(
+        "arm", [pf.body("arm", 1.0, inertia=2.0)], [hinge], forces=[head], actuators=[pf.actuator("motor", "hinge")]
+    )
+    outputs = {"a": pf.of_motion(lambda terms, motion: motion.v_dot)}
+    law = pf.control.Control(lambda T, z, w, y: pf.control.Command([8.0]))
+    for how in ({"u": {"motor": 8.0}}, {"control": law}):
+        found = pf.run(m, v={"hinge": 1.0}, duration=2e-3, step=1e-3, outputs=outputs, **INTERPRETED, **how)
+        assert float(found["a"][0]) == pytest.approx(3.0, rel=1e-9)
+    m = cart_and_bob(forces.guide_friction("shoes", "rail", 0.2, smooth=1e-9)).with_(actuators=[pf.actuator("motor", "hinge")])
+    found = pf.run(m, v={"rail": 1.0}, u={"motor": 5.0}, duration=2e-3, step=1e-3, outputs=outputs, **INTERPRETED)
+    np.testing.assert_allclose(found["a"][0], pf.forward_dynamics(m, [0, 0], [1.0, 0.0], [5.0]).v_dot, rtol=1e-12)
+
+
+def test_iterations_that_do_not_converge_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    m, _ = four_bar_on_pins()
+    q, v = moving_four_bar(m)
+    for count, fault in ((load_losses.ITERATIONS, 0.0), (1, 1.0)):
+        monkeypatch.setattr(load_losses, "ITERATIONS", count)
+        T = pf.symbols(m)
+        assert T.losses is not None
+        faults = ca.Function("faults", [T.q, T.v, T.u, m.p_symbols, T.t], [T.losses.faults])(q, v, [], [], 0)
+        assert np.array(faults).ravel().tolist() == [0.0, 0.0, 0.0, 0.0, fault]
+    assert "did not converge" in load_losses.meanings(m)[-1]
 
 
 def test_derivatives() -> None:
