@@ -137,6 +137,20 @@ def test_peak_of_a_pendulum_is_at_its_lowest_point() -> None:
     assert table["force_unique"].all() and (table["force_z"] == 0).all()
 
 
+def test_loads_of_a_sweep_over_runs_are_those_of_each_run(tmp_path: Path) -> None:
+    how: Any = {"q": {"lower": 0.4}, "duration": 0.3, "step": 5e-3, **INTERPRETED}
+    found = pf.sweep(arm(), {"payload": [1.0, 2.5]}, store=tmp_path / "runs.zarr", keep="loads", **how)
+    table = pf.loads(found, file=tmp_path / "loads.csv").load()
+    for run, payload in enumerate((1.0, 2.5)):
+        alone = pf.loads(pf.run(arm(), parameters={"payload": payload}, record="loads", **how))
+        for name in alone.data_vars:
+            np.testing.assert_array_equal(table[name][run], alone[name], err_msg=str(name))
+    rows = (tmp_path / "loads.csv").read_text().splitlines()
+    assert rows[0].startswith("run,joint,force [N],force_time [s]") and rows[3].startswith("1,lower,") and len(rows) == 5
+    with pytest.raises(ModelError, match="output 'joint_x': 'loads' has an output of that name"):
+        pf.run(arm(), record="loads", outputs={"joint_x": lambda k: k.q[0]}, **how)
+
+
 def test_instants_do_not_depend_on_the_length_of_calls() -> None:
     """The first of equal maxima counts, and NaN never."""
     from pfaffian.simulate.step.running_statistics import Recording, tally_of

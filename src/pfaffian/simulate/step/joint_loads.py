@@ -10,6 +10,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.reaction import reaction_wrenches
+from pfaffian.errors import ModelError
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.reaction_output import MAGNITUDES, magnitudes
@@ -77,7 +78,13 @@ def load_statistics(over: str) -> dict[str, Any]:
 
 
 def with_loads(m: Mechanism, record: Any, outputs: Mapping[str, Any] | None, over: str = "time") -> tuple[Any, Any]:
-    """`record` and `outputs`, where "loads" as `record` is replaced by the statistics and outputs that it stands for."""
+    """`record` and `outputs`, where "loads" as `record` is replaced by the statistics and outputs that it stands for.
+
+    Raises ModelError: an output has the name of one of these.
+    """
     if not (isinstance(record, str) and record == LOADS):
         return record, outputs
-    return load_statistics(over), {**(outputs or {}), **load_outputs(m)}
+    added = load_outputs(m)
+    for name in [n for n in outputs or {} if n in added]:
+        raise ModelError(f"output {name!r}: {LOADS!r} has an output of that name already; choose another")
+    return load_statistics(over), {**(outputs or {}), **added}
