@@ -7,7 +7,7 @@
         from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
         changed           joined for one tree of two machines, reduce for fewer states
     run it                assemble, run, events, stepper, impact, sweep; Scheme for the integrator; random_configuration
-        record            reaction, of_motion
+        record            reaction, of_motion; loads, a table of the peak loads of joints
     evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS

@@ -74,6 +74,7 @@ from pfaffian.model.pose import Pose as Pose
 from pfaffian.model.pose import pose as pose
 from pfaffian.model.shape import shape as shape
 from pfaffian.simulate.record.event_table import events as events
+from pfaffian.simulate.record.load_table import loads as loads
 from pfaffian.simulate.run.new_stepper import stepper as stepper
 from pfaffian.simulate.run.run import run as run
 from pfaffian.simulate.step.reaction_output import reaction as reaction

@@ -354,6 +354,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
     """The command `pfaffian sweep`: run the sweep of a file into a store, or explain what it takes."""
     import pfaffian as pf
     from pfaffian.output.folder import prepare
+    from pfaffian.sweeps.at_states import OF_STATES
 
     m, settings = _read(chosen)
     if settings.sweep is None:
@@ -362,9 +363,14 @@ def _sweep(chosen: argparse.Namespace) -> int:
     space: dict[str, Any] = {label: (dim, list(x)) for label, (dim, x) in s.listed.items()}
     if s.ranges:
         space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)
-    keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
+    keep: Any = s.keep
+    if not isinstance(s.keep, str):
+        keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
     write_file = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
     arguments: dict[str, Any] = {"store": write_file, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
+    if s.states:
+        arguments = {n: x for n, x in arguments.items() if n in ("store", "keep", "block", *OF_STATES) and x is not None}
+        arguments["states"] = {label: (dim, list(x)) for label, (dim, x) in s.states.items()}
     system = _system(m, settings.state)
     if chosen.explain:
         print(pf.sweeps.explain(system, space, **arguments))

@@ -7,8 +7,10 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   springs and dampers in six directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
+    guide_friction, pin_friction, screw_friction, gear_loss                          friction that follows the load of a joint
     transmission                                                                     one input on several joints
     contact, stop, stops, rebound, tyre                                              contacts, joint stops, impacts; tyres
+    road, road_tyre, bush, anti_roll_bar                                             tyres on roads, parts of suspensions
     gear, belt, cable                                                                gears with play, elastic belts, cables
     drag, propeller, thruster, gust                                                  forces of air and water
 """
@@ -38,5 +40,13 @@ from pfaffian.parts.fluid import drag as drag
 from pfaffian.parts.fluid import propeller as propeller
 from pfaffian.parts.friction import contact_friction as contact_friction
 from pfaffian.parts.friction import joint_friction as joint_friction
+from pfaffian.parts.load_friction import gear_loss as gear_loss
+from pfaffian.parts.load_friction import guide_friction as guide_friction
+from pfaffian.parts.load_friction import pin_friction as pin_friction
+from pfaffian.parts.load_friction import screw_friction as screw_friction
 from pfaffian.parts.rebound import rebound as rebound
+from pfaffian.parts.road import road as road
+from pfaffian.parts.road import road_tyre as road_tyre
+from pfaffian.parts.suspension import anti_roll_bar as anti_roll_bar
+from pfaffian.parts.suspension import bush as bush
 from pfaffian.parts.tyre import tyre as tyre

@@ -102,6 +102,9 @@ WRONG = {
     "axes: {mass: [1]}, keep: {a: {maximum: v, mean: v}}": "one statistic is needed",
     "axes: {mass: [1]}, keep: {a: {maximum: v, level: 1}}": "maximum lacks these options",
     "axes: {mass: [1]}, keep: {a: {histogram: v}}": "a histogram needs edges",
+    "axes: {mass: [1]}, keep: {a: {at_maximum: v}}": "at_maximum needs of",
+    "axes: {mass: [1]}, keep: {a: {maximum: v, of: q}}": "maximum lacks these options.*of to at_maximum",
+    "axes: {mass: [1]}, keep: everything": "there are loads",
     "axes: {mass: [1]}, keep: {a: false}": "write true, or a statistic",
     "axes: {mass: [1]}, keep: {a: {first_crossing: v, direction: up}}": "there are rising, falling, either",
     "samples: {ranges: {mass: [0, 1]}, count: 0.5}, keep: {a: true}": "a whole number from 1",
@@ -119,3 +122,16 @@ def test_a_wrong_section_is_refused_with_its_line(text):
 def test_lists_and_signals_over_time():
     sweep = pf.formats.parse_yaml(PENDULUM + "sweep: {axes: {mass: [1, 2]}, keep: {q: true, a: {mean: v}}}")[1].sweep
     assert sweep.listed == {"mass": ("mass", (1.0, 2.0))} and sweep.keep == {"q": True, "a": ("mean", "v", ())}
+
+
+def test_loads_over_states_in_a_terminal(cli, here):
+    """A pendulum that its motor holds: the loads of its pivot over a stroke, and a statistic beside another signal."""
+    section = "sweep: {axes: {mass: [1, 3]}, states: {'q:hinge': {from: 0, to: 1, count: 3}}, keep: loads}"
+    (here / "pendulum.yaml").write_text(PENDULUM + section)
+    assert cli("sweep", "pendulum.yaml", "--store", "loads.zarr").status == 0
+    table = pf.loads(pf.sweeps.open_store(here / "loads.zarr")).load()
+    np.testing.assert_allclose(table["force"][:, 0], 9.81 * np.array([1, 3]), rtol=1e-12)
+    section = "sweep: {axes: {mass: [1]}, keep: {a: {at_maximum: q, of: v}, b: {time_of_maximum: v}}}"
+    assert pf.formats.parse_yaml(PENDULUM + section)[1].sweep.keep == {
+        "a": ("at_maximum", "q", ("v",)), "b": ("time_of_maximum", "v", ())
+    }  # fmt: skip

@@ -112,6 +112,24 @@ def test_a_gust_moves_a_ball_by_its_drag():
     close(pf.forward_dynamics(m, {}, t=0.7).v_dot[:3], [0.1 * abs(wind_x) * wind_x, 0, 0], 1e-9, "force", 1)
 
 
+def test_each_run_of_a_batch_has_its_own_gust():
+    """4096 winds in one call: the variance and correlation of Dryden over the runs, and no two runs alike."""
+    wind, sigma, L, V = pf.Parameter("wind", 0), 1.5, 40.0, 8.0
+    g = forces.gust((5, 0, 0), intensity=sigma, length=L, speed=V, seed=wind)
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [pf.joint("j", "translation", "world", "ball")], parameters=[wind])
+    at = pf.compile_terms(m, {"wind": lambda T: g(T.kinematics)}, backend="interpreter")
+    x, y = (at(t=t, parameters={"wind": np.arange(4096)})["wind"] - [5, 0, 0] for t in (3.0, 5.0))
+    assert len(np.unique(x[:, 0])) == 4096
+    few = 6 / np.sqrt(4096)  # six standard errors of a mean over the runs
+    close(x.mean(axis=0), np.zeros(3), few * sigma, "mean", 1)
+    close((x**2).mean(axis=0), np.full(3, sigma**2), 2 * few * sigma**2, "variance", 1)
+    close((x * y).mean(axis=0), np.full(3, sigma**2 * np.exp(-2.0 * V / L)), 2 * few * sigma**2, "correlation", 1)
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        close(np.mean(x[:, i] * x[:, j]), 0, few * sigma**2, "axes", 1)
+    neighbours = np.mean(x[1:] * x[:-1], axis=0)
+    close(neighbours, np.zeros(3), 2 * few * sigma**2, "neighbours", 1)
+
+
 def wrong_gear(**given):
     return forces.gear("g", "wheel", "motor", **{"ratio": 1.0, "stiffness": 1.0} | given)
 

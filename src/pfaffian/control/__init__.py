@@ -19,6 +19,7 @@ check_reference, check_thrust                                                   
 
 command.py, law_part.py, law.py, law_digest.py,      the interface of a law, its digest and values, causes of faults
     layout.py, reason.py
+losses_at.py                                         friction that follows loads where the acceleration is given
 discrete.py, regulators.py                           laws in discrete time, and their building blocks
 projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
     operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py

@@ -13,6 +13,7 @@ from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reason import mainly, participation
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.generic_states import ZERO, at_generic_states, length_at, speed_units, unit_rows
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import Terms, shared
@@ -70,7 +71,8 @@ def _directions(m: Mechanism) -> list[np.ndarray]:
     T = shared(m)
     if not (m.ideal and m.actuators and T.kinematics.tree.links):
         return []
-    given = {"f": T.f, "g": weight(T.kinematics)} | _geometry(m)
+    pushing = sum(named_forces(T.kinematics).values(), ca.SX(m.nv, 1))
+    given = {"f": pushing, "g": weight(T.kinematics)} | _geometry(m)
     at = at_generic_states(m, {n: ca.densify(x) for n, x in given.items()}, on_constraints=True)
     unit, found = speed_units(m, m.p_defaults)[:, None], list[np.ndarray]()
     for f, g, *geometry in zip(*at.values(), strict=True):

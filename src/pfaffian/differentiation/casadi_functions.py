@@ -12,6 +12,7 @@ import numpy as np
 from pfaffian.control.allocation import allocate, weights
 from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import Control
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.differentiation.curvature import smooth_motion, smooth_step
 from pfaffian.differentiation.step_slopes import STAY, differentiable, with_matrices, with_products
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
@@ -368,8 +369,10 @@ def _inverse(T: Terms) -> ca.Function:
     m = T.mechanism
     driven = actuated_by(m, None)
     T, a = Terms(driven, T.q, T.v, ca.SX(driven.nu, 1), T.t), ca.SX.sym("v_dot", m.nv)
+    R, idle = weights(driven), idle_motions(driven).number
+    T = with_losses_at(T, a, R, idle)
     force = T.inertia_force(a) - T.f
-    u = ca.densify(allocate(T, force, weights(driven), idle=idle_motions(driven).number).u)
+    u = ca.densify(allocate(T, force, R, idle=idle).u)
     given, named = [T.q, T.v, a, m.p_symbols, T.t], INPUTS["inverse_dynamics"]
     values = [u, ca.densify(force - T.B @ u)]
     return ca.Function("inverse_dynamics", given, values, *_names(named, ("u", "reaction")), _defaults(named))

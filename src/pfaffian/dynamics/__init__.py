@@ -4,6 +4,7 @@ articulated_bodies.py    articulated bodies: O(n) forward dynamics of a tree wit
 controlforce.py          control forces along chosen directions that maintain servo constraints
 floating_base.py         a machine with a floating base
 gauss.py                 Gauss' principle in mass-weighted coordinates
+load_losses.py           friction of joints in proportion to the loads that they carry
 loop_regularity.py       distance of loops from losing rank
 motion.py                the result of every formulation, and the rows that several of them use
 multipliers.py           Lagrange multipliers from the inverse of the constraint-space inertia, A M^-1 A^T
@@ -27,6 +28,7 @@ import casadi as ca
 
 from pfaffian.dynamics import articulated_bodies as articulated
 from pfaffian.dynamics import controlforce, gauss, multipliers, nullspace, projection, quasivelocity
+from pfaffian.dynamics import load_losses as load_losses  # which enters what `Terms.f` asks for
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.mechanism import Mechanism
@@ -34,7 +36,7 @@ from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
 from pfaffian.model.user_functions import call_user, in_symbols
 from pfaffian.tables import Registry
-from pfaffian.terms.terms import Terms, shared
+from pfaffian.terms.terms import Terms, has_losses, shared
 
 
 class Formulations(Registry[Callable[[Terms], Motion]]):
@@ -111,6 +113,7 @@ def formulation(name: str, terms: Terms, factored: bool = False) -> Callable[[Te
     m = terms.mechanism
     if name == "auto":
         plain = not (m.constraints or m.kinetic_energies) and terms.kinematics.rates.plain
+        factored = factored or has_losses(m)  # whose loads need M too
         return controlforce.motion if m.servos else articulated.motion if plain and not factored else gauss.motion
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' supports them")

@@ -22,6 +22,10 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     y_dot = y_free + Lam^+ (b - Lam y_free),  y_free = W^-1 (f + B u - c),  reaction = W (y_dot - y_free).
     A may be redundant or lose rank.
     """
+    if terms.losses is not None and terms.losses.moved is not None and tolerance == RANK_TOLERANCE:
+        v_dot, correction = terms.losses.moved
+        rank = shortest_change(terms).rank if terms.A.shape[0] else ca.SX(0)
+        return Motion(v_dot, ca.densify(multiply_W(terms.factor, correction)), rank)
     return nearest_to(terms, terms.force, tolerance)
 
 

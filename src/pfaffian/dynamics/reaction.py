@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -11,6 +12,7 @@ from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import SHARED, minimum_norm_multipliers, vanishing_combinations
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.constraint import Closure, Servo, Target
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
@@ -49,28 +51,17 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
     Raises ModelError: an unknown name or frame; a constraint whose force on single bodies is not known.
     """
     check_frame(frame)
-    m, loads = terms.mechanism, _TransmittedWrenches(terms, motion)
-    closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
-    joints = {j.name: j for j in m.joints}
+    # Of one motion, whose parts the wrenches keep alive, so that no other one can have their addresses.
+    key = f"transmitted wrenches {id(terms.u)} {id(motion.v_dot)} {id(motion.reaction)}"
+    loads = once_for(terms, key, lambda: TransmittedWrenches.of(terms, motion))
     wrenches = {}
     for name in names:
-        if name in joints and name in closures:
-            raise ModelError(f"{name!r} is a joint and a closure; give one of them another name")
-        if name in joints:
-            j = joints[name]
-            loads.check_determined(j)
-            child, at, X = j.child, j.child_placement, loads.of_joint(j)
-        elif name in closures:
-            c = closures[name]
-            child, at, X = c.body_b, c.placement_b, loads.of_closure(c)
-        else:
-            raise ModelError(_unknown(m, name))
-        G = terms.kinematics.pose(child)
-        wrenches[name] = _in_frame(loads, move(X, -(G.R @ at.p)), G @ at, frame)
+        X, G = loads.through(name)
+        wrenches[name] = _in_frame(loads, X, G, frame)
     return wrenches
 
 
-def _in_frame(loads: _TransmittedWrenches, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
+def _in_frame(loads: TransmittedWrenches, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
     """The wrench at the multipliers of smallest norm, in a frame, and whether each component is unique.
 
     X: (6, 1 + m) about the origin of G, along the world's axes: the wrench without multipliers, and that of a unit of each.
@@ -81,15 +72,17 @@ def _in_frame(loads: _TransmittedWrenches, X: ca.SX, G: Pose, frame: str) -> Rea
     return ReactionWrench(ca.densify(X[:, 0] + X[:, 1:] @ loads.multipliers), ca.densify(unique))
 
 
-class _TransmittedWrenches:
-    """Wrenches that joints and closures transmit, as (6, 1 + m) columns: without multipliers, and for a unit of each."""
+class TransmittedWrenches:
+    """Wrenches that joints and closures transmit, as (6, 1 + m) columns: without multipliers, and for a unit of each.
 
-    def __init__(self, terms: Terms, motion: Motion) -> None:
+    motion: of which only v_dot is needed for these columns.   losses: joint or closure -> its friction that follows its load.
+    """
+
+    def __init__(self, terms: Terms, motion: Motion, losses: Mapping[str, ca.SX]) -> None:
         m = terms.mechanism
-        self.terms, self.accelerations = terms, terms.kinematics.accelerations(motion.v_dot, m.gravity)
-        self.applied = applied_wrenches(terms, _inputs(terms))
-        self.multipliers = minimum_norm_multipliers(terms, ideal_reaction(terms, motion))
-        self.combinations = vanishing_combinations(terms).T
+        self.terms, self.motion, self.losses, self.u = terms, motion, losses, _inputs(terms)
+        self.accelerations = terms.kinematics.accelerations(motion.v_dot, m.gravity)
+        self.applied = applied_wrenches(terms, self.u, losses)
         counts = [target_rows(terms.kinematics, c).b.numel() for c in m.ideal]
         self.first = {c.name: sum(counts[:i]) for i, c in enumerate(m.ideal)}
         self._rows: dict[str, dict[str, ca.SX]] = {}
@@ -100,6 +93,44 @@ class _TransmittedWrenches:
             except ModelError as error:
                 self._undetermined.append((c, error))
         self._of_body: dict[str, ca.SX] = {}
+
+    @classmethod
+    def of(cls, terms: Terms, motion: Motion) -> TransmittedWrenches:
+        """Of the motion under the inputs of `terms`."""
+        losses = terms.losses
+        return cls(terms, motion, {} if losses is None else dict(zip(losses.joints, ca.vertsplit(losses.values), strict=True)))
+
+    @cached_property
+    def multipliers(self) -> ca.SX:
+        """(m, 1) multipliers of smallest norm."""
+        return minimum_norm_multipliers(self.terms, ideal_reaction(self.terms, self.motion))
+
+    @cached_property
+    def combinations(self) -> ca.SX:
+        """(m, m) columns that span the multipliers without any effect on the motion."""
+        return vanishing_combinations(self.terms).T
+
+    def through(self, name: str) -> tuple[ca.SX, Pose]:
+        """(6, 1 + m) wrench through a joint or closure about the origin of its frame on the child, in world axes; this frame.
+
+        Raises ModelError: there is none of this name; a constraint whose force on single bodies is not known.
+        """
+        m = self.terms.mechanism
+        closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
+        joints = {j.name: j for j in m.joints}
+        if name in joints and name in closures:
+            raise ModelError(f"{name!r} is a joint and a closure; give one of them another name")
+        if name in joints:
+            j = joints[name]
+            self.check_determined(j)
+            child, at, X = j.child, j.child_placement, self.of_joint(j)
+        elif name in closures:
+            c = closures[name]
+            child, at, X = c.body_b, c.placement_b, self.of_closure(c)
+        else:
+            raise ModelError(_unknown(m, name))
+        G = self.terms.kinematics.pose(child)
+        return move(X, -(G.R @ at.p)), G @ at
 
     def check_determined(self, j: Joint) -> None:
         """Raise ModelError if a constraint whose forces on single bodies are not known may act on what the joint carries."""
@@ -134,7 +165,7 @@ class _TransmittedWrenches:
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
         if c.name in self.terms.mechanism.loop_joints:
-            carried = carried_wrench(self.terms, c, _inputs(self.terms))
+            carried = carried_wrench(self.terms, c, self.u, self.losses)
             at_origin = self.terms.kinematics.rotation(c.body_b) @ c.placement_b.p
             X[:, 0] += move(carried, at_origin)
         return X

@@ -13,6 +13,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.dynamics import check_unchanged, formulation, identity
+from pfaffian.dynamics.load_losses import check_solved, meanings
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_batch, configurations, instants, parameter_values, velocities, without_lost
 from pfaffian.evaluate.progress import progress_line
@@ -26,7 +27,7 @@ from pfaffian.model.number import matrix
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, has_losses, symbols
 from pfaffian.terms.traced_now import remembered
 
 
@@ -283,12 +284,14 @@ def _forward(m: Mechanism, name: str, known: str) -> Compiled:
     def build() -> ca.Function:
         T = symbols(m)
         check_unchanged(name, m, known)
-        return function_of(T, formulation(name, T)(T)._asdict())
+        faults = {} if T.losses is None else {"faults": T.losses.faults}
+        return function_of(T, formulation(name, T)(T)._asdict() | faults)
 
     key = f"forward dynamics {known} {digest(m)}"
     with progress_line(m.name, False):
         compiled = kernel.compile(build, key=key)
-    return Compiled(m, compiled, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
+    faults = {"faults": (len(meanings(m)), 1)} if has_losses(m) else {}
+    return Compiled(m, compiled, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)} | faults)
 
 
 def forward_dynamics(
@@ -308,6 +311,7 @@ def forward_dynamics(
     Returns:
         a named tuple: v_dot (..., nv), reaction (..., nv) [N, N m] and rank (...) of the constraint rows.
     Raises ModelError: wrong names, shapes or numbers; the formulation does not apply to this mechanism (with the reason).
+    Raises RunError: friction that follows the load of a joint has no solution or several (with the joint and the time).
 
     Example:
         >>> import numpy as np
@@ -319,4 +323,6 @@ def forward_dynamics(
     """
     as_mechanism(m)
     r = _forward(m, formulation, identity(formulation, m)).matrices(q, v, u, t=t, parameters=parameters)
+    if "faults" in r:
+        check_solved(m, r["faults"], t)
     return Dynamics(r["v_dot"][..., 0], r["reaction"][..., 0], r["rank"][..., 0, 0])

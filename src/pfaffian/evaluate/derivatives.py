@@ -18,6 +18,7 @@ from pfaffian import kernel
 from pfaffian.control.allocation import allocate, weights
 from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import motor_matrix
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
@@ -485,6 +486,7 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     R u = B^T w, A w = 0 and B u + A^T lambda = M a + c - f hold along any change. They are differentiated at constant u, w and
     lambda; `allocate`, which is linear in the force, then gives the changes of u.
     """
+    T = with_losses_at(T, a, R, idle_motions(T.mechanism).number)
     force, x, motors = ca.densify(T.inertia_force(a) - T.f), ca.SX.sym("x", T.mechanism.nv), len(T.mechanism.actuators)
     answer = ca.jacobian(allocate(T, x, R, idle=idle_motions(T.mechanism).number).u, x)
     B, inverse_R = motor_matrix(T), ca.diag(1 / R)

@@ -11,6 +11,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.idle import idle_motions
+from pfaffian.control.losses_at import with_losses_at
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
@@ -122,7 +123,9 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
-    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight), idle=idle_motions(driven).number)
+    R, idle = weights(driven, weight), idle_motions(driven).number
+    T = with_losses_at(T, a, R, idle)
+    answer = allocate(T, T.M @ a + T.c - T.f, R, idle=idle)
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(answer.tau - tau)
     size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)

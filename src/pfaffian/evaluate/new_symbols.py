@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pfaffian.dynamics.load_losses  # noqa: F401  # enters the friction that is a part of Terms.f
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms import terms
 from pfaffian.terms.terms import Terms

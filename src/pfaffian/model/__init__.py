@@ -10,6 +10,7 @@ data.py                frozen dataclasses whose numbers are SX
 force.py               forces: actuators, wrenches, springs between bodies, and functions of the kinematics
 graph.py               the graph of an open chain
 joint.py               joints of the tree, and the relative motions that each kind allows
+load_loss.py           friction of a joint in proportion to its load: the data
 loop_coordinates.py    the coordinates of joints that close loops, which results record beside q and v
 mechanism.py           the mechanism as a whole; frozen and checked
 mechanism_digest.py    the digest of a mechanism, the key under which its compiled equations are cached

@@ -19,6 +19,7 @@ from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonom
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.force import Actuator, Force, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
+from pfaffian.model.load_loss import CARRIERS, LoadLoss
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
@@ -190,6 +191,8 @@ def check_references(
         for n in joints_of(f):
             if n not in owners:
                 raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
+        if isinstance(f, LoadLoss):
+            _check_carrier(f, owners[f.joint])
     for a in actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
@@ -231,10 +234,24 @@ def _check_driven(
     return owner
 
 
+def _check_carrier(f: LoadLoss, owner: Joint | Coordinates) -> None:
+    """Raise ModelError if a joint is not of a kind that has this friction."""
+    kinds = CARRIERS[f.carrier]
+    if not isinstance(owner, Joint) or owner.kind.name not in kinds or owner.mimic or owner.distribution is not None:
+        kind = f"a {owner.kind.name} joint" if isinstance(owner, Joint) else "no joint"
+        follows = " that follows another or has a distribution" if isinstance(owner, Joint) and owner.kind.name in kinds else ""
+        raise ModelError(
+            f"force {f.name!r}: a {f.carrier} is in a {' or '.join(kinds)} joint of its own, and {f.joint!r} is {kind}{follows}"
+            "; name another joint, or take joint_friction"
+        )
+
+
 def _ends(f: Force) -> tuple[str, ...]:
     """The bodies on which a force acts, as far as the force names them; empty for a function of the kinematics."""
     if isinstance(f, Spring):
         return f.body_a, f.body_b
+    if isinstance(f, LoadLoss):
+        return ()
     if isinstance(f, Wrench):
         return (f.body,) if f.by is None else (f.body, f.by)
     return getattr(f.function, "bodies", ())

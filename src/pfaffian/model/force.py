@@ -11,6 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.model import reprs
 from pfaffian.model.data import data
+from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 from pfaffian.model.traced_function import TracedFunction
 
@@ -186,11 +187,13 @@ class KineticEnergy:
         return reprs.words(self, reprs.function(self.function), name=self.name)
 
 
-Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEnergy
+Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEnergy | LoadLoss
 
 
 def joints_of(f: Force) -> tuple[str, ...]:
     """The joints, coordinates or closures that a force names; empty if it names none."""
+    if isinstance(f, LoadLoss):
+        return (f.joint,)
     if isinstance(f, GeneralisedForce):
         return () if f.joint is None else (f.joint,)
     law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function

@@ -12,7 +12,7 @@ from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
-from pfaffian.model.number import Scalar, not_negative, positive, scalar, vector
+from pfaffian.model.number import Parameter, Scalar, not_negative, positive, scalar, vector
 from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Press, press_of
 
 COSINES = 24
@@ -290,7 +290,12 @@ class Gust:
 
 
 def gust(
-    mean: Any = (0, 0, 0), *, intensity: Any, length: Any = (200.0, 200.0, 50.0), speed: float = 10.0, seed: int = 0
+    mean: Any = (0, 0, 0),
+    *,
+    intensity: Any,
+    length: Any = (200.0, 200.0, 50.0),
+    speed: float = 10.0,
+    seed: int | Scalar = 0,
 ) -> Gust:
     """Wind with gusts of Dryden's spectrum, as cosines of time, for `drag(..., wind=gust(...))`. [MIL-F-8785C; Shinozuka 1972]
 
@@ -303,7 +308,8 @@ def gust(
         intensity: sigma, one number or (3,) [m/s].
         length: length scale of the turbulence, one number or (3,) [m]; (200, 200, 50) by default.
         speed: airspeed at which the machine passes through the turbulence [m/s]; 10 by default.
-        seed: of the random phases and frequencies, a whole number from 0; 0 by default.
+        seed: of the random phases and frequencies, a whole number from 0; 0 by default. Or a Parameter with whole numbers,
+            whose runs have winds of their own: `parameters={"wind": range(4096)}` of a batch, or an axis of a sweep.
     Returns: a function of the mechanism's Kinematics that gives the wind velocity (3, 1) [m/s].
     Raises ModelError: an intensity below zero, a length or speed that is not above zero, a seed that is not a whole number.
 
@@ -314,9 +320,18 @@ def gust(
         >>> m = pf.mechanism("ball", [pf.body("ball", 0.2, inertia=0.01)], [fall], forces=[air])
         >>> bool(pf.run(m, duration=0.1, backend="numpy").v[-1, 0] > 0)
         True
+
+        Three winds in one call:
+
+        >>> wind = pf.Parameter("wind", 0)
+        >>> air = pf.forces.drag("air", "ball", area=0.1, wind=pf.forces.gust((5, 0, 0), intensity=1.5, seed=wind))
+        >>> m = pf.mechanism("ball", [pf.body("ball", 0.2, inertia=0.01)], [fall], forces=[air], parameters=[wind])
+        >>> len(set(pf.run(m, duration=0.1, parameters={"wind": [0, 1, 2]}, backend="numpy").v[:, -1, 0].values.tolist()))
+        3
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
+    varied = isinstance(seed, (Parameter, ca.SX))
+    if not varied and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ModelError(f"gust: seed must be a whole number from 0 or a Parameter, got {brief(seed)}")
     sigma, L = (_three_floats(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
     (V,) = _three_floats(speed, "gust: speed")[:1]
     if (sigma < 0).any():
@@ -324,15 +339,26 @@ def gust(
     for word, x, given in (("length", L, length), ("speed", V, speed)):
         if not np.all(x > 0):
             raise ModelError(f"gust: {word} must be above zero, got {brief(given)}")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0 if varied else seed)  # type: ignore[arg-type]
     # The power up to the frequency w is sigma^2 2/pi atan(T w). It is cut into equal parts, one for each cosine, and the
     # frequency of a cosine is drawn at random within its part.
-    quantile = (np.arange(COSINES) + random.uniform(0.02, 0.98, (3, COSINES))) / COSINES
-    omega = np.tan(np.pi / 2 * quantile) * V / L[:, None]
+    within, phase = random.uniform(0.02, 0.98, (3, COSINES)), random.uniform(0, 2 * np.pi, (3, COSINES))
+    omega = np.tan(np.pi / 2 * (np.arange(COSINES) + within) / COSINES) * V / L[:, None]
     amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / COSINES), (3, COSINES))
-    phase = random.uniform(0, 2 * np.pi, (3, COSINES))
-    parts = (ca.SX(ca.DM(np.array(x))) for x in (amplitude, omega, phase))
+    parts = [ca.SX(ca.DM(np.array(x))) for x in (amplitude, omega, phase)]
+    if varied:
+        number = scalar(seed, "gust: seed")
+        place = 0.02 + 0.96 * _turned((within - 0.02) / 0.96, number, random)
+        quantile = np.pi / 2 / COSINES * (ca.repmat(ca.SX(ca.DM(np.arange(COSINES))).T, 3, 1) + place)
+        parts[1] = ca.sin(quantile) / ca.cos(quantile) * ca.repmat(ca.SX(ca.DM(V / L)), 1, COSINES)
+        parts[2] = 2 * np.pi * _turned(phase / (2 * np.pi), number, random)
     return Gust(vector(mean, 3, "gust: mean"), *parts)
+
+
+def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca.SX:
+    """Numbers from 0 to 1 for each whole number: these draws, each moved on by a random part of one a number."""
+    moved = ca.SX(ca.DM(draws)) + number * ca.SX(ca.DM(random.uniform(0, 1, draws.shape)))
+    return moved - ca.floor(moved)
 
 
 def _three_floats(x: Any, what: str) -> np.ndarray:

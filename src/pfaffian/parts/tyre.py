@@ -54,14 +54,31 @@ class TyreForce:
         N = call_for_column(self.load, "load", k) if callable(self.load) else self.load
         if N.numel() != 1:
             raise ModelError(f"load: its function must return one number, got {N.numel()}")
-        B, C, E = self.shape
-        s = B * rate / ca.sqrt(along**2 + self.speed**2)
-        F = -self.friction * N * ca.sin(C * ca.atan(s - E * (s - ca.atan(s)))) * sliding / rate
+        s = rate / ca.sqrt(along**2 + self.speed**2)
+        F = -self.friction * N * magic_formula(self.shape, s) * sliding / rate
         return ca.vertcat(F, ca.cross(arm - centre, F))
 
     def __repr__(self) -> str:
         load = reprs.function(self.load) if callable(self.load) else reprs.number(self.load, "N")
         return reprs.words(self, f"load {load}", f"friction {reprs.number(self.friction)}")
+
+
+def magic_formula(shape: tuple[ca.SX, ca.SX, ca.SX], s: ca.SX) -> ca.SX:
+    """(1, 1) the force per largest force at a slip s.   shape: (B, C, E)."""
+    B, C, E = shape
+    x = B * s
+    return ca.sin(C * ca.atan(x - E * (x - ca.atan(x))))
+
+
+def magic_numbers(what: str, stiffness: Any, shape: Any, curvature: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """(B, C, E) of the magic formula, checked.   what: the label of the force in error messages."""
+    E = scalar(curvature, f"{what}: curvature")
+    if E.is_constant() and float(E) > 1:
+        raise ModelError(f"{what}: curvature must be at most 1, got {float(E):g}: the force would change its sign")
+    C = positive(shape, f"{what}: shape")
+    if C.is_constant() and float(C) > 2:
+        raise ModelError(f"{what}: shape must be at most 2, got {float(C):g}: the force would push at large slip")
+    return positive(stiffness, f"{what}: stiffness"), C, E
 
 
 def tyre(
@@ -101,13 +118,7 @@ def tyre(
         -7.538
     """
     what = f"force {name!r}"
-    E = scalar(curvature, f"{what}: curvature")
-    if E.is_constant() and float(E) > 1:
-        raise ModelError(f"{what}: curvature must be at most 1, got {float(E):g}: the force would change its sign")
-    C = positive(shape, f"{what}: shape")
-    if C.is_constant() and float(C) > 2:
-        raise ModelError(f"{what}: shape must be at most 2, got {float(C):g}: the force would push at large slip")
-    numbers = positive(stiffness, f"{what}: stiffness"), C, E
+    numbers = magic_numbers(what, stiffness, shape, curvature)
     N = load if callable(load) and not isinstance(load, ca.SX) else not_negative(load, f"{what}: load")
     disk = circle(what, wheel, radius, axis, centre, plane)
     law = TyreForce(disk, N, not_negative(friction, f"{what}: friction"), numbers, positive(speed, f"{what}: speed"))

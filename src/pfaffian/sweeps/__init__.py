@@ -5,6 +5,7 @@ explain                     number of runs, bytes and seconds of a sweep, before
 open_store, damaged         the results in a store; the repair of a store that differs from what was written
 best, refine                the best runs; further sweeps around the best run
 
+at_states.py      states in place of runs
 blocks.py         the blocks of a store: an array of each variable, whose chunks are blocks of runs
 description.py    the description of a store, and a copy of its bytes
 engine.py         `sweep`: a space, block by block, into a store

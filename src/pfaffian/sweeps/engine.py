@@ -55,11 +55,13 @@ class Explained(NamedTuple):
         )
 
 
-def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = None, **options: Any) -> Explained:
+def explain(
+    m: Any, space: Any, *, store: Any, keep: Any, states: Any = None, block: int | None = None, **options: Any
+) -> Explained:
     """The cost of a sweep: runs, bytes and seconds. One block is run to measure its time; nothing is stored.
 
     Args:
-        m, space, store, keep, block, options: as in `sweep`.
+        m, space, store, keep, states, block, options: as in `sweep`.
     Returns:
         runs, blocks, left, bytes, seconds; printed, they are a sentence.
     Raises ModelError: wrong arguments; a store of another sweep, or a damaged one.
@@ -73,7 +75,7 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
         (6, 6, 360)
     """
     need_zarr()
-    planned = _ready(plan(m, space, store, keep, block, options))
+    planned = _ready(plan(m, space, store, keep, block, options, states))
     left = list(range(planned.blocks))
     if not is_unused(planned.store):
         check(planned)
@@ -103,6 +105,7 @@ def sweep(
     *,
     store: Any,
     keep: Any,
+    states: Any = None,
     block: int | None = None,
     client: Any = None,
     shard: str | None = None,
@@ -123,7 +126,13 @@ def sweep(
             varies fastest.
         store: folder of the store, such as "runs.zarr", created if there is none.
         keep: what is stored of each run, as `record` of `run`: {"peak": statistics.maximum("v")} for numbers over the run,
-            names of signals for trajectories.
+            names of signals for trajectories; "loads" for the peak loads of all joints and closures, see `loads`.
+        states: {label: values} with labels and dimensions as in `space`: states along a stroke or in a workspace, evaluated in
+            place of a run. Coordinates and rates that are named are held; the others close the loops on the branch of the state
+            before, the first one on that of `guess`. The actuators hold each state, with the smallest inputs; with `u`, or
+            without actuators, it moves under these inputs instead. Statistics are then over the states, and an instant is the
+            number of a state. Of the arguments of `run` q, v, u, parameters, guess, outputs, backend and start are taken. None
+            (default): runs.
         block: number of runs in a block, which is one chunk of the store and the most that an interruption costs; None
             (default): chosen by the steps and bytes of a run.
         client: a `dask.distributed.Client` whose workers compute the blocks; they need access to the same folder. None
@@ -166,7 +175,7 @@ def sweep(
         raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
     workers = None if threads is None else as_whole(threads, "threads", MOST_THREADS)
     with progress_line(as_name(m), as_flag(progress, "progress")):
-        planned = plan(m, space, store, keep, block, options)
+        planned = plan(m, space, store, keep, block, options, states)
         payload = pickled(planned) if client is not None else b""  # before a law in Python is called, which may change it
         create(_ready(planned))
         tidy(planned.store)

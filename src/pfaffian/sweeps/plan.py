@@ -27,6 +27,7 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.inputs import STEP, times_in_steps
+from pfaffian.simulate.step.joint_loads import with_loads
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
@@ -34,6 +35,7 @@ from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
+from pfaffian.sweeps.at_states import StateSweep, as_states, at_states
 from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
@@ -82,6 +84,7 @@ class Sweep:
     """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given.
 
     python: digest of what the law in Python was made of before anyone called it, None without one.
+    states: what is evaluated in place of runs; None for runs.
     """
 
     system: AbstractSystem
@@ -91,6 +94,7 @@ class Sweep:
     options: Mapping[str, Any]
     requested: int | None = None
     python: str | None = None
+    states: StateSweep | None = None
 
     @cached_property
     def template(self) -> xr.Dataset:
@@ -108,8 +112,9 @@ class Sweep:
             return min(self.requested, self.space.runs)
         if existing := stored_identity(self.store):
             return int(existing["runs of a block"])
-        steps = _duration(self.options) / (self.options.get("step") or STEP)
-        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
+        steps = self.states.space.runs if self.states else _duration(self.options) / (self.options.get("step") or STEP)
+        fewest = MOST_RUNS / steps if self.states else FEWEST  # a state takes less time than the call that computes it
+        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, fewest))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
     @cached_property
@@ -152,7 +157,8 @@ class Sweep:
         names = [name for name, x in result.data_vars.items() if self._keeps(name, x)]
         check_names(names, self.keep)
         stored = result[names]
-        stored["error"] = result["error"].max("time", keep_attrs=True)
+        if "error" in result:
+            stored["error"] = result["error"].max("time", keep_attrs=True)
         stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
         started = np.flatnonzero(stored["status"].values != len(json.loads(stored["status"].attrs["meaning"])) - 1)
         stored.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
@@ -162,10 +168,13 @@ class Sweep:
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
         """Whether a variable of a result is stored."""
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
-        return "run" in x.dims and name != "error" and (name in ALWAYS or name in statistics or "time" in x.dims)
+        over = {"time", "state"} & set(x.dims)
+        return "run" in x.dims and name != "error" and bool(name in ALWAYS or name in statistics or over)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
-        """The result of `run` for the runs `which`, with these values of the axes."""
+        """The result of `run`, or the states, of the runs `which`, with these values of the axes."""
+        if self.states:
+            return at_states(self.states, values, threads)
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
         if not {"accuracy", "times"} & set(given):
@@ -210,6 +219,8 @@ class Sweep:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Digests of all data that determine the bits of the store, by name."""
+        if self.states:
+            return self._of_states()
         o, m = self.options, self.system.mechanism
         scheme, law, extra = arguments(m, o.get("scheme"), o.get("control"), o.get("outputs"))
         changing = as_switches(m, o.get("switches"))
@@ -229,6 +240,19 @@ class Sweep:
             | (self._of_python() if self.python else {})
             | versions(self.space)
         )
+
+    def _of_states(self) -> dict[str, Any]:
+        """The identity of a sweep over states."""
+        assert self.states
+        stored = self.states.recording and (self.states.recording.over_time, sorted(self.states.recording.statistics.items()))
+        others = {name: x for name, x in self.options.items() if name not in (*TRACED, *NEUTRAL)}
+        return {
+            "mechanism, outputs and states": self.states.key,
+            "space": self.space.digest,
+            "keep": sha256(repr(stored).encode()).hexdigest(),
+            "arguments of states": sha256(repr(_content(others)).encode()).hexdigest(),
+            "runs of a block": self.block,
+        } | versions(self.space)
 
     def _of_python(self) -> dict[str, str]:
         """The part of the identity about a law in Python."""
@@ -255,30 +279,37 @@ def _content(value: Any) -> Any:
     return (array.shape, sha256(array.astype("<f8").tobytes()).hexdigest())
 
 
-def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping[str, Any]) -> Sweep:
+def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping[str, Any], states: Any = None) -> Sweep:
     """The checked Sweep. Raises ModelError: arguments that do not fit."""
     from pfaffian.formats.text.file import as_path
 
     system = as_system(m)
+    keep, outputs = with_loads(system.mechanism, keep, options.get("outputs"), "time" if states is None else "state")
+    options = {**options, **({} if outputs is None else {"outputs": outputs})}
+    chosen = None if states is None else as_space(states, system.mechanism)
     for name in options:
         if name not in OPTIONS:
             what = "is given by the sweep itself" if name in OURS else f"is no argument of run; {nearest(name, OPTIONS)}"
             raise ModelError(f"sweep: {brief(name)} {what}")
-    if "duration" not in options:
-        raise ModelError("sweep: duration [s] of each run is needed")
+    if "duration" not in options and chosen is None:
+        raise ModelError("sweep: duration [s] of each run is needed, or states={label: values} in place of runs")
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
     checked = as_space(space, system.mechanism)
+    if chosen is not None and (both := sorted(set(chosen.axes) & set(checked.axes))):
+        raise ModelError(f"sweep: {both[0]!r} is an axis of the space and of the states; leave it out of one of them")
     law = in_python(arguments(system.mechanism, None, options.get("control"), None)[1])
+    given = as_options(options, checked, system.mechanism)
     return Sweep(
         system,
         checked,
         as_path(store),
         keep,
-        as_options(options, checked, system.mechanism),
+        given,
         None if block is None else as_whole(block, "block"),
         content(law.python) if law and law.python else None,
+        None if chosen is None else as_states(system.mechanism, chosen, given, keep),
     )
 
 
@@ -300,7 +331,7 @@ def as_options(options: Mapping[str, Any], space: Space, m: Mechanism) -> dict[s
     Raises ModelError: one has an axis of runs, which the sweep gives by its space; or does not fit an axis of the space.
     """
     defaults, series = signature(run).parameters, options.get("u_step") is not None
-    if options.get("accuracy") is None and options.get("times") is None:
+    if "duration" in options and options.get("accuracy") is None and options.get("times") is None:
         start, duration, step, every, u_step = (options.get(x, defaults[x].default) for x in TIMES)
         times_in_steps(start, duration, step, every, u_step)
     varied = {argument_of(label, m) for label in space.axes}

@@ -12,6 +12,7 @@ from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
+from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.parts.friction import SMOOTH, Sliding
@@ -24,17 +25,23 @@ from pfaffian.terms.recursions import gravity_energy
 
 
 def applied_force(k: Kinematics) -> ca.SX:
-    """f (nv, 1): force of joint springs and dampers, and of every force of the mechanism that is not an input [N, N m]."""
+    """(nv, 1) force of joint springs and dampers, and of every force of the mechanism that is neither an input nor follows
+    the load of a joint [N, N m]."""
     f = joint_forces(k)
     for force in k.mechanism.all_forces:
-        f += _FORCE[type(force)](k, force)
+        if not isinstance(force, LoadLoss):
+            f += _FORCE[type(force)](k, force)
     return ca.densify(f)
 
 
 def named_forces(k: Kinematics) -> dict[str, ca.SX]:
-    """{description: (nv, 1) force} of each applied force; springs and dampers of joints are listed joint by joint."""
+    """{description: (nv, 1) force} of each applied force; springs and dampers of joints are listed joint by joint.
+
+    Friction that follows a load is that under a unit load: it shows along what it acts, and on what it depends besides.
+    """
     m = k.mechanism
-    found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
+    kinds = {force.name: "friction" if isinstance(force, LoadLoss) else type(force).__name__.lower() for force in m.all_forces}
+    found = {f"{kinds[force.name]} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
@@ -224,6 +231,11 @@ def generalised_load(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     return loop_presence(k, c) * f if (c := m.loop_joints.get(g.joint or "")) else f
 
 
+def loss_at_unit_load(k: Kinematics, f: LoadLoss) -> ca.SX:
+    """(1, 1) friction of a joint for each unit of the load that it follows, smoothed at rest."""
+    return Sliding(f.sliding, f.static, f.stribeck, ca.SX(0), f.smooth)(k.joint_rate(f.joint))
+
+
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
     """Potential V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
     s = at_new_symbols(k)
@@ -276,6 +288,7 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
     Potential: potential_force,
     Dissipation: dissipation_force,
     KineticEnergy: lambda k, _: ca.SX(k.mechanism.nv, 1),  # its force is part of M v_dot + c
+    LoadLoss: lambda k, f: k.along_joint(f.joint, loss_at_unit_load(k, f)),
 }
 """Kind of force -> the function that returns its generalised force (nv, 1) [N, N m]."""
 

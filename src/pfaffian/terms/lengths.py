@@ -88,14 +88,22 @@ def scales(m: Mechanism, p: np.ndarray, q: np.ndarray, units: tuple[str, ...]) -
     """
     found, sliding = np.ones((len(q), len(units))), np.array([unit in ("m", "m/s") for unit in units], dtype=bool)
     if sliding.any():
-        long, coordinates = machine_length(m), [unit == "m" for unit in m.q_units]
-        if long.is_zero():
-            far = np.abs(q[:, coordinates]).max(axis=1, keepdims=True, initial=0.0)
+        long = _length_by_parameters(m)
+        if long is None:
+            far = np.abs(q[:, [unit == "m" for unit in m.q_units]]).max(axis=1, keepdims=True, initial=0.0)
             found[:, sliding] = np.where(far > 0, far, 1.0)
         else:
-            f = ca.Function("length", [m.p_symbols], [long])
-            found[:, sliding] = float(long) if long.is_constant() else np.array([float(f(row)) for row in p])[:, None]
+            found[:, sliding] = long if isinstance(long, float) else np.array(long(p.T)).T  # one call for all runs
     return found
+
+
+@remembered(64)
+def _length_by_parameters(m: Mechanism) -> float | ca.Function | None:
+    """The machine's length [m], or the function of the parameters that gives it; None if no body has a length."""
+    long = machine_length(m)
+    if long.is_zero():
+        return None
+    return float(long) if long.is_constant() else ca.Function("length", [m.p_symbols], [long])
 
 
 def slides(m: Mechanism) -> list[bool]:

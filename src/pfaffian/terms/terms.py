@@ -5,7 +5,7 @@ Every formulation uses these and nothing else, so that the results of any two ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.compound import each
 from pfaffian.model.constraint import Closure, Servo
+from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.applied_forces import applied_force, input_matrix, potential_energy
@@ -39,6 +40,32 @@ from pfaffian.terms.lengths import (
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
 from pfaffian.terms.recursions import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.traced_now import remembered
+
+
+class JointLosses(NamedTuple):
+    """Friction that follows the loads of joints.
+
+    joints: their names.   values: (n, 1) friction along the rate of each.   force: (nv, 1) the sum along v.
+    faults: (n + 1, 1) nonzero where a joint has no friction or several; and where the iterations left a residual.
+    moved: v_dot (nv, 1) and the effect of the rows on it in mass-weighted coordinates (nv, 1), with which the friction was
+        solved; None where v_dot was given.
+    """
+
+    joints: tuple[str, ...]
+    values: ca.SX
+    force: ca.SX
+    faults: ca.SX
+    moved: tuple[ca.SX, ca.SX] | None = None
+
+
+LOAD_LOSSES = "load losses"
+FOLLOWING: dict[str, Callable[[Terms], JointLosses]] = {}
+"""How forces that follow the motion are found. The room `dynamics`, which solves for motions, enters its function here."""
+
+
+def has_losses(m: Mechanism) -> bool:
+    """Whether a joint of a mechanism has friction that follows its load."""
+    return any(isinstance(f, LoadLoss) for f in m.all_forces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +98,14 @@ class Terms:
     def under(self, u: ca.SX) -> Terms:
         """These terms with other inputs u (nu, 1); terms that are already built and do not depend on inputs are reused."""
         other = Terms(self.mechanism, self.q, self.v, u, self.t)
-        vars(other).update({name: x for name, x in vars(self).items() if name not in ("u", "force", "generalised_input")})
+        of_inputs = ("u", "force", "generalised_input", *(("f", "losses") if has_losses(self.mechanism) else ()))
+        vars(other).update({name: x for name, x in vars(self).items() if name not in of_inputs})
+        return other
+
+    def with_losses(self, losses: JointLosses) -> Terms:
+        """These terms with friction that is known, in place of that of the motion under u."""
+        other = self.under(self.u)
+        vars(other)["losses"] = losses
         return other
 
     def anew(self) -> Terms:
@@ -135,8 +169,21 @@ class Terms:
 
     @cached_property
     def f(self) -> ca.SX:
-        """(nv, 1) applied forces that are not inputs: springs, dampers, wrenches, potentials, ... [N, N m]."""
+        """(nv, 1) applied forces that are not inputs: springs, dampers, wrenches, potentials, ... [N, N m].
+
+        Friction that follows the loads of joints is included, for which the motion under the inputs u has to be solved.
+        """
+        return self.applied if self.losses is None else ca.densify(self.applied + self.losses.force)
+
+    @cached_property
+    def applied(self) -> ca.SX:
+        """(nv, 1) the part of f that does not depend on the loads of joints."""
         return applied_force(self.kinematics)
+
+    @cached_property
+    def losses(self) -> JointLosses | None:
+        """Friction that follows the loads of joints; None if there is none."""
+        return FOLLOWING[LOAD_LOSSES](self) if has_losses(self.mechanism) else None
 
     @cached_property
     def B(self) -> ca.SX:

@@ -5,7 +5,7 @@ Wrenches here are [force; moment] about the origin of the body's frame, in world
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -48,10 +48,11 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
     return move(ca.vertcat(f, n), R @ b.com)
 
 
-def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
+def applied_wrenches(T: Terms, u: ca.SX, losses: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
     """{body: (6, 1) wrench on it} by springs, thrusters, wrenches with and without a value, potentials, dissipation, closures.
 
     Forces within joints of the tree, those of motors and generalised forces, are left out.   u: (nu, 1) inputs.
+    losses: joint or closure -> (1, 1) friction along it that follows its load.
     Raises ModelError: a potential or dissipation uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
@@ -59,19 +60,19 @@ def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
         for body, W in _ENDS[type(f)](T, f, u) if type(f) in _ENDS else []:
             total[body] = total.get(body, 0) + W
     for c in m.loop_joints.values():
-        carried = carried_wrench(T, c, u)
+        carried = carried_wrench(T, c, u, losses)
         for body, W in closure_ends(T.kinematics, c, carried) if carried.nnz() else []:
             total[body] = total.get(body, 0) + W
     return total
 
 
-def carried_wrench(T: Terms, c: Closure, u: ca.SX) -> ca.SX:
+def carried_wrench(T: Terms, c: Closure, u: ca.SX, losses: Mapping[str, ca.SX]) -> ca.SX:
     """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, motors and forces along its coordinates.
 
-    It is about the origin of B, in world axes.   u: (nu, 1) inputs.
+    It is about the origin of B, in world axes.   u: (nu, 1) inputs.   losses: as of `applied_wrenches`.
     """
     k, m = T.kinematics, T.mechanism
-    load = loop_load(k, c)
+    load = loop_load(k, c) + losses.get(c.name, 0)
     for f in m.all_forces:
         if isinstance(f, GeneralisedForce) and f.joint == c.name:
             load += generalised_load(k, f)

@@ -15,7 +15,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.symbolic import SymPy, converted, flat, need_sympy, tidy
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, has_losses, symbols
 from pfaffian.viewer.latex import escaped, rounded, written
 
 MAX_OPERATIONS = 6000
@@ -110,7 +110,8 @@ def equations(m: Mechanism) -> Equations:
     Returns:
         Equations: SymPy matrices M: (nv, nv), c: (nv, 1), f: (nv, 1) applied forces other than inputs, B: (nv, nu), A: (rows,
         nv), b: (rows, 1), V and T: (1, 1) energies; tuples of symbols q, v, u, p; the symbol t; `latex()` returns text.
-    Raises ModelError: a term has too many operations to be read, or switches between formulas; SymPy is not installed.
+    Raises ModelError: a term has too many operations to be read, or switches between formulas; friction follows the loads
+        of joints; SymPy is not installed.
 
     Example:
         >>> import pfaffian as pf
@@ -124,6 +125,11 @@ def equations(m: Mechanism) -> Equations:
     """
     sp = need_sympy()
     T = symbols(as_mechanism(m))
+    if has_losses(m):
+        raise ModelError(
+            f"mechanism {m.name!r}: friction that follows the loads of joints is solved with the motion, no formula; "
+            "leave it out, m.with_(forces=[...])"
+        )
     used: set[str] = set()
 
     def named(names: Iterable[str], mark: str) -> tuple[SymPy, ...]:

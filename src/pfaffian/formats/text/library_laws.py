@@ -22,6 +22,7 @@ from pfaffian.formats.text.yaml_tree import Node
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.parts.drives import Gust
 from pfaffian.parts.multicopter import LinearDrag
+from pfaffian.parts.road import Road, RoadTyre
 from pfaffian.parts.tyre import TyreForce
 from pfaffian.parts.wheels import Disk, Plane
 from pfaffian.tables import Registry
@@ -38,6 +39,7 @@ def _check(name: str, law: Any) -> None:
 
 LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
+    "road-tyre": RoadTyre, "road": Road,
     "coupling": coupling.LengthCoupling, "piecewise": coupling.PiecewiseCoupling,
     "sum": coupling.JointSum, "path": coupling.Path,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,

@@ -11,7 +11,10 @@ from pfaffian.formats.text.yaml_tree import Node
 Method = Literal["sobol", "halton", "latin"]
 """Sequence of the samples that fill a space."""
 MOST = 2.0**47
-STATISTICS = ("maximum", "minimum", "mean", "integral", "final")
+STATISTICS = ("maximum", "minimum", "mean", "integral", "final", "time_of_maximum", "at_maximum")
+
+OPTIONS = {"first_crossing": ("level", "direction"), "histogram": ("edges",), "at_maximum": ("of",)}
+"""Kind of statistic -> its options."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,8 @@ class SweepSettings:
     listed: label -> (dimension, values) of each axis with listed values.
     ranges: label -> (lowest, highest) of each axis that samples fill.
     count, method, seed: number of samples, their sequence, and its seed.
-    keep: name -> (kind of statistic, signal, options), or True to keep the signal of this name over time.
+    keep: name -> (kind of statistic, signal, options), or True to keep the signal of this name over time; or "loads".
+    states: label -> (dimension, values) of each axis of states in place of runs; empty for runs.
     block: number of runs in a block; None, the default, for the library's choice.
 
     Example:
@@ -38,15 +42,18 @@ class SweepSettings:
     count: int = 0
     method: Method = "sobol"
     seed: int = 0
-    keep: Mapping[str, Any] = field(default_factory=dict)
+    keep: Mapping[str, Any] | str = field(default_factory=dict)
+    states: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
     block: int | None = None
 
 
 def read_sweep(node: Node) -> SweepSettings:
-    """Read the `sweep:` section, with the keys axes, samples, keep and block."""
-    f = node.fields(("axes", "samples", "keep", "block"), required=("keep",))
-    listed = {label: _axis(label, x) for label, x in (f["axes"].map() if "axes" in f else {}).items()}
-    keep = {name: _record(x) for name, x in f["keep"].map().items()}
+    """Read the `sweep:` section, with the keys axes, samples, states, keep and block."""
+    f = node.fields(("axes", "samples", "states", "keep", "block"), required=("keep",))
+    listed, states = (
+        {label: _axis(label, x) for label, x in (f[key].map() if key in f else {}).items()} for key in ("axes", "states")
+    )
+    keep = _keep(f["keep"])
     given: dict[str, Any] = {}
     if "samples" in f:
         s = f["samples"].fields(("ranges", "count", "method", "seed"), required=("ranges", "count"))
@@ -56,7 +63,7 @@ def read_sweep(node: Node) -> SweepSettings:
         given |= {"seed": _whole(s["seed"], 0)} if "seed" in s else {}
     if not listed and not given:
         raise node.error("a sweep needs axes or samples")
-    return SweepSettings(listed=listed, keep=keep, block=_whole(f["block"]) if "block" in f else None, **given)
+    return SweepSettings(listed=listed, keep=keep, states=states, block=_whole(f["block"]) if "block" in f else None, **given)
 
 
 def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
@@ -73,6 +80,13 @@ def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
     return dim, tuple(a + (b - a) * i / max(n - 1, 1) for i in range(n))
 
 
+def _keep(node: Node) -> dict[str, Any] | str:
+    """What is stored of each run: `loads`, or a statistic or true for each name."""
+    if isinstance(node.value, str):
+        return node.choice(("loads",))
+    return {name: _record(x) for name, x in node.map().items()}
+
+
 def _record(node: Node) -> Any:
     """A statistic: `{maximum: q}`, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`; or
     true."""
@@ -80,14 +94,19 @@ def _record(node: Node) -> Any:
         if not node.truth():
             raise node.error("write true, or a statistic such as {maximum: q}")
         return True
-    f = node.fields((*STATISTICS, "first_crossing", "histogram", "level", "direction", "edges"))
-    kinds = [name for name in f if name not in ("level", "direction", "edges")]
+    f = node.fields((*STATISTICS, "first_crossing", "histogram", *[option for of in OPTIONS.values() for option in of]))
+    kinds = [name for name in f if not any(name in of for of in OPTIONS.values())]
     if len(kinds) != 1:
         raise node.error("one statistic is needed, such as {maximum: q}")
     kind = kinds[0]
-    if set(f) - {kind} - {"first_crossing": {"level", "direction"}, "histogram": {"edges"}}.get(kind, set()):
-        raise node.error(f"{kind} lacks these options; level and direction belong to first_crossing, edges to histogram")
+    if set(f) - {kind} - set(OPTIONS.get(kind, ())):
+        belongs = ", ".join(f"{' and '.join(of)} to {name}" for name, of in OPTIONS.items())
+        raise node.error(f"{kind} lacks these options; {belongs}")
     more: tuple[Any, ...] = ()
+    if kind == "at_maximum":
+        if "of" not in f:
+            raise node.error("at_maximum needs of: the signal whose maximum counts")
+        more = (f["of"].text(),)
     if kind == "first_crossing":
         way = f["direction"].choice(("rising", "falling", "either")) if "direction" in f else "either"
         more = f["level"].constant() if "level" in f else 0.0, way

@@ -20,6 +20,7 @@ from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
+from pfaffian.model.load_loss import GEAR, GUIDE, PIN, LoadLoss
 from pfaffian.model.number import at_defaults
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
@@ -202,6 +203,8 @@ def force_of(f: Force) -> YamlTree:
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
     if isinstance(f, Wrench):
         return _wrench(f, what)
+    if isinstance(f, LoadLoss):
+        return _load_loss(f, what)
     law = f.function
     if isinstance(law, (PoseSpring, PoseDamper, PoseInertia)):
         word = {PoseSpring: "stiffness", PoseDamper: "damping", PoseInertia: "inertia"}[type(law)]
@@ -212,6 +215,20 @@ def force_of(f: Force) -> YamlTree:
     kind, key = _WRITTEN[type(f)]
     tree = {"kind": kind, key: function_of(law, f"{what}: {key}")}
     return tree | ({"joint": f.joint} if isinstance(f, GeneralisedForce) and f.joint is not None else {})
+
+
+def _load_loss(f: LoadLoss, what: str) -> YamlTree:
+    """The entry of friction that follows the load of a joint."""
+    if f.carrier == GEAR:
+        efficiency = {"efficiency": formula(1 - f.sliding, what), "backward": formula(1 / (1 + f.static), what)}
+        return {"kind": "gear-loss", "joint": f.joint} | efficiency | one(what, smooth=f.smooth)
+    tree: YamlTree = {"kind": f"{f.carrier}-friction", "joint": f.joint, "coefficient": formula(f.sliding, what)}
+    if f.carrier == GUIDE:
+        tree |= {} if f.levers[1].is_zero() else {"length": formula(2 / f.levers[1], what)}
+    else:
+        tree |= {"radius": formula(f.levers[0], what)} | (one(what, collar=f.levers[1]) if f.carrier == PIN else {})
+    tree |= one(what, static=f.static, stribeck=f.stribeck, smooth=f.smooth)
+    return tree | ({} if f.settle is None else {"settle": formula(f.settle, what)})
 
 
 _POSE = {"stiffness": "spring", "damping": "damper", "inertia": "inertia"}

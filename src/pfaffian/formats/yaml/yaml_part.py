@@ -45,7 +45,9 @@ from pfaffian.parts.drives import Belt, Cable, Gear, belt, cable, gear
 from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.parts.fluid import drag, propeller
 from pfaffian.parts.friction import contact_friction, joint_friction
+from pfaffian.parts.load_friction import gear_loss, guide_friction, pin_friction, screw_friction
 from pfaffian.parts.rebound import Rebound, rebound
+from pfaffian.parts.suspension import AntiRollBar, anti_roll_bar, bush
 from pfaffian.parts.wheels import Ball, Blade, Disk, Ellipsoid, Plane, disk, ellipsoid, knife_edge, plane, sphere, wheel
 
 
@@ -388,6 +390,8 @@ _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "di
 _PRESS = {"stiffness": "number!", "exponent": "number", "damping": "number"}
 _SURFACE = _PRESS | {"stiffness": "number", "impact": "number"}
 
+_LOADED = {"static": "number", "stribeck": "number", "smooth": "number", "settle": "number"}
+
 FORCES: dict[str, FileKind] = {
     "spring": _kind(spring, None, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
                     damping="number"),
@@ -399,8 +403,15 @@ FORCES: dict[str, FileKind] = {
     "pose-spring": _kind(pose_spring, None, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _kind(pose_damper, None, "body_a", "body_b", damping="pseudo!"),
     "bushing": _kind(bushing, Bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
+    "bush": _kind(bush, None, "body_a", "body_b", axis="direction!", point="point", radial="number!", axial="number!",
+                  torsional="number!", cardanic="number!", damping="number", rest="pose"),
+    "anti-roll-bar": _kind(anti_roll_bar, AntiRollBar, "left", "right", stiffness="number!", ratio="number", damping="number"),
     "pose-inertia": _kind(pose_inertia, None, "body_a", "body_b", inertia="pseudo!"),
     "joint-friction": _kind(joint_friction, None, "joint", sliding="number!", **_DRY),
+    "guide-friction": _kind(guide_friction, None, "joint", coefficient="number!", length="number", **_LOADED),
+    "pin-friction": _kind(pin_friction, None, "joint", coefficient="number!", radius="number!", collar="number", **_LOADED),
+    "screw-friction": _kind(screw_friction, None, "joint", coefficient="number!", radius="number!", **_LOADED),
+    "gear-loss": _kind(gear_loss, None, "joint", efficiency="number!", backward="number", smooth="number"),
     "contact-friction": _kind(contact_friction, None, "body", "on", normal="direction!", load="number!", coefficient="number!",
                               point="point", **_DRY),
     "contact": _kind(contact, Contact, "body_a", body_b="text", shape_a="surface", shape_b="surface", **_SURFACE,

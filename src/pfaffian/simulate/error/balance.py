@@ -20,6 +20,7 @@ from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.elastic import PoseDamper
@@ -163,7 +164,7 @@ def _only_dissipates(force: object) -> bool:
     law = force.value if isinstance(force, Wrench) else getattr(force, "function", None)
     law = law.function if isinstance(law, TracedFunction) else law
     known = isinstance(force, (Wrench, GeneralisedForce, Dissipation)) and isinstance(law, LOSSES)
-    return known or isinstance(force, Spring)
+    return known or isinstance(force, (Spring, LoadLoss))
 
 
 def _conservative(force: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,7 +99,13 @@ def build_result(s: Simulation, course: Recorded, provenance: dict[str, Any]) ->
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     if course.end:
         data["end_state"] = course.end
-    others = (_statistics(s, course.tally), _start(m, course), _parameters(m, course), _inputs(s, course), _errors(course))
+    others = (
+        statistics_of(s.signals, course.tally),
+        _start(m, course),
+        _parameters(m, course),
+        _inputs(s, course),
+        _errors(course),
+    )
     for variables, names in others:
         data |= variables
         coords |= names
@@ -111,14 +117,17 @@ def stored_signals(s: Simulation, tally: Tally | MotionTally | None) -> dict[str
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
-def _statistics(s: Simulation, tally: Tally | MotionTally | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def statistics_of(
+    signals: Mapping[str, tuple[Signal, int]], tally: Tally | MotionTally | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables with the statistics of the runs, and coordinates with the middles of the bins of histograms."""
     data: dict[str, Any] = {}
     bins: dict[str, Any] = {}
     for name, x in tally.recording.statistics.items() if tally else ():
-        signal, size = s.signals[x.signal]
+        signal, size = signals[x.signal]
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
-        attributes = {"units": tally.unit(x.kind, signal.unit), "meaning": f"{x.kind} of {x.signal} {tally.over}"}  # type: ignore[union-attr]
+        of = " by ".join(dict.fromkeys(x.signals))
+        attributes = {"units": tally.unit(x.kind, signal.unit), "meaning": f"{x.kind} of {of} {tally.over}"}  # type: ignore[union-attr]
         dims = ("run",) if single else ("run", signal.dim or f"{x.signal}_component")
         if values.ndim == 3:
             dims, edges = (*dims, f"{name}_bin"), np.array(x.options)

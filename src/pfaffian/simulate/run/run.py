@@ -21,6 +21,7 @@ from pfaffian.simulate.run.batch import Batch, computed, started
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
+from pfaffian.simulate.step.joint_loads import with_loads
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -114,7 +115,8 @@ def run(
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
             steps, or with `accuracy` over all instants, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals
-            are not recorded over time, unless the dict names them as well, as in {"q": True}.
+            are not recorded over time, unless the dict names them as well, as in {"q": True}. Or "loads": the peak loads of all
+            joints and closures, see `loads`.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.
@@ -161,6 +163,7 @@ def run(
     """
     system = as_system(m)
     m = system.mechanism
+    record, outputs = with_loads(m, record, outputs)
     _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
         most = None if error_bound == BOUND else error_bound

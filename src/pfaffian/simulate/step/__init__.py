@@ -8,6 +8,7 @@ events.py                instants at which conditions or parameters change with 
 faults.py                the faults that may stop a run, grouped by origin
 inputs.py                inputs of a run, constant or as a time series; times and step counts
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
+joint_loads.py           peak loads of all joints and closures as outputs and statistics
 labels.py                labels of a result: its Dataset
 limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
 method.py                what an integrator takes and returns

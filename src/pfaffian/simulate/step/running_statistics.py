@@ -23,13 +23,30 @@ Direction = Literal["rising", "falling", "either"]
 
 class Segment(NamedTuple):
     """A signal over the steps of one call.   values: (times, runs, entries).   valid: (times, runs, entries) whether not NaN.
-    before: (runs, entries) the values at the step before, NaN at the start.   times: (times,) [s].   step: [s]."""
+    before: (runs, entries) the values at the step before, NaN at the start.   times: (times,) [s].   step: [s].
+    peak: of the signal whose maximum chooses a step, this one or another."""
 
     values: np.ndarray
     valid: np.ndarray
     before: np.ndarray
     times: np.ndarray
     step: float
+    peak: Peak
+
+
+class Peak(NamedTuple):
+    """The largest values of a signal over the steps of one call.   step: (runs, entries) the first step that has it.
+    value: (runs, entries), -inf where all are NaN."""
+
+    step: np.ndarray
+    value: np.ndarray
+
+
+def _peak(values: np.ndarray) -> Peak:
+    """The Peak of values (times, runs, entries)."""
+    known = np.where(np.isnan(values), -np.inf, values)
+    k = known.argmax(axis=0)
+    return Peak(k, np.take_along_axis(known, k[None], axis=0)[0])
 
 
 def _most(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
@@ -92,9 +109,27 @@ def _counts(so_far: np.ndarray | None, segment: Segment, of: Statistic) -> np.nd
     return counts if so_far is None else so_far + counts
 
 
+def _when_most(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """(runs, entries, 2) the largest value, and the time at which it first occurs [s]."""
+    return _beside(so_far, segment, np.broadcast_to(segment.times[:, None, None], segment.values.shape))
+
+
+def _value_at_most(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """(runs, entries, 2) the largest value of the other signal, and the value of this one where that first occurs."""
+    return _beside(so_far, segment, segment.values)
+
+
+def _beside(so_far: np.ndarray | None, segment: Segment, values: np.ndarray) -> np.ndarray:
+    """(runs, entries, 2) the largest value of the signal that chooses, and the `values` (times, runs, entries) there."""
+    k, most = (np.broadcast_to(x, values.shape[1:]) for x in segment.peak)
+    here = np.take_along_axis(values, k[None], axis=0)[0]
+    now = np.stack([most, np.where(np.isneginf(most), np.nan, here)], axis=-1)
+    return now if so_far is None else np.where(now[..., :1] > so_far[..., :1], now, so_far)
+
+
 PARTS: Mapping[str, Callable[[np.ndarray | None, Segment, Statistic], np.ndarray]] = {
     "most": _most, "least": _least, "total": _total, "numbers": _numbers, "first": _first, "last": _last,
-    "crossing": _crossing, "counts": _counts,
+    "crossing": _crossing, "counts": _counts, "when_most": _when_most, "value_at_most": _value_at_most,
 }  # fmt: skip
 """Name of a quantity that is accumulated -> (its value so far, None at first; a Segment) -> its new value. NaN is left out."""
 
@@ -120,21 +155,37 @@ KINDS = Table("kind of statistic", {
     "final": StatisticKind(("last",)),
     "first_crossing": StatisticKind(("crossing",), unit=lambda unit: "s"),
     "histogram": StatisticKind(("counts",), unit=lambda unit: "1"),
+    "time_of_maximum": StatisticKind(("when_most",), lambda step, x: x[..., 1], lambda unit: "s"),
+    "at_maximum": StatisticKind(("value_at_most",), lambda step, x: x[..., 1]),
 }, "compute another from recorded signals")  # fmt: skip
+
+CHOOSING = ("time_of_maximum", "at_maximum")
+"""Kinds of statistics for which the maximum of a signal chooses a step."""
+
+NO_PEAK = Peak(np.zeros((0, 0), dtype=int), np.zeros((0, 0)))
+"""In place of a Peak where no statistic needs one."""
 
 
 @dataclass(frozen=True)
 class Statistic:
     """Numbers for each entry of a signal, over all steps of a run until it stops.   kind: a name in KINDS.
-    signal: name of the signal.   options: arguments of the kind."""
+    signal: name of the signal.   options: arguments of the kind.   of: name of the signal whose maximum chooses the step; the
+    signal itself if empty."""
 
     kind: str
     signal: str
     options: tuple[Any, ...] = ()
+    of: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.signal, str) or not self.signal:
-            raise ModelError(f"{self.kind}: the name of a signal is needed, such as {self.kind}('u'), got {brief(self.signal)}")
+        for name in (self.signal, self.of or self.signal):
+            if not isinstance(name, str) or not name:
+                raise ModelError(f"{self.kind}: the name of a signal is needed, such as {self.kind}('u'), got {brief(name)}")
+
+    @property
+    def signals(self) -> tuple[str, str]:
+        """The signal, and that whose maximum chooses the step."""
+        return self.signal, self.of or self.signal
 
 
 _DOC = """{what}
@@ -180,6 +231,33 @@ integral = _simple(
     "v", "-2.905", "in the unit of the signal times s",
 )  # fmt: skip
 final = _simple("final", "The last value of each entry of a signal, at the end of a run or where it stopped.", "q", "-2.905")
+time_of_maximum = _simple(
+    "time_of_maximum", "The time at which each entry of a signal is first at its largest value of a run.", "q", "0.2", "in s"
+)  # fmt: skip
+
+
+def at_maximum(signal: str, of: str) -> Statistic:
+    """The values of a signal at the instant at which another one is first at its largest value of a run.
+
+    Args:
+        signal: name of a signal that the run could record, or of an output.
+        of: name of the other signal. It has one entry, or as many as `signal`: these are then taken one by one.
+    Returns:
+        a value for `record` of `run`, or `keep` of `sweep`: in the unit of `signal`.
+    Raises ModelError: a name that is no text; in the run, an unknown name or numbers of entries that do not fit.
+
+    Example:
+        The height of a stone where its kinetic energy is largest, at the end:
+
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("stone", [pf.body("stone", 1.0)], [pf.joint("z", "prismatic", "world", "stone")])
+        >>> record = {"found": pf.statistics.at_maximum("q", "kinetic_energy")}
+        >>> pf.run(m, v=[2.0], duration=1.0, step=0.1, record=record, backend="numpy")["found"].values.round(3)
+        array([-2.905])
+    """
+    if not isinstance(of, str) or not of:
+        raise ModelError(f"at_maximum: of: the name of a signal is needed, such as 'kinetic_energy', got {brief(of)}")
+    return Statistic("at_maximum", signal, (), of)
 
 
 def first_crossing(signal: str, level: float = 0.0, direction: Direction = "either") -> Statistic:
@@ -244,7 +322,7 @@ class Recording(NamedTuple):
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of all signals that have to be computed."""
-        return tuple(sorted({*self.over_time, *(s.signal for s in self.statistics.values())}))
+        return tuple(sorted({*self.over_time, *(name for s in self.statistics.values() for name in s.signals)}))
 
 
 def as_recording(record: Any) -> Recording | None:
@@ -281,6 +359,21 @@ def check_statistics(recording: Recording, signals: Mapping[str, tuple[Signal, i
         if name in reserved or "/" in name:
             why = "a name without '/' is needed" if "/" in name else "the result has something else of that name"
             raise ModelError(f"record: statistic {brief(name)}: {why}; choose another")
+    for name, x in recording.statistics.items():
+        size, judged = (signals[n][1] for n in x.signals)
+        if judged not in (1, size):
+            raise ModelError(
+                f"record: statistic {brief(name)}: {x.of!r} has {judged} entries where {x.signal!r} has {size}; one is needed, "
+                "or as many: give an entry of it as an output"
+            )
+
+
+_PartKey = tuple[str, str, str, tuple[Any, ...]]
+"""What a quantity that is accumulated depends on: its name, the signal, the signal judged, and options."""
+
+
+def _part_key(part: str, x: Statistic) -> _PartKey:
+    return part, *x.signals, x.options
 
 
 class Tally:
@@ -297,10 +390,10 @@ class Tally:
     ) -> None:
         at = entries_of(signals)
         self.recording, self.every, self.start, self.step = recording, every, start, step
-        self.columns = {x.signal: at[x.signal] for x in recording.statistics.values()}
+        self.columns = {name: at[name] for x in recording.statistics.values() for name in x.signals}
         stored = [range(where.start, where.stop) for name, where in at.items() if name in recording.over_time]
         self.stored_entries = np.array([i for entries in stored for i in entries], dtype=int)
-        self.parts: dict[int, dict[tuple[str, str, tuple[Any, ...]], np.ndarray]] = {}
+        self.parts: dict[int, dict[_PartKey, np.ndarray]] = {}
         self.before: dict[tuple[int, str], np.ndarray] = {}
 
     def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:
@@ -308,19 +401,22 @@ class Tally:
         returns the part of them that is stored over time."""
         steps = np.arange(first, first + len(records))
         if len(records):
+            choosing = {x.signals[1] for x in self.recording.statistics.values() if x.kind in CHOOSING}
+            peaks = {name: _peak(records[:, :, self.columns[name]]) for name in choosing}
             for signal, where in self.columns.items():
-                self._add(signal, records[:, :, where], steps, run)
+                self._add(signal, records[:, :, where], steps, run, peaks)
         return records[np.flatnonzero(steps % self.every == 0)][:, :, self.stored_entries]
 
-    def _add(self, signal: str, values: np.ndarray, steps: np.ndarray, run: int) -> None:
-        """Add the values (times, runs, entries) of one signal to all statistics of this signal."""
+    def _add(self, signal: str, values: np.ndarray, steps: np.ndarray, run: int, peaks: Mapping[str, Peak]) -> None:
+        """Add the values (times, runs, entries) of one signal to all of its statistics.   peaks: of the signals that choose."""
         before = self.before.get((run, signal), np.full(values.shape[1:], np.nan))
-        segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step)
+        segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step, NO_PEAK)
         parts = self.parts.setdefault(run, {})
-        needed = {(part, signal, x.options): x for x in self.recording.statistics.values() if x.signal == signal
+        needed = {_part_key(part, x): x for x in self.recording.statistics.values() if x.signal == signal
                   for part in KINDS[x.kind].parts}  # fmt: skip
-        for key, statistic in needed.items():
-            parts[key] = PARTS[key[0]](parts.get(key), segment, statistic)
+        for key, x in needed.items():
+            chosen = segment._replace(peak=peaks[x.signals[1]]) if x.kind in CHOOSING else segment
+            parts[key] = PARTS[key[0]](parts.get(key), chosen, x)
         self.before[run, signal] = values[-1].copy()
 
     def unit(self, kind: str, of: str) -> str:
@@ -331,6 +427,6 @@ class Tally:
         """(runs, entries, ...) values of a statistic; NaN for runs without a valid value of the signal."""
         statistic = self.recording.statistics[name]
         kind, blocks = KINDS[statistic.kind], [self.parts[run] for run in sorted(self.parts)]
-        keys = [(part, statistic.signal, statistic.options) for part in kind.parts]
+        keys = [_part_key(part, statistic) for part in kind.parts]
         with np.errstate(invalid="ignore", divide="ignore"):
             return kind.value(self.step, *[np.concatenate([block[key] for block in blocks]) for key in keys])

@@ -17,7 +17,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout, entries, units
 from pfaffian.control.open_loop import is_open, open_loop
-from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity
+from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity, load_losses
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.loop_coordinates import loop_coordinates_of
@@ -166,6 +166,7 @@ class Simulation:
         return Faults(
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
+            friction=tuple(map(Fault, load_losses.meanings(self.mechanism))),
             limit=(Fault(ends),) if ends else (),
             turns=tuple(Fault(turns_meaning(name)) for name in self.open_turns),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
