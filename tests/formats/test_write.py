@@ -22,7 +22,9 @@ from pfaffian.formats.writers.mjcf_write_part import mujoco_joints, turned
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS, JointFactor, JointKind
+from pfaffian.model.path import Path
 from pfaffian.model.shape import SIZES, Shape
+from pfaffian.model.slider_crank import SliderCrank
 from pfaffian.parts.multicopter import LinearDrag
 from tests.random_mechanisms import random_body, random_pose
 from tests.tolerance import PEER, close
@@ -115,7 +117,12 @@ def every_law():
     bodies = [*[random_body(DRAW, n) for n in "abc"], pf.body("d", shape=round_ones)]
     joints = [pf.joint("base", "free", "world", "a")]
     joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
-    points = coupling.Path(("a", "b", "world"), ca.SX(DRAW.normal(size=(3, 3))), ((0, 1), (1, 2)), ca.SX([1, 2]))
+    points = pf.forces.path([(n, DRAW.normal(size=3)) for n in ("a", "b", "world")], factor=L)
+    travel = SliderCrank("a", random_pose(DRAW), "c", ca.SX([0, 0, 0.1]), L.symbol, ca.SX(0.5))
+    turns = [pf.forces.around("b", 0.1, centre=(0, 0, 1), axis=(0, 3, 4), side=(0, 1, 2)), pf.forces.around("c", L)]
+    turns += [pf.forces.pulley("a", 0.2, axis=(1, 0, 0), centre=(0, 1, 0))]
+    stops = [x for n, turn in zip("cab", turns, strict=True) for x in ((n, DRAW.normal(size=3)), turn)]
+    rope = pf.forces.path([*stops, ("world", (0, 0, 5))], drums={"b": K}) + Path((travel,))
     both = coupling.JointSum(("b", "c"), ca.vertcat(K, 2))
     forces = [
         pf.forces.contact("foot", "a", shape_a=(0, 0, L), stiffness=1e4 * K, damping=0.1, friction=0.5),
@@ -127,6 +134,7 @@ def every_law():
         pf.forces.gear("teeth", "b", "c", ratio=2.0, stiffness=K, backlash=0.1, damping=0.2),
         pf.forces.cable("rope", "world", "b", point_a=(0, 0, L), length=2.0, stiffness=K, damping=0.2),
         pf.forces.belt("belt", "b", "d", radii=(L, 0.1), stiffness=K, damping=0.2),
+        pf.forces.path_spring("rubber", rope, stiffness=K, rest=1.5, damping=0.25, pulls_only=True),
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
@@ -148,8 +156,10 @@ def every_law():
     ]  # fmt: skip
     ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
     fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
-    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed)]
+    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.cable("taut", rope, length=2 * L)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
+    motors += [pf.forces.winch("winch", rope, gear=L), pf.forces.winch("wound", points, drum=0.25, limits=(-1, 1))]
+    motors += [pf.forces.adjustable_damper("oil", rope, limits=(0, 2))]
     return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.mjcf.mjcf_actuator import read_actuators
-from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_motor_gravcomp, read_passive, tendon_lengths
+from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_motor_gravcomp, read_passive
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
+from pfaffian.formats.mjcf.mjcf_path import tendon_lengths
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import warned
@@ -72,8 +73,8 @@ def parse_mjcf(
     the linear velocity of a free joint is along the body's axes. Constraints that are soft in MuJoCo are exact: <connect>,
     <weld>, and couplings of joints and tendons. Motors stay motors, with gear and gain multiplied into one gear; the input of
     a position or velocity servo is still its target. Limits of joints and inputs are stored as data. Parts that a mechanism
-    cannot represent are left out and named in a warning: contact, tendons that wrap around shapes, muscles, activations,
-    plugins, friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
+    cannot represent are left out and named in a warning: contact, tendons inside shapes, muscles, activations, plugins,
+    friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
     models are read in the same way as included files.
 
     Args:

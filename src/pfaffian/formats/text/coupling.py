@@ -34,32 +34,6 @@ class JointSum:
 
 
 @data
-class Path:
-    """The length of a tendon through points, sum of |b - a| / divisor.
-
-    bodies: body of each point.   points: (3, n) in the frames of these bodies.   spans: indices of the points a and b of each
-    straight piece.   divisors: (spans, 1) the divisor of the pulley that each piece belongs to.
-    """
-
-    bodies: tuple[str, ...]
-    points: ca.SX
-    spans: tuple[tuple[int, int], ...]
-    divisors: ca.SX
-
-    def length(self, k: Any) -> ca.SX:
-        return sum((ca.norm_2(d) / self.divisors[i] for i, (d, _) in enumerate(self._spans(k))), ca.SX(0))
-
-    def rate(self, k: Any) -> ca.SX:
-        return sum((ca.dot(d, s) / ca.norm_2(d) / self.divisors[i] for i, (d, s) in enumerate(self._spans(k))), ca.SX(0))
-
-    def _spans(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """The vector b - a of each span, and its rate."""
-        x = [k.position(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        v = [k.velocity(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        return [(x[b] - x[a], v[b] - v[a]) for a, b in self.spans]
-
-
-@data
 class LengthCoupling:
     """The residual phi(k) = (a - a0) - sum of coef_n (b - b0)^n of a polynomial coupling between two lengths a and b.
 

@@ -19,7 +19,10 @@ from pfaffian.formats.text import coupling
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
+from pfaffian.model.path import Around, Drum, Path, PathPart, Strand, Through
+from pfaffian.model.path_force import FixedLength
 from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.model.slider_crank import SliderCrank
 from pfaffian.parts.drives import Gust
 from pfaffian.parts.multicopter import LinearDrag
 from pfaffian.parts.tyre import TyreForce
@@ -38,7 +41,8 @@ def _check(name: str, law: Any) -> None:
 
 LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+    "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": Path, "strand": Strand,
+    "through": Through, "around": Around, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
@@ -64,8 +68,11 @@ Example:
     >>> del pf.formats.LAWS["quartic"]
 """
 
-LENGTHS = (coupling.JointSum, coupling.Path)
+LENGTHS = (coupling.JointSum, Path)
 """Classes that a field of type Length accepts."""
+
+ANY_OF: dict[Any, tuple[type, ...]] = {coupling.Length: LENGTHS, PathPart: (Strand, SliderCrank)}
+"""Type of a field -> the classes that it accepts, where they are not the type itself."""
 
 
 def _name_of(law: type) -> str | None:
@@ -152,7 +159,7 @@ def _hints(law: type) -> dict[str, Any]:
 def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Any:
     """The value of a field, read by its type hint."""
     may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if _name_of(x))
+    laws = tuple(x for kind in may for x in ANY_OF.get(kind, (kind,)) if _name_of(x))
     if isinstance(node.value, dict):
         if Pose in may:
             f = node.fields(("pose",))

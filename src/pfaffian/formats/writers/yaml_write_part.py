@@ -21,6 +21,8 @@ from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonom
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import at_defaults
+from pfaffian.model.path import Path as LinePath
+from pfaffian.model.path_force import PathSpring
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
 from pfaffian.parts.elastic import PoseDamper, PoseInertia, PoseSpring
@@ -110,6 +112,8 @@ def _argument(x: Any, what: str) -> Any:
         return placed("pose", x, what).get("pose", {})
     if isinstance(x, Plane):
         return _plane(x, what)
+    if isinstance(x, LinePath):
+        return law_tree(x, what)
     return [_argument(item, what) for item in x] if isinstance(x, tuple) else x
 
 
@@ -198,6 +202,8 @@ def force_of(f: Force) -> YamlTree:
         tree: YamlTree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
         tree |= some(what, point_a=f.point_a, point_b=f.point_b)
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
+    if isinstance(f, PathSpring):
+        return arguments_of("path-spring", f, what)
     if isinstance(f, Wrench):
         return _wrench(f, what)
     law = f.function
