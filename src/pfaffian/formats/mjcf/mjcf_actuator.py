@@ -17,7 +17,7 @@ from pfaffian.formats.mjcf.mjcf_model import CompiledModel, among
 from pfaffian.formats.mjcf.mjcf_part import disabled, frame, joint_type
 from pfaffian.formats.mjcf.mjcf_path import along as as_path
 from pfaffian.formats.mjcf.mjcf_path import slider_crank
-from pfaffian.formats.text.coupling import ActuatorBias, JointSum, Length, LengthDamper, one
+from pfaffian.formats.text.coupling import ActuatorBias, ActuatorDamping, JointSum, Length, one
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.model.force import Actuator, Dissipation, Force, Motor, Potential, thruster, transmission
 from pfaffian.model.path import Path
@@ -147,7 +147,7 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
         return None
     scalar = float(gear[0]) if _transmits(c, i, "JOINT", "JOINTINPARENT") and along is not None else 0.0
     limits = _limits(c, i, gain, lost, scalar)
-    forces = [] if along is None else _bias_forces(c, i, along, float(gear[0]))
+    forces = [] if along is None else _bias_forces(c, i, along, float(gear[0]), gain)
     if damps := _damping(c, i):
         turns = _transmits(c, i, "JOINT", "JOINTINPARENT") and joint_type(c, n) == REVOLUTE
         unit = "N m s" if turns else "N s/m"
@@ -166,14 +166,15 @@ def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Mo
     return Actuator(name, joint, component, ca.SX(gear), limits)
 
 
-def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[Force]:
+def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float, gain: float) -> list[Force]:
     """The potential of b0 and b1 and the damper of b2, along a length."""
     b0, b1, b2 = (float(x) for x in _bias(c, i))
     found, name = list[Force](), c.actuators[i]
+    of = name if gain else None, ca.SX(gain * gear)
     if b0 or b1:
-        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
+        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1), *of)))
     if b2:
-        found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
+        found.append(Dissipation(f"{name} damping"[:128], ActuatorDamping(along, ca.SX(-(gear**2) * b2), *of)))
     return found
 
 

@@ -166,17 +166,48 @@ class LengthDamper:
 
 @data
 class ActuatorBias:
-    """The potential V(k) = -(constant x + slope x^2 / 2) of an actuator's force constant + slope x, x being its length."""
+    """The potential V(k) = -(constant x + slope x^2 / 2) of an actuator's force constant + slope x, x being its length.
+
+    actuator: name of its input, None if it has none.   gear: force along the length per unit of the input.
+    """
 
     along: Length
     constant: ca.SX
     slope: ca.SX
+    actuator: str | None
+    gear: ca.SX
 
     __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
         return -(self.constant * x + self.slope * x**2 / 2)
+
+    def force(self, k: Any) -> ca.SX:
+        """(1, 1) the force along the length."""
+        return self.constant + self.slope * self.along.length(k)
+
+
+@data
+class ActuatorDamping:
+    """The dissipation function R(k) = damping rate^2 / 2 of the part of an actuator's force that damps.
+
+    actuator, gear: as in ActuatorBias.
+    """
+
+    along: Length
+    damping: ca.SX
+    actuator: str | None
+    gear: ca.SX
+
+    __repr__ = reprs.kind
+
+    def __call__(self, k: Any) -> ca.SX:
+        return self.damping * self.along.rate(k) ** 2 / 2
+
+    def force(self, k: Any) -> ca.SX:
+        """(1, 1) the force along the length."""
+        return -self.damping * self.along.rate(k)
 
 
 @data

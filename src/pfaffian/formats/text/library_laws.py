@@ -45,6 +45,7 @@ LAWS: Registry[Any] = Registry("force law", {
     "through": Through, "around": Around, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
+    "damping-of-actuator": coupling.ActuatorDamping,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
     "armature-of-base": coupling.FreeArmature, "lifted-by-motors": coupling.MotorGravityCompensation,
 }, "give your own another name", _check)  # fmt: skip
@@ -172,7 +173,7 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
         return tuple(_field(inner[0], item, names, pose) for item in items)
     elif ca.SX in may and (str not in may or isinstance(node.value, list)):
         return _numbers(node, names)
-    elif hint is str:
+    elif str in may:
         return node.text()
     elif hint is bool:
         return node.truth()
