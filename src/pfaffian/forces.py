@@ -11,6 +11,7 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     contact, stop, stops, tyre                                                       compliant contacts and joint stops; tyres
     gear, belt, cable                                                                gears with play, elastic belts, cables
     path, around, pulley, path_spring, winch, adjustable_damper                      lines over pulleys and round bodies
+    cylinder, pressures                                                              hydraulic and pneumatic cylinders
     drag, propeller, thruster, gust                                                  forces of air and water
 """
 
@@ -32,6 +33,8 @@ from pfaffian.parts.constellation import spring_constellation as spring_constell
 from pfaffian.parts.contact import contact as contact
 from pfaffian.parts.contact import stop as stop
 from pfaffian.parts.contact import stops as stops
+from pfaffian.parts.cylinder import cylinder as cylinder
+from pfaffian.parts.cylinder import pressures as pressures
 from pfaffian.parts.drives import belt as belt
 from pfaffian.parts.drives import cable as cable
 from pfaffian.parts.drives import gear as gear

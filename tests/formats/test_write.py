@@ -134,6 +134,7 @@ def every_law():
         pf.forces.gear("teeth", "b", "c", ratio=2.0, stiffness=K, backlash=0.1, damping=0.2),
         pf.forces.cable("rope", "world", "b", point_a=(0, 0, L), length=2.0, stiffness=K, damping=0.2),
         pf.forces.belt("belt", "b", "d", radii=(L, 0.1), stiffness=K, damping=0.2),
+        (ram := pf.forces.cylinder("ram", "world", "a", bore=0.1 * L, rod=0.02, stroke=(0.5, K), stiffness=1e7, friction=20.0)),
         pf.forces.path_spring("rubber", rope, stiffness=K, rest=1.5, damping=0.25, pulls_only=True),
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
@@ -160,6 +161,7 @@ def every_law():
     rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.cable("taut", rope, length=2 * L)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
     motors += [pf.forces.winch("winch", rope, gear=L), pf.forces.winch("wound", points, drum=0.25, limits=(-1, 1))]
+    motors += [*pf.forces.pressures(ram, limits=(0, 2e7))]
     motors += [pf.forces.adjustable_damper("oil", rope, limits=(0, 2))]
     return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
 

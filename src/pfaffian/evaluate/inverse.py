@@ -23,6 +23,7 @@ from pfaffian.formats.text.coupling import ActuatorBias, ActuatorDamping
 from pfaffian.model.force import Actuator, Dissipation, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
+from pfaffian.model.traced_function import TracedFunction
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
@@ -226,6 +227,7 @@ def servo_part(T: Terms) -> ca.SX:
     found, names = ca.SX.zeros(T.mechanism.nu, 1), T.mechanism.u_names
     for f in T.mechanism.all_forces:
         law = f.function if isinstance(f, (Potential, Dissipation)) else None
+        law = law.function if isinstance(law, TracedFunction) else law
         if isinstance(law, (ActuatorBias, ActuatorDamping)) and law.actuator in names:
             found[names.index(law.actuator)] -= law.force(T.kinematics) / law.gear
     return found

@@ -13,6 +13,7 @@ from pfaffian.model.constraint import Holonomic, Servo
 from pfaffian.model.path import Around, Path, Strand, Through
 from pfaffian.model.path_force import FixedLength, PathSpring, Winch
 from pfaffian.model.shape import Colour
+from pfaffian.parts.cylinder import Cylinder
 from pfaffian.terms.terms import Terms
 from pfaffian.viewer.scene import MovingPart, PlacedMechanism, ScenePart
 from pfaffian.viewer.solids import cylinder, sphere
@@ -25,9 +26,10 @@ CHORDS = 8
 
 
 def paths_of(k: PlacedMechanism) -> Iterator[tuple[str, Path]]:
-    """Name and path of each spring, winch and cable along a path."""
+    """Name and path of each spring, winch and cable along a path, but not of the chambers of a cylinder, which is drawn whole."""
+    inside = [x.of.path for x in k.m.compounds if isinstance(x.of, Cylinder)]
     for f in (*k.m.all_forces, *k.m.actuators):
-        if isinstance(f, (PathSpring, Winch)):
+        if isinstance(f, (PathSpring, Winch)) and f.path not in inside:
             yield f.name, f.path
     for c in (c.target if isinstance(c, Servo) else c for c in k.m.all_constraints):
         if isinstance(c, Holonomic) and isinstance(c.phi, FixedLength):

@@ -50,6 +50,19 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
     return motors, forces
 
 
+def take_torques(c: CompiledModel) -> frozenset[str]:
+    """Replace the servos of the model by motors of the same gear, whose inputs are the forces of the servos; their names."""
+    m, kinds, found = c.model, c.mujoco, list[str]()
+    for i in range(m.nactuator):
+        if _gain(c, i) is not None and np.any(_bias(c, i)):
+            m.actuator_gaintype[i], m.actuator_biastype[i] = kinds.mjtGain.mjGAIN_FIXED, kinds.mjtBias.mjBIAS_NONE
+            m.actuator_dyntype[i], m.actuator_actlimited[i] = kinds.mjtDyn.mjDYN_NONE, 0
+            m.actuator_gainprm[i, :3] = 1, 0, 0
+            m.actuator_ctrllimited[m.actuator_ctrladr[i]] = 0
+            found.append(c.actuators[i])
+    return frozenset(found)
+
+
 def _sort(c: CompiledModel, i: int) -> str:
     """What makes an actuator other than a motor or a servo, in MuJoCo's words."""
     m, enums = c.model, c.mujoco

@@ -42,6 +42,7 @@ from pfaffian.model.path_force import Winch, path_spring, winch
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
 from pfaffian.parts.contact import Contact, Stop, contact, stop
+from pfaffian.parts.cylinder import Cylinder, cylinder
 from pfaffian.parts.drives import Belt, Cable, Gear, belt, cable, gear
 from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.parts.fluid import drag, propeller
@@ -238,7 +239,7 @@ def _winch(name: str, node: Node, names: Names) -> Winch:
     f = node.fields(("path", "gear", "limits", "unit", "damps"))
     given = _take(f, gear=lambda n: n.number(names), limits=interval_of)
     made = _made(node, winch, name, _path(f["path"], names), **given)
-    kind = _take(f, unit=lambda n: n.choice(("N", "N m", "N s/m", "N m s")), damps=lambda n: n.truth())
+    kind = _take(f, unit=lambda n: n.choice(("N", "N m", "N s/m", "N m s", "Pa")), damps=lambda n: n.truth())
     return replace(made, **kind)
 
 
@@ -427,6 +428,8 @@ FORCES: dict[str, FileKind] = {
     "stop": _kind(stop, Stop, "joint", low="number", high="number", component="component", **_PRESS),
     "gear": _kind(gear, Gear, "driven", "by", ratio="number!", backlash="number", **_PRESS),
     "cable": _kind(cable, Cable, "body_a", "body_b", length="number!", point_a="point", point_b="point", **_PRESS),
+    "cylinder": _kind(cylinder, Cylinder, "body_a", "body_b", bore="number!", stroke="pair!", stiffness="number!", rod="number",
+                      point_a="point", point_b="point", damping="number", friction="number", viscous="number", smooth="number"),
     "belt": _kind(belt, Belt, "driven", "by", radii="pair!", stiffness="number!", damping="number"),
     "drag": _kind(drag, None, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
     "propeller": _kind(propeller, None, "body", speed="number!", **_BLADE),
