@@ -329,8 +329,9 @@ def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = No
 def pulley(body: str, radius: Scalar, *, axis: Any, centre: Any = (0, 0, 0)) -> Around:
     """A pulley of a body as a station of a `path`: the line goes round it in the positive sense about its axis.
 
-    The line lies in the groove by up to a whole turn. It leaves the pulley where its straight way passes on the other side. The
-    pulley has no mass and no friction; a pulley on an arm is one on a body that turns.
+    The line lies in the groove as long as its ends, seen along the axis from the centre, are less than a whole turn apart. It
+    leaves the pulley where its straight way passes on the other side. The pulley has no mass and no friction; a pulley on an
+    arm is one on a body that turns.
 
     Args:
         body: name of the body, "world" for the fixed frame.
