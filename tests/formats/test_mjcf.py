@@ -725,8 +725,8 @@ def test_wrong_options_are_refused(options, message):
 
 
 def test_parts_that_are_left_out_are_named_in_one_warning():
-    inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/><site name="q2" pos="-1 0 0"/>'
-    bodies = body("a", HINGE, inside) + body(
+    inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/>'
+    bodies = body("a", HINGE, inside + '<site name="q2" pos="-1 0 0"/>') + body(
         "c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>"
     )
     more = (

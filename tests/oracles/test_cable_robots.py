@@ -38,7 +38,7 @@ def spatial() -> pf.Mechanism:
 
 
 def with_pulleys() -> pf.Mechanism:
-    """A load in a vertical plane on three cables over pulleys at the ends of arms, which swivel about the cables' first parts."""
+    """A load in a vertical plane on three cables over pulleys at the ends of arms that swivel."""
     bodies, joints, winches = [pf.body("load", 2.0)], [], []
     joints.append(pf.joint("p", "planar-translation", "world", "load", axis=(0, -1, 0), placement=(0, 0, 1)))
     for i, (x, z) in enumerate([(-1, 2), (1, 2), (0.2, 0)]):
@@ -128,7 +128,9 @@ def test_a_wish_without_limits_is_followed_as_far_as_the_motion_allows():
 
 def test_where_no_tension_does_the_error_gives_the_proof():
     m = planar()
-    with pytest.raises(RunError, match=r"no inputs within the limits.*proof: .* w\d .* for all inputs that do, at most .* within"):
+    with pytest.raises(
+        RunError, match=r"no inputs within the limits.*proof: .* w\d .* for all inputs that do, at most .* within"
+    ):
         pf.inverse_dynamics(m, m.neutral(), np.zeros(3), [0, 200.0, 0], limits="actuators")
     with pytest.raises(RunError, match=r"\(run 1\)"):
         pf.inverse_dynamics(m, m.neutral(), np.zeros(3), [[0, 0, 0], [0, 200.0, 0]], limits="actuators")

@@ -29,8 +29,8 @@ CASES = {
         "last": '<geom geom="l"/>',
     },
     "spheres": {
-        "world": '<geom name="w" size="0.045"/>', "first": '<geom geom="w"/>', "tip": '<geom name="l" size="0.03" pos="0.02 0 0"/>',
-        "last": '<geom geom="l"/>',
+        "world": '<geom name="w" size="0.045"/>', "first": '<geom geom="w"/>',
+        "tip": '<geom name="l" size="0.03" pos="0.02 0 0"/>', "last": '<geom geom="l"/>',
     },
     "a cylinder and a sphere with sides": {
         "world": CYLINDER.format("w") + '<site name="up" pos="0 0 0.3"/>', "first": '<geom geom="w" sidesite="up"/>',

@@ -166,7 +166,8 @@ def inverse_dynamics(
             raise RunError(f"{_beyond(driven, bounds, u[run], proof[run])}{f' (run {run})' if count > 1 else ''}")
         u, tau, reaction = (np.where(lost[:, None], np.nan, x) for x in (u, tau, reaction))
     idle = idle_motions(driven).names
-    return Inverse(*(at.shaped(x) for x in (u, tau, reaction)), driven.u_names, idle, at.shaped(proof), at.shaped(servo))
+    u, tau, reaction, proof, servo = (at.shaped(x) for x in (u, tau, reaction, proof, servo))
+    return Inverse(u, tau, reaction, driven.u_names, idle, proof, servo)
 
 
 def _warn_of_limits(m: Mechanism, u: np.ndarray) -> None:

@@ -1,8 +1,8 @@
 """The shortest line between two points round a cylinder or a sphere, without branches.
 
-In the plane of a circle of radius r about the origin, with t_a and t_b the lengths of the tangents from a and b to the circle, the
-straight line misses it where a . b - r^2 >= -t_a t_b. Otherwise the line is a tangent, an arc and a tangent. Seen from a, it
-leaves along (-t_a a + s r a') / |a|^2, where a' is a turned by a quarter and s is +1 or -1, the sense in which it goes round.
+In the plane of a circle of radius r about the origin, with t_a and t_b the lengths of the tangents from a and b to the circle,
+the straight line misses it where a . b - r^2 >= -t_a t_b. Otherwise the line is a tangent, an arc and a tangent. At a it leaves
+along (-t_a a + s r a') / |a|^2, where a' is a turned by a quarter and s is +1 or -1, the sense in which it goes round.
 The points at which it touches are not needed for lengths and forces: the body that it touches is in equilibrium with the pulls
 at a and b. Unrolled, a line on a cylinder is straight, so its slope along the axis is the same everywhere.
 """
@@ -50,7 +50,7 @@ class _Plane(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """A tangent, an arc and a tangent.   length, arc, touches, sense: (1, 1).   at_a, at_b, first, last: (n, 1) as in Wrapped."""
+    """A tangent, an arc and a tangent.   sense: +1 or -1 (1, 1).   at_a, at_b, first, last: (n, 1), as in Wrapped."""
 
     length: ca.SX
     at_a: ca.SX
@@ -134,4 +134,3 @@ def _round(p: _Plane, r: ca.SX, side: ca.SX | None, always: bool) -> _Round:
     touches = ca.logic_and(outside, touches)
     first, last = p.a + t_a * at_a, p.b + t_b * at_b
     return _Round(t_a + r * arc + t_b, at_a, at_b, touches, arc, first, last, sense)
-

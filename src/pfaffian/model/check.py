@@ -17,10 +17,11 @@ from pfaffian.model.circle import circle
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates
-from pfaffian.model.force import Actuator, Force, Motor, PathSpring, Spring, Thruster, Transmission, Winch, Wrench, joints_of
+from pfaffian.model.force import Actuator, Force, Motor, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.path import Path
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
 

@@ -17,9 +17,10 @@ from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Transmission, Winch, Wrench
+from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import Parameter, several, vector
+from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 """Unit of a velocity -> unit of the force along it."""

@@ -1,13 +1,14 @@
 """Lines through points of bodies, over pulleys and round cylinders and spheres: their length and its rate.
 
-A line of tension T pulls each point on it along its two straight pieces, and a body that it touches by the resultant of the pulls
-at its ends, since the massless line on the body is in equilibrium. The power of these pulls is -T l_dot, so the rate of the
-length follows from them, and the generalised force of the line is -T (dl_dot/dv)^T.
+A line of tension T pulls each point on it along its two straight pieces, and a body that it touches by the resultant of the
+pulls at its ends, since the massless line on the body is in equilibrium. The power of these pulls is -T l_dot, so the rate of
+the length follows from them, and the generalised force of the line is -T (dl_dot/dv)^T.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
@@ -79,7 +80,8 @@ class Piece(NamedTuple):
 class PathPart(Protocol):
     """A part of a path: strands, and the travel of a slider-crank."""
 
-    factor: ca.SX
+    @property
+    def factor(self) -> ca.SX: ...
 
     @property
     def bodies(self) -> tuple[str, ...]: ...
@@ -113,7 +115,7 @@ class Strand:
     def spans(self) -> list[tuple[Through, Around | None, Through]]:
         """Each pair of neighbouring points, and what the line goes round between them."""
         found, points = [], [i for i, s in enumerate(self.stations) if isinstance(s, Through)]
-        for i, j in zip(points, points[1:], strict=False):
+        for i, j in pairwise(points):
             a, b, between = self.stations[i], self.stations[j], self.stations[i + 1 : j]
             assert isinstance(a, Through) and isinstance(b, Through)
             found.append((a, next((x for x in between if isinstance(x, Around)), None), b))
@@ -226,15 +228,15 @@ def _single(x: ca.SX, joint: str) -> ca.SX:
 def path(stations: Iterable[Any], *, factor: Scalar = 1.0, drums: Mapping[str, Scalar] | None = None) -> Path:
     """A line through points of bodies, round cylinders, spheres and pulleys, and on drums.
 
-    Springs, winches and cables run along it, and its length and rate are functions of the kinematics: outputs, terms of a law or
-    of a constraint. A line is straight where it touches nothing, and slides on all that it touches without friction. It has no
-    mass.
+    Springs, winches and cables run along it, and its length and rate are functions of the kinematics: outputs of a run, terms
+    of a law or of a constraint. A line is straight where it touches nothing, and slides on all that it touches without friction.
+    It has no mass.
 
     Args:
-        stations: in order, each a pair (body, point (3,) in the frame of the body [m]), "world" for the fixed frame, or what
-            `around` or `pulley` returns, which needs a point before and after it.
-        factor: how often the line counts, one by default: the rope of a tackle with four equal falls is four times their length,
-            and pulls with four times its tension. The sum of two paths is a path, so falls may differ.
+        stations: in order, each a pair (body, point (3,) in the frame of the body [m]), "world" for the fixed frame, or made
+            by `around` or `pulley`, which need a point before and after them.
+        factor: how often the line counts, one by default: the rope of a tackle with four equal falls is four times as long as
+            one, and pulls with four times its tension. The sum of two paths is a path, so falls may differ.
         drums: {joint: radius [m]} of drums that take up line: turning a joint forwards by an angle adds radius * angle to
             the length. None, the default, for no drums.
     Returns: a path.
@@ -288,7 +290,9 @@ def _check_around(x: Around, beside: tuple[Through | Around, ...]) -> None:
         away = seen.R @ y.point + seen.p
         inside = at_defaults(ca.norm_2(away if x.kind == "sphere" else away[:2]) - x.radius)
         if inside is not None and inside.item() < 0:
-            raise ModelError(f"{what} contains the point {reprs.number(y.point)} of the line; move it out, or make the radius smaller")
+            raise ModelError(
+                f"{what} contains the point {reprs.number(y.point)} of the line; move it out, or make the radius smaller"
+            )
 
 
 def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = None, side: Any = None) -> Around:
@@ -321,8 +325,7 @@ def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = No
         beside = ca.densify(seen.R @ vector(side, 3, f"{what}: side") + seen.p)
         out = at_defaults(ca.norm_2(beside) - r)
         if out is not None and out.item() < 0:
-            raise ModelError(f"{what}: the point `side` lies inside; a line inside a {'sphere' if axis is None else 'cylinder'} "
-                             "is not known; choose a point outside")  # fmt: skip
+            raise ModelError(f"{what}: the point `side` is inside, but a line only runs outside; choose a point outside")
     return Around("sphere" if axis is None else "cylinder", body, frame, r, beside)
 
 

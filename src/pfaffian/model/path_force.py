@@ -109,8 +109,8 @@ def path_spring(
         stiffness: k [N/m], zero by default.
         rest: free length, at which the spring exerts no force [m], zero by default.
         damping: d [N s/m], zero by default.
-        pulls_only: True for a cable, whose tension is never below zero, and zero where it is shorter than its free length; False,
-            the default, for a spring that also pushes.
+        pulls_only: True for a cable, whose tension is never below zero, and zero where it is shorter than its free length;
+            False, the default, for a spring that also pushes.
     Raises ModelError: a path of another kind, a free length, stiffness or damping below zero.
 
     Example:

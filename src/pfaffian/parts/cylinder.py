@@ -122,21 +122,21 @@ def cylinder(
         raise ModelError(f"{what}: both ends are on {body_a!r}; name two")
     if not several(stroke) or len(stroke) != 2:
         raise ModelError(f"{what}: stroke must be (shortest, longest) distance between the pins, got {brief(stroke)}")
-    ends = [vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b))]
+    a, b = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
     sizes = positive(bore, f"{what}: bore"), not_negative(rod, f"{what}: rod")
     way = positive(stroke[0], f"{what}: stroke"), positive(stroke[1], f"{what}: stroke")
     _check_order(f"{what}: the rod must be thinner than the bore", sizes[1], sizes[0])
     _check_order(f"{what}: stroke must be (shortest, longest)", *way)
     k, _, c = press_of(what, stiffness, 1.0, damping)
     dry, wet = not_negative(friction, f"{what}: friction"), not_negative(viscous, f"{what}: viscous")
-    of = Cylinder(body_a, body_b, *ends, *sizes, way, k, c, dry, wet, positive(smooth, f"{what}: smooth"))
+    of = Cylinder(body_a, body_b, a, b, *sizes, way, k, c, dry, wet, positive(smooth, f"{what}: smooth"))
     return Compound(name, (Potential(f"{name} stops", CompoundEnergy(of)), Dissipation(f"{name} loss", CompoundLoss(of))), of)
 
 
 def _check_order(what: str, less: ca.SX, more: ca.SX) -> None:
     """Raise ModelError unless less < more at the parameters' defaults."""
-    values = [at_defaults(x) for x in (less, more)]
-    if all(x is not None for x in values) and not values[0] < values[1]:
+    room = at_defaults(more - less)
+    if room is not None and not room.item() > 0:
         raise ModelError(f"{what}, got {reprs.number(less)} and {reprs.number(more)}")
 
 

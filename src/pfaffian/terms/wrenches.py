@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
-from pfaffian.model.force import Dissipation, GeneralisedForce, Potential, Spring, Thruster, Transmission, Wrench
+from pfaffian.model.force import Actuator, Dissipation, GeneralisedForce, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.number import column
 from pfaffian.model.path import Path
 from pfaffian.model.path_force import PathSpring, Winch
@@ -82,9 +82,7 @@ def carried_wrench(T: Terms, c: Closure, u: ca.SX) -> ca.SX:
             value = _value(f, apart)
             load -= apart.work(value, apart.along[c.name]) if c.name in apart.along else 0
     for a in m.actuators:
-        if not any(name == c.name for name, _ in a.ends):
-            continue
-        gears = a.gears if isinstance(a, Transmission) else a.gear
+        gears = a.gears if isinstance(a, Transmission) else a.gear if isinstance(a, Actuator) else ca.SX(0, 1)
         for n, (name, component) in enumerate(a.ends):
             if name == c.name:
                 load[component] += gears[n] * u[m.u_names.index(a.name)] * loop_presence(k, c)

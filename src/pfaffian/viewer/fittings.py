@@ -107,7 +107,7 @@ def stretched(k: PlacedMechanism) -> Iterator[MovingPart]:
 
 
 def _telescopes(k: PlacedMechanism) -> Iterator[MovingPart]:
-    """Barrel and rod of each cylinder: the barrel is as long as the cylinder is at its shortest, and the rod slides out of it."""
+    """Barrel and rod of each cylinder: the barrel is as long as the shortest stroke, and the rod slides out of it."""
     for name, of in ((x.name, x.of) for x in k.m.compounds if isinstance(x.of, Cylinder)):
         a, b = k.point(of.body_a, k.values(of.point_a)), k.point(of.body_b, k.values(of.point_b))
         length = np.linalg.norm(b - a, axis=1, keepdims=True)

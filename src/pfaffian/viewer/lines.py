@@ -26,7 +26,7 @@ CHORDS = 8
 
 
 def paths_of(k: PlacedMechanism) -> Iterator[tuple[str, Path]]:
-    """Name and path of each spring, winch and cable along a path, but not of the chambers of a cylinder, which is drawn whole."""
+    """Name and path of each spring, winch and cable along a path, without those of the chambers of cylinders."""
     inside = [x.of.path for x in k.m.compounds if isinstance(x.of, Cylinder)]
     for f in (*k.m.all_forces, *k.m.actuators):
         if isinstance(f, (PathSpring, Winch)) and f.path not in inside:

@@ -161,7 +161,7 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
     scalar = float(gear[0]) if _transmits(c, i, "JOINT", "JOINTINPARENT") and along is not None else 0.0
     limits = _limits(c, i, gain, lost, scalar)
     forces = [] if along is None else _bias_forces(c, i, along, float(gear[0]), gain)
-    if damps := _damping(c, i):
+    if along is not None and (damps := _damping(c, i)):
         turns = _transmits(c, i, "JOINT", "JOINTINPARENT") and joint_type(c, n) == REVOLUTE
         unit = "N m s" if turns else "N s/m"
         return Winch(name, as_path(along), ca.SX(damps * gear[0] ** 2), limits, unit, damps=True), forces

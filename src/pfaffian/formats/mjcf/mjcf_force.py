@@ -12,7 +12,6 @@ from pfaffian.formats.mjcf.mjcf_part import disabled, equality_name, joint_type,
 from pfaffian.formats.mjcf.mjcf_text import CONTACT
 from pfaffian.formats.text.coupling import (
     FreeArmature,
-    JointSum,
     Length,
     LengthCoupling,
     LengthDamper,
@@ -24,7 +23,6 @@ from pfaffian.formats.text.coupling import (
 )
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential
 from pfaffian.parts.friction import joint_friction

@@ -22,7 +22,6 @@ from pfaffian.model.body import Body, body
 from pfaffian.model.compound import Compound
 from pfaffian.model.constraint import Closure, Constraint, closure, coincide, holonomic, nonholonomic, servo
 from pfaffian.model.force import (
-    Actuator,
     Force,
     Motor,
     actuator,
