@@ -10,7 +10,7 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     transmission                                                                     one input on several joints
     contact, stop, stops, tyre                                                       compliant contacts and joint stops; tyres
     gear, belt, cable                                                                gears with play, elastic belts, cables
-    path, around, pulley, path_spring, winch, adjustable_damper                      lines over pulleys and round bodies
+    path, guide, pulley, path_spring, winch, adjustable_damper                      lines over pulleys and round bodies
     cylinder, pressures                                                              hydraulic and pneumatic cylinders
     drag, propeller, thruster, gust                                                  forces of air and water
 """
@@ -21,7 +21,7 @@ from pfaffian.model.force import kinetic_energy as kinetic_energy
 from pfaffian.model.force import potential as potential
 from pfaffian.model.force import thruster as thruster
 from pfaffian.model.force import transmission as transmission
-from pfaffian.model.path import around as around
+from pfaffian.model.path import guide as guide
 from pfaffian.model.path import path as path
 from pfaffian.model.path import pulley as pulley
 from pfaffian.model.path_force import adjustable_damper as adjustable_damper

@@ -117,9 +117,9 @@ def every_law():
     bodies = [*[random_body(DRAW, n) for n in "abc"], pf.body("d", shape=round_ones)]
     joints = [pf.joint("base", "free", "world", "a")]
     joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
-    points = pf.forces.path([(n, DRAW.normal(size=3)) for n in ("a", "b", "world")], factor=L)
+    points = pf.forces.path([(n, DRAW.normal(size=3)) for n in ("a", "b", "world")], falls=L)
     travel = SliderCrank("a", random_pose(DRAW), "c", ca.SX([0, 0, 0.1]), L.symbol, ca.SX(0.5))
-    turns = [pf.forces.around("b", 0.1, centre=(0, 0, 1), axis=(0, 3, 4), side=(0, 1, 2)), pf.forces.around("c", L)]
+    turns = [pf.forces.guide("b", 0.1, centre=(0, 0, 1), axis=(0, 3, 4), side=(0, 1, 2)), pf.forces.guide("c", L)]
     turns += [pf.forces.pulley("a", 0.2, axis=(1, 0, 0), centre=(0, 1, 0))]
     stops = [x for n, turn in zip("cab", turns, strict=True) for x in ((n, DRAW.normal(size=3)), turn)]
     rope = pf.forces.path([*stops, ("world", (0, 0, 5))], drums={"b": K}) + Path((travel,))
@@ -158,7 +158,7 @@ def every_law():
     ]  # fmt: skip
     ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
     fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
-    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.cable("taut", rope, length=2 * L)]
+    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.taut_cable("taut", rope, length=2 * L)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
     motors += [pf.forces.winch("winch", rope, gear=L), pf.forces.winch("wound", points, drum=0.25, limits=(-1, 1))]
     motors += [*pf.forces.pressures(ram, limits=(0, 2e7))]

@@ -46,14 +46,14 @@ ENDS = [(body, x) for body, x in POINTS.items()]
 SLIDER = SliderCrank("base", pf.pose((0.1, 0, 0.2), rpy=(0.3, 0.2, 0)), "load", ca.SX([0.1, 0, 0.3]), ca.SX(5.0), ca.SX(0.5))
 PATHS = {
     "points": F.path(ENDS),
-    "a tackle": F.path(ENDS[:2], factor=4.0) + F.path(ENDS[2:4], factor=0.5),
+    "a tackle": F.path(ENDS[:2], falls=4.0) + F.path(ENDS[2:4], falls=0.5),
     "twice through a point": F.path([ENDS[0], ENDS[2], ENDS[4], ENDS[2], ENDS[3]]),
     "within one link": F.path([ENDS[1], ("base", (0.1, 0, 0)), ENDS[2], ENDS[3]]),
-    "a cylinder of the world": F.path([ENDS[2], F.around("world", L, axis=(0, 1, 3), centre=(0.1, -0.2, 0.3)), ENDS[4]]),
-    "a cylinder of a link": F.path([ENDS[0], F.around("a", 0.2, axis=(1, 1, 0), centre=(0, 0.1, 0)), ENDS[3]]),
-    "on a side": F.path([ENDS[0], F.around("a", 0.3, axis=(1, 1, 0), side=(0, 0, 2)), ENDS[3]]),
-    "a sphere": F.path([ENDS[1], F.around("b", L, centre=(0.1, 0.1, 0)), ENDS[4]]),
-    "a sphere on a side": F.path([ENDS[1], F.around("b", 0.3, side=(2, 0, 0)), ENDS[4], F.around("world", 0.1), ENDS[0]]),
+    "a cylinder of the world": F.path([ENDS[2], F.guide("world", L, axis=(0, 1, 3), centre=(0.1, -0.2, 0.3)), ENDS[4]]),
+    "a cylinder of a link": F.path([ENDS[0], F.guide("a", 0.2, axis=(1, 1, 0), centre=(0, 0.1, 0)), ENDS[3]]),
+    "on a side": F.path([ENDS[0], F.guide("a", 0.3, axis=(1, 1, 0), side=(0, 0, 2)), ENDS[3]]),
+    "a sphere": F.path([ENDS[1], F.guide("b", L, centre=(0.1, 0.1, 0)), ENDS[4]]),
+    "a sphere on a side": F.path([ENDS[1], F.guide("b", 0.3, side=(2, 0, 0)), ENDS[4], F.guide("world", 0.1), ENDS[0]]),
     "pulleys": F.path([ENDS[0], F.pulley("base", 0.2, axis=(0, 0, 1)), ENDS[4], F.pulley("load", L, axis=(1, 0, 0)), ENDS[3]]),
     "a drum": F.path(ENDS[2:], drums={"A": L}),
     "a slider-crank": F.path(ENDS[:2]) + Path((SLIDER,)),
@@ -151,8 +151,8 @@ def test_winches_and_dampers_have_the_power_of_their_tension(name):
 
 
 def test_a_line_keeps_its_digits_far_from_the_origin():
-    """Around a link that carries the whole line, nothing depends on where the link is."""
-    inner = F.path([("base", POINTS["base"]), F.around("a", 0.2, axis=(1, 1, 0)), ("b", POINTS["b"])])
+    """Guide a link that carries the whole line, nothing depends on where the link is."""
+    inner = F.path([("base", POINTS["base"]), F.guide("a", 0.2, axis=(1, 1, 0)), ("b", POINTS["b"])])
     spring = F.path_spring("spring", inner, stiffness=30.0, rest=0.5, damping=0.7)
     near = machine(forces=[spring], gravity=(0, 0, 0))
     far = near.with_(joints=[pf.joint("free", "free", "world", "base", placement=FAR), *near.joints[1:]])
@@ -228,7 +228,7 @@ def test_lines_take_few_operations_more_than_a_spring():
     for between in (through, on_body):
         path = F.path([(a, x), *between, (b, y)])
         assert operations([F.path_spring("s", path, **law)]) <= spring + A_SPRING_MORE
-    for turn in (F.around("world", 0.2, axis=(1, 1, 0)), F.around("world", 0.2), F.pulley("load", 0.1, axis=(0, 1, 0))):
+    for turn in (F.guide("world", 0.2, axis=(1, 1, 0)), F.guide("world", 0.2), F.pulley("load", 0.1, axis=(0, 1, 0))):
         path = F.path([(a, x), turn, (b, y)])
         assert operations([F.path_spring("s", path, **law)]) <= spring + ROUND_MORE
 
@@ -241,20 +241,20 @@ REFUSED = {
     "no list": (lambda: F.path("rope"), "two points"),
     "no station": (lambda: F.path([A, "load"]), "station 1 must be"),
     "a point twice": (lambda: F.path([A, A, B]), "twice in a row"),
-    "no end": (lambda: F.path([A, B, F.around("world", 0.1)]), "needs a point of the line before and after it"),
-    "two in a row": (lambda: F.path([A, F.around("world", 0.1), F.around("load", 0.1), B]), "needs a point of the line before"),
+    "no end": (lambda: F.path([A, B, F.guide("world", 0.1)]), "needs a point of the line before and after it"),
+    "two in a row": (lambda: F.path([A, F.guide("world", 0.1), F.guide("load", 0.1), B]), "needs a point of the line before"),
     "inside a cylinder": (
-        lambda: F.path([A, F.around("load", 0.2, axis=(0, 0, 1), centre=(0.1, 0, 5)), B]), r"cylinder .* contains the point",
+        lambda: F.path([A, F.guide("load", 0.2, axis=(0, 0, 1), centre=(0.1, 0, 5)), B]), r"cylinder .* contains the point",
     ),
-    "inside a sphere": (lambda: F.path([A, F.around("load", 0.2, centre=(0.1, 0, 0)), B]), r"sphere .* contains the point"),
-    "a radius of zero": (lambda: F.around("load", 0.0), "radius 0 must be above zero"),
+    "inside a sphere": (lambda: F.path([A, F.guide("load", 0.2, centre=(0.1, 0, 0)), B]), r"sphere .* contains the point"),
+    "a radius of zero": (lambda: F.guide("load", 0.0), "radius 0 must be above zero"),
     "a pulley of no radius": (lambda: F.pulley("load", 0, axis=(0, 0, 1)), "radius 0 must be above zero"),
-    "no axis": (lambda: F.around("load", 0.1, axis=(0, 0, 0)), "not all zero"),
-    "a side inside": (lambda: F.around("load", 0.1, side=(0, 0, 0.05)), "`side` is inside"),
-    "a factor of zero": (lambda: F.path([A, B], factor=0), "factor 0 must be above zero"),
+    "no axis": (lambda: F.guide("load", 0.1, axis=(0, 0, 0)), "not all zero"),
+    "a side inside": (lambda: F.guide("load", 0.1, side=(0, 0, 0.05)), "`side` is inside"),
+    "no falls": (lambda: F.path([A, B], falls=0), "falls 0 must be above zero"),
     "a drum of radius 0": (lambda: F.path([A, B], drums={"z": 0}), "radius of the drum on 'z' 0 must be above zero"),
     "a winch on no drum": (lambda: F.winch("w", F.path([A, B]), drum=0.0), "radius of the drum 0 must be above zero"),
-    "a cable of negative length": (lambda: pf.constraints.cable("c", F.path([A, B]), length=-1), "length -1 must be above zero"),
+    "a cable of negative length": (lambda: pf.constraints.taut_cable("c", F.path([A, B]), length=-1), "length -1 must be above zero"),
     "a negative rest length": (lambda: F.path_spring("s", F.path([A, B]), rest=-0.1), "rest -0.1 is below zero"),
     "no path": (lambda: F.winch("w", [A, B]), "must be made by pf.forces.path"),
     "limits turned round": (lambda: F.winch("w", F.path([A, B]), limits=(2, 1)), "wrong way round"),

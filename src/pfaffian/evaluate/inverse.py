@@ -159,15 +159,11 @@ def inverse_dynamics(
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
     if bounds is None:
         _warn_of_limits(driven, u)
-    elif outside.any():
-        lost = outside[:, 0] != 0
-        if beyond == "raise":
-            run = int(np.argmax(lost))
-            raise RunError(f"{_beyond(driven, bounds, u[run], proof[run])}{f' (run {run})' if count > 1 else ''}")
-        u, tau, reaction = (np.where(lost[:, None], np.nan, x) for x in (u, tau, reaction))
-    idle = idle_motions(driven).names
+    elif beyond == "raise":
+        _check_limits(driven, bounds, u, outside, proof)
+    u, tau, reaction = (np.where(outside != 0, np.nan, x) for x in (u, tau, reaction))
     u, tau, reaction, proof, servo = (at.shaped(x) for x in (u, tau, reaction, proof, servo))
-    return Inverse(u, tau, reaction, driven.u_names, idle, proof, servo)
+    return Inverse(u, tau, reaction, driven.u_names, idle_motions(driven).names, proof, servo)
 
 
 def _warn_of_limits(m: Mechanism, u: np.ndarray) -> None:
@@ -186,16 +182,23 @@ def _warn_of_limits(m: Mechanism, u: np.ndarray) -> None:
         notice(f"inputs beyond the limits of their actuators: {'; '.join(phrases[:4])}{more}; {way}", RunWarning)
 
 
-def _beyond(m: Mechanism, limits: np.ndarray, u: np.ndarray, proof: np.ndarray) -> str:
-    """The message where no inputs within the limits (motors, 2) produce the motion.   u, proof: (nu,)."""
-    c = proof[: len(limits)]
+def _check_limits(m: Mechanism, limits: np.ndarray, u: np.ndarray, outside: np.ndarray, proof: np.ndarray) -> None:
+    """Raise RunError, with the proof, if no inputs within the limits (motors, 2) produce the motion of some run.
+
+    u, proof: (runs, nu).   outside: (runs, 1), not zero for these runs.
+    """
+    if not outside.any():
+        return
+    run = int(np.argmax(outside[:, 0] != 0))
+    where, c = f" (run {run})" if len(u) > 1 else "", proof[run, : len(limits)]
     if not c.any():
-        return NO_INPUTS
+        raise RunError(f"{NO_INPUTS}{where}")
     c = c / np.abs(c).max()
     used = np.flatnonzero(np.abs(c) > SMALL_WEIGHT)
     most = sum(c[i] * limits[i, int(c[i] > 0)] for i in used)
     named = " ".join(f"{'-' if c[i] < 0 else '+'} {abs(c[i]):.4g} {m.u_names[i]}" for i in used).removeprefix("+ ")
-    return f"{NO_INPUTS}; proof: {named} is {c[used] @ u[used]:.4g} for all inputs that do, at most {most:.4g} within limits"
+    needed = f"{named} is {c[used] @ u[run, used]:.4g} for all inputs that do"
+    raise RunError(f"{NO_INPUTS}; proof: {needed}, at most {most:.4g} within limits{where}")
 
 
 @remembered(64)

@@ -35,7 +35,7 @@ class Wrapped(NamedTuple):
     turn: ca.SX
 
 
-class _Plane(NamedTuple):
+class _InPlane(NamedTuple):
     """Two points as seen in the plane of a circle about the origin.
 
     a, b: (n, 1).   a_turned, b_turned: (n, 1) the same turned by a quarter.   dot, cross: (1, 1) of a and b.
@@ -90,15 +90,15 @@ def round_sphere(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None) -
     n = ca.if_else(parallel, ca.cross(a, beside), n)  # A line through the centre goes round in any plane.
     n = n / ca.norm_2(n)
     a_turned, b_turned = ca.cross(n, a), ca.cross(n, b)
-    flat = _round(_Plane(a, b, a_turned, b_turned, ca.dot(a, b), ca.dot(a_turned, b)), radius, side, False)
+    flat = _round(_InPlane(a, b, a_turned, b_turned, ca.dot(a, b), ca.dot(a_turned, b)), radius, side, False)
     found = (flat.length, flat.at_a, flat.at_b, flat.touches, flat.arc, flat.first, flat.last)
     return _chosen(a, b, Wrapped(*found, flat.sense * n))
 
 
-def _plane(a: ca.SX, b: ca.SX) -> _Plane:
+def _plane(a: ca.SX, b: ca.SX) -> _InPlane:
     """Two points (2, 1) of a plane."""
     a_turned, b_turned = ca.vertcat(-a[1], a[0]), ca.vertcat(-b[1], b[0])
-    return _Plane(a, b, a_turned, b_turned, ca.dot(a, b), ca.dot(a_turned, b))
+    return _InPlane(a, b, a_turned, b_turned, ca.dot(a, b), ca.dot(a_turned, b))
 
 
 def _chosen(a: ca.SX, b: ca.SX, wrapped: Wrapped) -> Wrapped:
@@ -110,7 +110,7 @@ def _chosen(a: ca.SX, b: ca.SX, wrapped: Wrapped) -> Wrapped:
     return Wrapped(*[ca.if_else(touches, x, y) for x, y in zip(wrapped, straight, strict=True)])._replace(touches=touches)
 
 
-def _round(p: _Plane, r: ca.SX, side: ca.SX | None, always: bool) -> _Round:
+def _round(p: _InPlane, r: ca.SX, side: ca.SX | None, always: bool) -> _Round:
     """The line from a to b round the circle, and whether it touches the circle at all."""
     aa, bb = ca.sumsqr(p.a), ca.sumsqr(p.b)
     outside = ca.logic_and(aa > r**2, bb > r**2)

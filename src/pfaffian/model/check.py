@@ -194,6 +194,13 @@ def check_references(
         for n in joints_of(f):
             if n not in owners:
                 raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
+    _check_actuators(bodies, owners, constraints, actuators)
+
+
+def _check_actuators(
+    bodies: set[str], owners: Mapping[str, Joint | Coordinates], constraints: Iterable[Constraint], actuators: Iterable[Motor]
+) -> None:
+    """Raise ModelError where an actuator names a missing body or joint, or has wrong limits."""
     for a in actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)

@@ -30,7 +30,7 @@ class Through:
 
 
 @data
-class Around:
+class Guide:
     """A cylinder, sphere or pulley of a body, which a line touches where it would pass through it.
 
     kind: "cylinder", "sphere" or "pulley": a cylinder round which the line goes in the positive sense about its axis.
@@ -58,11 +58,11 @@ class Pull(NamedTuple):
     force: ca.SX
     moment: ca.SX | None
 
-    def times(self, factor: ca.SX) -> Pull:
+    def times(self, falls: ca.SX) -> Pull:
         """The same pull of another tension."""
-        if factor.is_one():
+        if falls.is_one():
             return self
-        return self._replace(force=factor * self.force, moment=None if self.moment is None else factor * self.moment)
+        return self._replace(force=falls * self.force, moment=None if self.moment is None else falls * self.moment)
 
     def plus(self, other: Pull) -> Pull:
         """The sum of two pulls on the same point."""
@@ -70,7 +70,7 @@ class Pull(NamedTuple):
         return self._replace(force=self.force + other.force, moment=sum(moments[1:], moments[0]) if moments else None)
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A part of a line between two points: its length (1, 1), and its pulls."""
 
     length: ca.SX
@@ -81,7 +81,7 @@ class PathPart(Protocol):
     """A part of a path: strands, and the travel of a slider-crank."""
 
     @property
-    def factor(self) -> ca.SX: ...
+    def falls(self) -> ca.SX: ...
 
     @property
     def bodies(self) -> tuple[str, ...]: ...
@@ -89,18 +89,18 @@ class PathPart(Protocol):
     @property
     def numbers(self) -> tuple[ca.SX, ...]: ...
 
-    def pieces(self, k: Any) -> list[Piece]: ...
+    def pieces(self, k: Any) -> list[LinePiece]: ...
 
 
 @data
 class Strand:
     """One line: points, with a cylinder or sphere between two of them where there is one.
 
-    factor: (1, 1) how often the strand counts: two for a tackle of two equal falls.
+    falls: (1, 1) how often the strand counts: two for a tackle of two equal falls.
     """
 
-    stations: tuple[Through | Around, ...]
-    factor: ca.SX
+    stations: tuple[Through | Guide, ...]
+    falls: ca.SX
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -110,18 +110,18 @@ class Strand:
     def numbers(self) -> tuple[ca.SX, ...]:
         """All its numbers, for checks."""
         points = [x.point if isinstance(x, Through) else ca.vertcat(x.frame.p, x.radius) for x in self.stations]
-        return (*points, self.factor)
+        return (*points, self.falls)
 
-    def spans(self) -> list[tuple[Through, Around | None, Through]]:
+    def spans(self) -> list[tuple[Through, Guide | None, Through]]:
         """Each pair of neighbouring points, and what the line goes round between them."""
         found, points = [], [i for i, s in enumerate(self.stations) if isinstance(s, Through)]
         for i, j in pairwise(points):
             a, b, between = self.stations[i], self.stations[j], self.stations[i + 1 : j]
             assert isinstance(a, Through) and isinstance(b, Through)
-            found.append((a, next((x for x in between if isinstance(x, Around)), None), b))
+            found.append((a, next((x for x in between if isinstance(x, Guide)), None), b))
         return found
 
-    def pieces(self, k: Any) -> list[Piece]:
+    def pieces(self, k: Any) -> list[LinePiece]:
         """The pieces between its points."""
         return [_straight(k, a, b) if round_ is None else _bent(k, a, round_, b) for a, round_, b in self.spans()]
 
@@ -185,34 +185,34 @@ class Path:
             total -= 0 if pull.moment is None else ca.dot(pull.moment, k.twist(pull.body, "LOCAL_WORLD_ALIGNED")[3:])
         return ca.SX(total)
 
-    def line(self, k: Any) -> Piece:
+    def line(self, k: Any) -> LinePiece:
         """The whole line: its length, and its pulls on all bodies; those on the same point are added up."""
         length = sum((d.radius * _single(k.joint(d.joint), d.joint) for d in self.drums), ca.SX(0))
         found: dict[int, Pull] = {}
         for strand in self.strands:
             for piece in strand.pieces(k):
-                length += strand.factor * piece.length
-                for pull in (pull.times(strand.factor) for pull in piece.pulls):
+                length += strand.falls * piece.length
+                for pull in (pull.times(strand.falls) for pull in piece.pulls):
                     key = id(pull.point)
                     found[key] = pull.plus(found[key]) if key in found else pull
-        return Piece(ca.SX(length), list(found.values()))
+        return LinePiece(ca.SX(length), list(found.values()))
 
 
-def _straight(k: Any, a: Through, b: Through) -> Piece:
+def _straight(k: Any, a: Through, b: Through) -> LinePiece:
     """The straight piece from a to b. On one body it is of constant length, and its pulls cancel."""
     d = k.line(a.body, b.body, a.point, b.point) if a.body != b.body else b.point - a.point
     l = ca.norm_2(d)
-    return Piece(l, [Pull(a.body, a.point, d / l, None), Pull(b.body, b.point, -d / l, None)] if a.body != b.body else [])
+    return LinePiece(l, [Pull(a.body, a.point, d / l, None), Pull(b.body, b.point, -d / l, None)] if a.body != b.body else [])
 
 
-def _bent(k: Any, a: Through, round_: Around, b: Through) -> Piece:
+def _bent(k: Any, a: Through, round_: Guide, b: Through) -> LinePiece:
     """The piece from a to b round a cylinder or sphere."""
     R = k.rotation(round_.body) @ round_.frame.R
     arms = [k.line(round_.body, end.body, round_.frame.p, end.point) for end in (a, b)]
     found = round_.wrapped(*(R.T @ arm for arm in arms))
     at_a, at_b = R @ found.at_a, R @ found.at_b
-    held = Pull(round_.body, round_.frame.p, -(at_a + at_b), -(ca.cross(arms[0], at_a) + ca.cross(arms[1], at_b)))
-    return Piece(found.length, [Pull(a.body, a.point, at_a, None), Pull(b.body, b.point, at_b, None), held])
+    on_guide = Pull(round_.body, round_.frame.p, -(at_a + at_b), -(ca.cross(arms[0], at_a) + ca.cross(arms[1], at_b)))
+    return LinePiece(found.length, [Pull(a.body, a.point, at_a, None), Pull(b.body, b.point, at_b, None), on_guide])
 
 
 def _single(x: ca.SX, joint: str) -> ca.SX:
@@ -225,7 +225,7 @@ def _single(x: ca.SX, joint: str) -> ca.SX:
 # -- making -----------------------------------------------------------------------------------------------------------
 
 
-def path(stations: Iterable[Any], *, factor: Scalar = 1.0, drums: Mapping[str, Scalar] | None = None) -> Path:
+def path(stations: Iterable[Any], *, falls: Scalar = 1.0, drums: Mapping[str, Scalar] | None = None) -> Path:
     """A line through points of bodies, round cylinders, spheres and pulleys, and on drums.
 
     Springs, winches and cables run along it, and its length and rate are functions of the kinematics: outputs of a run, terms
@@ -234,14 +234,14 @@ def path(stations: Iterable[Any], *, factor: Scalar = 1.0, drums: Mapping[str, S
 
     Args:
         stations: in order, each a pair (body, point (3,) in the frame of the body [m]), "world" for the fixed frame, or made
-            by `around` or `pulley`, which need a point before and after them.
-        factor: how often the line counts, one by default: the rope of a tackle with four equal falls is four times as long as
+            by `guide` or `pulley`, which need a point before and after them.
+        falls: how often the line counts, one by default: the rope of a tackle with four equal falls is four times as long as
             one, and pulls with four times its tension. The sum of two paths is a path, so falls may differ.
         drums: {joint: radius [m]} of drums that take up line: turning a joint forwards by an angle adds radius * angle to
             the length. None, the default, for no drums.
     Returns: a path.
     Raises ModelError: fewer than two points, the same point twice in a row, a cylinder or sphere without a point on either side
-    or that contains such a point, a radius or factor that is not above zero.
+    or that contains such a point, a radius or number of falls that is not above zero.
 
     Example:
         A rope from a beam down to a load, over the sheave of a crane, half round it:
@@ -259,26 +259,26 @@ def path(stations: Iterable[Any], *, factor: Scalar = 1.0, drums: Mapping[str, S
         raise ModelError(f"path: two points (body, point) or more are needed, got {brief(stations)}")
     for i, x in enumerate(items):
         beside = items[max(i - 1, 0) : i] + items[i + 1 : i + 2]
-        if isinstance(x, Around):
-            _check_around(x, beside)
+        if isinstance(x, Guide):
+            _check_guide(x, beside)
         elif x in beside:
             raise ModelError(f"path: the point {reprs.number(x.point)} of {x.body!r} stands twice in a row; leave one out")
     if drums is not None and not isinstance(drums, Mapping):
         raise ModelError(f"path: drums must be a dict of joint -> radius, got {brief(drums)}")
     wound = tuple(Drum(joint, positive(r, f"path: radius of the drum on {joint!r}")) for joint, r in (drums or {}).items())
-    return Path((Strand(items, positive(factor, "path: factor")),), wound)
+    return Path((Strand(items, positive(falls, "path: falls")),), wound)
 
 
-def _station(x: Any, i: int) -> Through | Around:
+def _station(x: Any, i: int) -> Through | Guide:
     """A station of a path. Raises ModelError: neither a point of a body nor something to go round."""
-    if isinstance(x, (Through, Around)):
+    if isinstance(x, (Through, Guide)):
         return x
     if not isinstance(x, (tuple, list)) or len(x) != 2 or not isinstance(x[0], str):
-        raise ModelError(f"path: station {i} must be (body, point) or made by around(...) or pulley(...), got {brief(x)}")
+        raise ModelError(f"path: station {i} must be (body, point) or made by guide(...) or pulley(...), got {brief(x)}")
     return Through(x[0], vector(x[1], 3, f"path: point {i}, on {x[0]!r}"))
 
 
-def _check_around(x: Around, beside: tuple[Through | Around, ...]) -> None:
+def _check_guide(x: Guide, beside: tuple[Through | Guide, ...]) -> None:
     """Raise ModelError unless a cylinder or sphere stands between two points, none of which is fixed inside it."""
     what = f"path: the {x.kind} of radius {reprs.number(x.radius)} on {x.body!r}"
     if len(beside) < 2 or not all(isinstance(y, Through) for y in beside):
@@ -295,7 +295,7 @@ def _check_around(x: Around, beside: tuple[Through | Around, ...]) -> None:
             )
 
 
-def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = None, side: Any = None) -> Around:
+def guide(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = None, side: Any = None) -> Guide:
     """A cylinder or a sphere of a body as a station of a `path`, which goes round it where it would pass through.
 
     The line takes the shorter way. A point `side` on the other side makes it take the longer way: it does so while, seen along
@@ -312,11 +312,11 @@ def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = No
 
     Example:
         >>> import pfaffian as pf
-        >>> knee = pf.forces.around("thigh", 0.03, centre=(0, 0, -0.4), axis=(0, 1, 0))
-        >>> knee.kind, pf.forces.around("thigh", 0.03).kind
+        >>> knee = pf.forces.guide("thigh", 0.03, centre=(0, 0, -0.4), axis=(0, 1, 0))
+        >>> knee.kind, pf.forces.guide("thigh", 0.03).kind
         ('cylinder', 'sphere')
     """
-    what = "around"
+    what = "guide"
     frame = _frame(body, centre, axis, what)
     r = positive(radius, f"{what}: radius")
     beside = None
@@ -326,10 +326,10 @@ def around(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = No
         out = at_defaults(ca.norm_2(beside) - r)
         if out is not None and out.item() < 0:
             raise ModelError(f"{what}: the point `side` is inside, but a line only runs outside; choose a point outside")
-    return Around("sphere" if axis is None else "cylinder", body, frame, r, beside)
+    return Guide("sphere" if axis is None else "cylinder", body, frame, r, beside)
 
 
-def pulley(body: str, radius: Scalar, *, axis: Any, centre: Any = (0, 0, 0)) -> Around:
+def pulley(body: str, radius: Scalar, *, axis: Any, centre: Any = (0, 0, 0)) -> Guide:
     """A pulley of a body as a station of a `path`: the line goes round it in the positive sense about its axis.
 
     The line lies in the groove as long as its ends, seen along the axis from the centre, are less than a whole turn apart. It
@@ -349,7 +349,7 @@ def pulley(body: str, radius: Scalar, *, axis: Any, centre: Any = (0, 0, 0)) -> 
         >>> over.bodies
         ('world', 'world', 'world')
     """
-    return Around("pulley", body, _frame(body, centre, axis, "pulley"), positive(radius, "pulley: radius"), None)
+    return Guide("pulley", body, _frame(body, centre, axis, "pulley"), positive(radius, "pulley: radius"), None)
 
 
 def _frame(body: Any, centre: Any, axis: Any, what: str) -> Pose:

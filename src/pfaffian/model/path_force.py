@@ -192,7 +192,7 @@ def adjustable_damper(name: str, path: Path, *, limits: tuple[float, float] = (0
     return Winch(name, as_path(path, what), ca.SX(1), interval(limits, f"{what}: limits"), "N s/m", damps=True)
 
 
-def cable(name: str, path: Path, *, length: Scalar) -> Holonomic:
+def taut_cable(name: str, path: Path, *, length: Scalar) -> Holonomic:
     """A massless cable of fixed length along a path, always taut: l(q) = length.
 
     Its tension is the constraint's multiplier, negative where it would have to push; `active_while` lets it go slack. On a
@@ -212,7 +212,7 @@ def cable(name: str, path: Path, *, length: Scalar) -> Holonomic:
         >>> rope = pf.forces.path([("world", (0, 0, 2)), ("load", (0, 0, 0))], drums={"drum": 0.1})
         >>> bodies = [pf.body("load", 2.0), pf.body("drum", 1.0, inertia=0.02)]
         >>> joints = [pf.joint("lift", "prismatic", "world", "load"), pf.joint("drum", "revolute", "world", "drum")]
-        >>> m = pf.mechanism("hoist", bodies, joints, constraints=[pf.constraints.cable("rope", rope, length=2.0)])
+        >>> m = pf.mechanism("hoist", bodies, joints, constraints=[pf.constraints.taut_cable("rope", rope, length=2.0)])
         >>> pf.forward_dynamics(m, [0.0, 0.0]).v_dot.round(4)  # -m g / (m + J / r^2), and as the drum turns
         array([ -4.905, -49.05 ])
     """

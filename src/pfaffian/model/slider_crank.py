@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.model.data import data
-from pfaffian.model.path import Piece, Pull
+from pfaffian.model.path import LinePiece, Pull
 from pfaffian.model.pose import Pose
 
 
@@ -18,7 +18,7 @@ class SliderCrank:
     With r from the frame to the point and z the axis, the slider is at l = r . z - sqrt((r . z)^2 + rod^2 - |r|^2). Where the
     rod is too short, l = r . z.
 
-    slider: body with the `frame`.   crank: body with the `point` (3, 1).   rod: length [m].   factor: how often it counts.
+    slider: body with the `frame`.   crank: body with the `point` (3, 1).   rod: length [m].   falls: how often it counts.
     """
 
     slider: str
@@ -26,7 +26,7 @@ class SliderCrank:
     crank: str
     point: ca.SX
     rod: ca.SX
-    factor: ca.SX
+    falls: ca.SX
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -35,9 +35,9 @@ class SliderCrank:
     @property
     def numbers(self) -> tuple[ca.SX, ...]:
         """All its numbers, for checks."""
-        return self.frame.p, self.point, self.rod, self.factor
+        return self.frame.p, self.point, self.rod, self.falls
 
-    def pieces(self, k: Any) -> list[Piece]:
+    def pieces(self, k: Any) -> list[LinePiece]:
         """The travel, and its pulls on the crank and on the body of the slider."""
         r = k.line(self.slider, self.crank, self.frame.p, self.point)
         z = (k.rotation(self.slider) @ self.frame.R)[:, 2]
@@ -48,4 +48,4 @@ class SliderCrank:
         travel = along - ca.if_else(reaches, root, 0)
         pull = ca.if_else(reaches, -(r - travel * z) / root, -z)
         on_crank = Pull(self.crank, self.point, pull, None)
-        return [Piece(travel, [on_crank, Pull(self.slider, self.frame.p, -pull, -ca.cross(r, pull))])]
+        return [LinePiece(travel, [on_crank, Pull(self.slider, self.frame.p, -pull, -ca.cross(r, pull))])]

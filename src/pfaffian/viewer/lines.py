@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.maths.so3 import exp
 from pfaffian.model.constraint import Holonomic, Servo
-from pfaffian.model.path import Around, Path, Strand, Through
+from pfaffian.model.path import Guide, Path, Strand, Through
 from pfaffian.model.path_force import FixedLength, PathSpring, Winch
 from pfaffian.model.shape import Colour
 from pfaffian.parts.cylinder import Cylinder
@@ -49,7 +49,7 @@ def lines(k: PlacedMechanism) -> Iterator[MovingPart]:
             yield MovingPart(name, "rod", corners[:, n : n + 2], LINE, "lines", 0.006 * k.size)
 
 
-def _corners(T: Terms, a: Through, round_: Around | None, b: Through) -> ca.SX:
+def _corners(T: Terms, a: Through, round_: Guide | None, b: Through) -> ca.SX:
     """(3, n) points of the line from a to b in the world: its ends and, round a body, points along its arc."""
     k = T.kinematics
     ends = [k.position(x.body, x.point) for x in (a, b)]
@@ -68,9 +68,9 @@ def _corners(T: Terms, a: Through, round_: Around | None, b: Through) -> ca.SX:
 
 def guides(k: PlacedMechanism) -> Iterator[ScenePart]:
     """The cylinders, spheres and pulleys that lines go round; each is drawn once, a cylinder as long as it is thick."""
-    drawn: list[Around] = []
+    drawn: list[Guide] = []
     for name, p in paths_of(k):
-        for x in (x for s in p.strands if isinstance(s, Strand) for x in s.stations if isinstance(x, Around)):
+        for x in (x for s in p.strands if isinstance(s, Strand) for x in s.stations if isinstance(x, Guide)):
             if x not in drawn:
                 drawn.append(x)
                 r = k.value(x.radius).item()

@@ -11,7 +11,7 @@ from pfaffian.formats.mjcf.mjcf_part import frame
 from pfaffian.formats.text.coupling import JointSum, Length
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.model.body import WORLD
-from pfaffian.model.path import Around, Drum, Path, Strand, Through, around, path
+from pfaffian.model.path import Guide, Drum, Path, Strand, Through, guide, path
 from pfaffian.model.slider_crank import SliderCrank
 
 INSIDE = "tendons that run inside shapes are left out, with their actuators"
@@ -36,7 +36,7 @@ def _path(c: CompiledModel, wraps: range, name: str, lost: LeftOut) -> Path | No
 
     wraps: indices of its wrap objects.
     """
-    m, kinds, branches, divisors = c.model, c.mujoco.mjtWrap, list[list[Through | Around]]([[]]), [1.0]
+    m, kinds, branches, divisors = c.model, c.mujoco.mjtWrap, list[list[Through | Guide]]([[]]), [1.0]
     for w in wraps:
         if m.wrap_type[w] == kinds.mjWRAP_PULLEY:
             branches.append([])
@@ -67,7 +67,7 @@ def _body(c: CompiledModel, i: int) -> str:
     return WORLD if i == 0 else c.bodies[i]
 
 
-def _shape(c: CompiledModel, w: int) -> Around | str:
+def _shape(c: CompiledModel, w: int) -> Guide | str:
     """The cylinder or sphere of a wrap object; the reason why it cannot be read, if it cannot."""
     m = c.model
     g, s = int(m.wrap_objid[w]), round(float(m.wrap_prm[w]))
@@ -78,12 +78,12 @@ def _shape(c: CompiledModel, w: int) -> Around | str:
             return ELSEWHERE
         side = m.site_pos[s]
     try:
-        return around(_body(c, int(m.geom_bodyid[g])), radius, centre=m.geom_pos[g], axis=axis, side=side)
+        return guide(_body(c, int(m.geom_bodyid[g])), radius, centre=m.geom_pos[g], axis=axis, side=side)
     except ModelError:
         return INSIDE
 
 
-def _inside(end: Through, shape: Around) -> bool:
+def _inside(end: Through, shape: Guide) -> bool:
     """Whether a site is fixed within a shape: MuJoCo then leads the tendon straight through it."""
     if end.body != shape.body:
         return False

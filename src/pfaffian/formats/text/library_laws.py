@@ -19,7 +19,7 @@ from pfaffian.formats.text import coupling
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
-from pfaffian.model.path import Around, Drum, Path, PathPart, Strand, Through
+from pfaffian.model.path import Guide, Drum, Path, PathPart, Strand, Through
 from pfaffian.model.path_force import FixedLength
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.slider_crank import SliderCrank
@@ -42,7 +42,7 @@ def _check(name: str, law: Any) -> None:
 LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
     "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": Path, "strand": Strand,
-    "through": Through, "around": Around, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
+    "through": Through, "guide": Guide, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
     "damping-of-actuator": coupling.ActuatorDamping,
