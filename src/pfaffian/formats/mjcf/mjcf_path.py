@@ -11,7 +11,7 @@ from pfaffian.formats.mjcf.mjcf_part import frame
 from pfaffian.formats.text.coupling import JointSum, Length
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.model.body import WORLD
-from pfaffian.model.path import Guide, Drum, Path, Strand, Through, guide, path
+from pfaffian.model.path import Drum, Guide, Path, Strand, Through, guide, path
 from pfaffian.model.slider_crank import SliderCrank
 
 INSIDE = "tendons that run inside shapes are left out, with their actuators"

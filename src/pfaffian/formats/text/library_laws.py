@@ -19,7 +19,7 @@ from pfaffian.formats.text import coupling
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
-from pfaffian.model.path import Guide, Drum, Path, PathPart, Strand, Through
+from pfaffian.model.path import Drum, Guide, Path, PathPart, Strand, Through
 from pfaffian.model.path_force import FixedLength
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.slider_crank import SliderCrank
