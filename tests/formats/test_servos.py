@@ -40,7 +40,7 @@ def test_torques_have_gears_and_force_ranges_and_no_feedback(both):
 
 
 def test_the_part_of_a_servo_is_what_its_force_does_without_a_target(both):
-    targets, torques = both
+    _, torques = both
     q, v, a = [[0.3, -0.1], [-0.4, 0.2]], [0.2, -0.5], [0.1, 0.7]
     by_target, by_torque = (pf.inverse_dynamics(m, q, v, a) for m in both)
     force = (by_target.u - by_target.servo_part) * GEARS

@@ -33,7 +33,9 @@ Q, V = np.array([-0.1, 0.15, 0.05]), np.array([0.2, -0.1, 0.3])
 
 
 def law(m):
-    return control.projected(control.whole(m), control.set_point([0.1, 0.05, 0.0]), stiffness=60, damping=15, limits="actuators")
+    return control.projected(
+        control.whole(m), control.set_point([0.1, 0.05, 0.0]), stiffness=60, damping=15, limits="actuators"
+    )
 
 
 def test_a_law_moves_the_plate_by_tensions_within_limits():

@@ -59,7 +59,7 @@ class Pull(NamedTuple):
     moment: ca.SX | None
 
     def times(self, falls: ca.SX) -> Pull:
-        """The same pull of another tension."""
+        """The pull of a tension of `falls`."""
         if falls.is_one():
             return self
         return self._replace(force=falls * self.force, moment=None if self.moment is None else falls * self.moment)
@@ -229,8 +229,7 @@ def path(stations: Iterable[Any], *, falls: Scalar = 1.0, drums: Mapping[str, Sc
     """A line through points of bodies, round cylinders, spheres and pulleys, and on drums.
 
     Springs, winches and cables run along it, and its length and rate are functions of the kinematics: outputs of a run, terms
-    of a law or of a constraint. A line is straight where it touches nothing, and slides on all that it touches without friction.
-    It has no mass.
+    of a law or of a constraint. A line is straight where it touches nothing, has no mass, and slides without friction.
 
     Args:
         stations: in order, each a pair (body, point (3,) in the frame of the body [m]), "world" for the fixed frame, or made
