@@ -254,7 +254,7 @@ REFUSED = {
     "no falls": (lambda: F.path([A, B], falls=0), "falls 0 must be above zero"),
     "a drum of radius 0": (lambda: F.path([A, B], drums={"z": 0}), "radius of the drum on 'z' 0 must be above zero"),
     "a winch on no drum": (lambda: F.winch("w", F.path([A, B]), drum=0.0), "radius of the drum 0 must be above zero"),
-    "a cable of negative length": (lambda: pf.constraints.taut_cable("c", F.path([A, B]), length=-1), "length -1 must be above"),
+    "a negative length": (lambda: pf.constraints.taut_cable("c", F.path([A, B]), length=-1), "length -1 must be above"),
     "a negative rest length": (lambda: F.path_spring("s", F.path([A, B]), rest=-0.1), "rest -0.1 is below zero"),
     "no path": (lambda: F.winch("w", [A, B]), "must be made by pf.forces.path"),
     "limits turned round": (lambda: F.winch("w", F.path([A, B]), limits=(2, 1)), "wrong way round"),
