@@ -178,7 +178,7 @@ def test_a_pulley_holds_until_its_ends_are_a_whole_turn_apart():
     line = F.path([("world", (0.5, -2, 0)), turn, ("end", (0, 0, 0))])
     of = pf.compile_terms(m, {"l": lambda T: line.length(T.kinematics)}, backend="numpy")
     places = {(1.0, 3, 0): np.hypot(0.5, 5), (-3, 0.5, 0): 5 + np.pi / 4, (-0.5, -3, 0): 5 + np.pi / 2}
-    places |= {(-0.5, -3, 1): np.hypot(5 + np.pi / 2, 1)}
+    places |= {(-0.5, -3, 1): np.hypot(5 + np.pi / 2, 1), (-0.1, 0.2, 0): np.hypot(0.6, 2.2)}  # the last one is inside
     start, r, tangents = np.arctan2(-2, 0.5), 0.5, np.sqrt([0.5**2 + 4 - 0.25, 9 - 0.25])
     for beta in np.radians([160, 200, 300, 350]):
         round_ = beta - np.arctan2(tangents, r).sum()
