@@ -7,6 +7,7 @@ quasi_velocity, reduced_quasi_velocity, FACTORS               velocities y with 
 normalise                                                     coordinates put onto their conditions, such as unit length
 acceleration_constraint                                       a constraint on accelerations
 active_while                                                  a constraint that is active while a condition holds
+taut_cable                                                    a massless cable of fixed length along a path
 stabilised                                                    constraints whose residual decays at a given rate
 transport_basis                                               a smooth basis of the null space along a motion
 complete_acceleration                                         the other components of an acceleration given in part
@@ -27,6 +28,7 @@ from pfaffian.evaluate.realisability import realisability as realisability
 from pfaffian.evaluate.transported_basis import transport_basis as transport_basis
 from pfaffian.model.constraint import acceleration_constraint as acceleration_constraint
 from pfaffian.model.constraint import active_while as active_while
+from pfaffian.model.path_force import taut_cable as taut_cable
 from pfaffian.starts.singularities import singularities as singularities
 from pfaffian.states.variables import normalise as normalise
 from pfaffian.terms.stabilised import stabilised as stabilised

@@ -12,6 +12,8 @@ actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` 
     contact, stop, stops, rebound, tyre                                              contacts, joint stops, impacts; tyres
     road, road_tyre, bush, anti_roll_bar                                             tyres on roads, parts of suspensions
     gear, belt, cable                                                                gears with play, elastic belts, cables
+    path, guide, pulley, path_spring, winch, adjustable_damper                      lines over pulleys and round bodies
+    cylinder, pressures                                                              hydraulic and pneumatic cylinders
     drag, propeller, thruster, gust                                                  forces of air and water
 """
 
@@ -21,12 +23,20 @@ from pfaffian.model.force import kinetic_energy as kinetic_energy
 from pfaffian.model.force import potential as potential
 from pfaffian.model.force import thruster as thruster
 from pfaffian.model.force import transmission as transmission
+from pfaffian.model.path import guide as guide
+from pfaffian.model.path import path as path
+from pfaffian.model.path import pulley as pulley
+from pfaffian.model.path_force import adjustable_damper as adjustable_damper
+from pfaffian.model.path_force import path_spring as path_spring
+from pfaffian.model.path_force import winch as winch
 from pfaffian.parts.constellation import merged_springs as merged_springs
 from pfaffian.parts.constellation import point_springs as point_springs
 from pfaffian.parts.constellation import spring_constellation as spring_constellation
 from pfaffian.parts.contact import contact as contact
 from pfaffian.parts.contact import stop as stop
 from pfaffian.parts.contact import stops as stops
+from pfaffian.parts.cylinder import cylinder as cylinder
+from pfaffian.parts.cylinder import pressures as pressures
 from pfaffian.parts.drives import belt as belt
 from pfaffian.parts.drives import cable as cable
 from pfaffian.parts.drives import gear as gear

@@ -89,6 +89,16 @@ TENDONS = {
         '<pulley divisor="2"/><site site="p"/><site site="w2"/></spatial>',
         SITES,
     ),
+    "a path round a cylinder": (
+        '<spatial name="t" stiffness="11" damping="0.4" springlength="0.5"><site site="w"/><geom geom="bar"/><site site="p"/>'
+        "</spatial>",
+        SITES + '<geom name="bar" type="cylinder" size="0.3 1" pos="0.6 -0.4 1" euler="20 30 0"/>',
+    ),
+    "a path round spheres, on a given side of one": (
+        '<spatial name="t" stiffness="11 2" damping="0.4" springlength="0.5"><site site="w"/><geom geom="ball" sidesite="s"/>'
+        '<site site="p"/><pulley divisor="2"/><site site="p"/><geom geom="ball"/><site site="w2"/></spatial>',
+        SITES + '<geom name="ball" size="0.4" pos="0.2 -0.3 0.9"/><site name="s" pos="2 2 -1"/>',
+    ),
 }
 ACTUATORS = {
     "motor": '<motor name="u" joint="h" gear="2.5"/>',
@@ -101,6 +111,16 @@ ACTUATORS = {
     "a polynomial damper of a tendon": '<motor name="u" tendon="t" gear="2" damping="0.2 0.3 0.1"/>',
     "armature of a tendon": '<motor name="u" tendon="t" gear="2" armature="0.1" damping="0.2"/>',
 }
+LINES = {
+    "a motor": '<motor name="u" tendon="t" gear="-2.5" damping="0.3"/>',
+    "a servo": '<position name="u" tendon="t" kp="7" kv="0.4" gear="1.5"/>',
+    "a damper": '<general name="u" tendon="t" gaintype="affine" gainprm="0 0 -3" gear="2"/>',
+    "a damper of a joint": '<general name="u" joint="h" gaintype="affine" gainprm="0 0 -3" gear="2"/>',
+    "a slider-crank": '<motor name="u" cranksite="p" slidersite="w3" cranklength="3" gear="2"/>',
+    "a servo of a slider-crank": '<position name="u" cranksite="p" slidersite="w3" cranklength="3" kp="4"/>',
+    "a rod that is too short": '<motor name="u" cranksite="p" slidersite="w3" cranklength="0.1" gear="2"/>',
+}
+"""Actuators along a line round a cylinder, or a slider that stands on the moving frame of `w3`."""
 DRONE = (
     f'<body name="a">{SMALL}{FREE}<site name="r" pos="0.2 0.1 0" quat="0.8 0.6 0 0"/></body>'
     f'<body name="b1">{SMALL}<joint name="b" type="ball"/></body>'
@@ -171,6 +191,16 @@ def test_tendons_pull_as_in_mujoco(name):
     check_against_mujoco(mjcf(sites + TWO, f"<tendon>{tendon}</tendon>"), seeds=(0, 1, 2))
 
 
+@pytest.mark.parametrize("name", LINES)
+def test_actuators_along_lines_pull_as_in_mujoco(name):
+    tendon, bar = TENDONS["a path round a cylinder"]
+    slider = body("slider", '<joint name="y" type="slide" axis="1 1 0"/><site name="w3" pos="0.3 0.2 0.1" euler="30 40 0"/>')
+    m = check_against_mujoco(
+        mjcf(bar + TWO + slider, f"<tendon>{tendon}</tendon><actuator>{LINES[name]}</actuator>"), seeds=(0, 1, 2)
+    )
+    assert m.u_names == ("u",)
+
+
 @pytest.mark.parametrize("name", ACTUATORS)
 def test_actuators_act_as_in_mujoco(name):
     m = check_against_mujoco(mjcf(TWO, f"<tendon>{FIXED.format('')}</tendon><actuator>{ACTUATORS[name]}</actuator>"))
@@ -234,7 +264,7 @@ def test_springs_that_yield_are_refused(text):
         ('<dcmotor name="u" joint="h" motorconst="1" resistance="2"/>', "dcmotor"),
         ('<pid name="u" joint="h" kp="3" ki="1"/>', "pid"),
         ('<orientation name="u" joint="b" kp="3"/>', "so3"),
-        ('<damper name="u" joint="h" kv="3" ctrlrange="0 1"/>', "a force that is not affine in its input"),
+        ('<general name="u" joint="h" gaintype="affine" gainprm="0 3"/>', "a force that is not affine in its input"),
         ('<general name="u" joint="h" gaintype="user"/>', "user"),
     ],
 )
@@ -696,11 +726,11 @@ def test_wrong_options_are_refused(options, message):
 
 def test_parts_that_are_left_out_are_named_in_one_warning():
     inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/>'
-    bodies = body("a", HINGE, inside) + body(
+    bodies = body("a", HINGE, inside + '<site name="q2" pos="-1 0 0"/>') + body(
         "c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>"
     )
     more = (
-        '<tendon><spatial name="round"><site site="p"/><geom geom="g"/><site site="q"/></spatial>'
+        '<tendon><spatial name="round"><site site="q"/><geom geom="g" sidesite="p"/><site site="q2"/></spatial>'
         '<fixed name="t" limited="true" range="0 1" frictionloss="1"><joint joint="h" coef="1"/></fixed></tendon>'
         '<equality><joint name="off" joint1="h" active="false"/><tendon name="bound" tendon1="round"/></equality>'
         '<actuator><muscle name="m" joint="h" lengthrange="0 1"/><motor name="w" tendon="round"/>'
@@ -717,13 +747,13 @@ def test_parts_that_are_left_out_are_named_in_one_warning():
         "delays of actuators are left out: 'late'",
         "limits of ball joints are left out: 'b'",
         "dry friction (frictionloss) is left out: 'b'",
-        "tendons that wrap around shapes are left out, with their actuators: 'round'",
+        "tendons that run inside shapes are left out, with their actuators: 'round'",
         "actuators that a mechanism cannot represent are left out: 'm (muscle)', 'w', 'j'",
         "activation dynamics of actuators are left out, so the input is the activation: 'f'",
         "limits of tendons are left out: 't'",
         "dry friction of tendons is left out: 't'",
         "equality constraints that are not active at the start are left out: 'off'",
-        "couplings of tendons that wrap around shapes are left out: 'bound'",
+        "couplings of tendons that are left out are left out too: 'bound'",
         "fluid forces (density, viscosity) are left out",
         "contact between shapes is left out",
     ):

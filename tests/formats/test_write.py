@@ -22,7 +22,9 @@ from pfaffian.formats.writers.mjcf_write_part import mujoco_joints, turned
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS, JointFactor, JointKind
+from pfaffian.model.path import Path
 from pfaffian.model.shape import SIZES, Shape
+from pfaffian.model.slider_crank import SliderCrank
 from pfaffian.parts.multicopter import LinearDrag
 from tests.random_mechanisms import random_body, random_pose
 from tests.tolerance import PEER, close
@@ -115,7 +117,12 @@ def every_law():
     bodies = [*[random_body(DRAW, n) for n in "abc"], pf.body("d", shape=round_ones)]
     joints = [pf.joint("base", "free", "world", "a")]
     joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
-    points = coupling.Path(("a", "b", "world"), ca.SX(DRAW.normal(size=(3, 3))), ((0, 1), (1, 2)), ca.SX([1, 2]))
+    points = pf.forces.path([(n, DRAW.normal(size=3)) for n in ("a", "b", "world")], falls=L)
+    travel = SliderCrank("a", random_pose(DRAW), "c", ca.SX([0, 0, 0.1]), L.symbol, ca.SX(0.5))
+    turns = [pf.forces.guide("b", 0.1, centre=(0, 0, 1), axis=(0, 3, 4), side=(0, 1, 2)), pf.forces.guide("c", L)]
+    turns += [pf.forces.pulley("a", 0.2, axis=(1, 0, 0), centre=(0, 1, 0))]
+    stops = [x for n, turn in zip("cab", turns, strict=True) for x in ((n, DRAW.normal(size=3)), turn)]
+    rope = pf.forces.path([*stops, ("world", (0, 0, 5))], drums={"b": K}) + Path((travel,))
     both = coupling.JointSum(("b", "c"), ca.vertcat(K, 2))
     forces = [
         pf.forces.contact("foot", "a", shape_a=(0, 0, L), stiffness=1e4 * K, damping=0.1, friction=0.5),
@@ -127,13 +134,16 @@ def every_law():
         pf.forces.gear("teeth", "b", "c", ratio=2.0, stiffness=K, backlash=0.1, damping=0.2),
         pf.forces.cable("rope", "world", "b", point_a=(0, 0, L), length=2.0, stiffness=K, damping=0.2),
         pf.forces.belt("belt", "b", "d", radii=(L, 0.1), stiffness=K, damping=0.2),
+        (ram := pf.forces.cylinder("ram", "world", "a", bore=0.1 * L, rod=0.02, stroke=(0.5, K), stiffness=1e7, friction=20.0)),
+        pf.forces.path_spring("rubber", rope, stiffness=K, rest=1.5, damping=0.25, pulls_only=True),
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
         pf.forces.potential("up", coupling.GravityCompensation("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
         pf.forces.potential("pull", coupling.LengthSpring(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
         pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX([0.25, 0.5]))),
-        pf.forces.potential("bias", coupling.ActuatorBias(both, ca.SX(0.25), K.symbol)),
+        pf.forces.potential("bias", coupling.ActuatorBias(both, ca.SX(0.25), K.symbol, "tendon", ca.SX(2))),
+        pf.forces.dissipation("servo", coupling.ActuatorDamping(both, K.symbol, None, ca.SX(1))),
         pf.forces.kinetic_energy("rotor", coupling.LengthInertia(points, ca.SX(0.25))),
         pf.forces.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
         pf.forces.kinetic_energy("armature", coupling.FreeArmature("base", ca.SX(np.arange(1.0, 7.0)))),
@@ -148,8 +158,11 @@ def every_law():
     ]  # fmt: skip
     ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
     fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
-    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed)]
+    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.taut_cable("taut", rope, length=2 * L)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
+    motors += [pf.forces.winch("winch", rope, gear=L), pf.forces.winch("wound", points, drum=0.25, limits=(-1, 1))]
+    motors += [*pf.forces.pressures(ram, limits=(0, 2e7))]
+    motors += [pf.forces.adjustable_damper("oil", rope, limits=(0, 2))]
     return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
 
 

@@ -52,6 +52,8 @@ class Allocation(NamedTuple):
     u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where u cannot produce the motion or the reaction.
     spare: (k, motors) directions of R^1/2 u that change neither, as rows that are orthonormal or zero.
     beyond: (1, 1) nonzero where no u within limits produces the motion.
+    proof: (motors, 1) the weights c of a contradiction, where one shows this: c^T u is the same for every u that produces the
+        motion, and larger than within the limits; else zero.
     tau: (nv, 1) the generalised force of the motion, less its part along idle motions.
     """
 
@@ -60,6 +62,7 @@ class Allocation(NamedTuple):
     unreachable: ca.SX
     spare: ca.SX
     beyond: ca.SX = _NEVER
+    proof: ca.SX = _NOTHING
     tau: ca.SX = _NOTHING
 
 
@@ -135,6 +138,7 @@ def allocate(
     lam: ca.SX = _NOTHING,
     limits: np.ndarray | None = None,
     idle: int = 0,
+    wish: ca.SX | None = None,
 ) -> Allocation:
     """Inputs of smallest u^T R u that produce the motion of the generalised force tau (nv, 1), within limits if given.
 
@@ -142,7 +146,7 @@ def allocate(
     the motion has priority. Inputs of wrenches are zero.
 
     weight: (motors, 1) diagonal of R.   limits: (motors, 2).   idle: number of motions that are left to themselves, see
-    `idle_motions`.
+    `idle_motions`.   wish: (motors, 1) inputs from which u differs least instead of from zero.
 
     Raises ModelError: the mechanism has no actuators.
     """
@@ -163,25 +167,36 @@ def allocate(
             answer = _by_motion(terms, rows, B, tau, weight, goal, idle)
         else:
             answer = _by_reaction(terms, rows, B, direct, tau, weight, goal, idle)
+    if wish is not None:
+        part = answer.spare @ (ca.sqrt(weight) * wish)
+        answer = answer._replace(u=answer.u + (answer.spare.T @ part) / ca.sqrt(weight))
     if limits is not None:
         answer = _within(answer, weight, limits)
     return answer._replace(u=with_no_wrench(terms, answer.u), tau=tau)
 
 
 def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation:
-    """The smallest inputs within limits (motors, 2): the smallest inputs without limits, plus the shortest step along `spare`,
-    to which these inputs are orthogonal.
-    """
+    """The nearest inputs within limits (motors, 2): the answer without limits, plus the shortest step along `spare`."""
     spare_part = ca.sum1(answer.spare**2).T
     Y = ca.diag((spare_part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
     W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
     room = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
-    k = answer.spare.shape[0]
+    k, rows = answer.spare.shape[0], (high.tolist(), low.tolist())
     if not k:
-        return answer._replace(beyond=ca.logic_not(ca.mmin(room) >= 0))
+        beyond = ca.logic_not(ca.mmin(room) >= 0)
+        return answer._replace(beyond=beyond, proof=_by_input(room == ca.mmin(room), rows, len(limits)) * beyond)
     step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, room)
-    return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED)
+    proof = _by_input(step.y, rows, len(limits)) * (step.status == qp.INFEASIBLE)
+    return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED, proof=proof)
+
+
+def _by_input(y: ca.SX, rows: tuple[list[int], list[int]], motors: int) -> ca.SX:
+    """(motors, 1) the multipliers y of upper limits less those of lower limits.   rows: inputs with each of these."""
+    (high, low), found = rows, ca.SX.zeros(motors, 1)
+    found[high] += y[: len(high)]
+    found[low] -= y[len(high) :]
+    return found
 
 
 def _direct(B: ca.SX) -> list[int] | None:
@@ -256,7 +271,10 @@ def _by_motion(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.
     x = solved.Q.T @ solved.D
     lost = n - rows.rank - ca.sum1(solved.independent[:n, 0])
     unreachable = ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0])
-    return Allocation(scale * x, _uncontrollable(rows, lost, idle), unreachable, null_space(solved.Q, RANK_TOLERANCE)[0])
+    # No more directions are spare than inputs are left over where all motions can be produced.
+    most = max(min(B.shape[1] - n + rows.Q.shape[0] + idle, B.shape[1]), 0)
+    spare = null_space(solved.Q, RANK_TOLERANCE)[0][:most, :]
+    return Allocation(scale * x, _uncontrollable(rows, lost, idle), unreachable, spare)
 
 
 def _uncontrollable(rows: Orthogonal, lost: ca.SX, idle: int) -> ca.SX:

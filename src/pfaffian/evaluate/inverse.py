@@ -9,26 +9,39 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, input_limits, weights
 from pfaffian.control.idle import idle_motions
 from pfaffian.control.losses_at import with_losses_at
 from pfaffian.control.reason import foremost, undriven
-from pfaffian.errors import ModelError, RunError, nearest
-from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
+from pfaffian.errors import ModelError, RunError, RunWarning, nearest, notice
+from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given
 from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
-from pfaffian.evaluate.single_values import as_flag, as_number
-from pfaffian.model.force import Actuator, actuator
+from pfaffian.evaluate.single_values import as_flag, as_number, one_of
+from pfaffian.formats.text.coupling import ActuatorBias, ActuatorDamping
+from pfaffian.model.force import Actuator, Dissipation, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
+from pfaffian.model.traced_function import TracedFunction
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
+
+NO_INPUTS = "no inputs within the limits produce this motion: request a slower one, choose another pose, or widen the limits"
+
+BEYOND_ROUNDING = 1e-9
+"""Excess of an input over its limit that is rounding, relative to the largest input or the limit."""
+
+SMALL_WEIGHT = 1e-9
+"""Weights of a proof below this fraction of the largest are rounding."""
 
 FEASIBLE = 1e-6
 """Largest |A a - b| of an acceleration that satisfies the constraints, relative to the size of its terms."""
+
+
+_NONE = np.zeros(0)
 
 
 class Inverse(NamedTuple):
@@ -38,6 +51,10 @@ class Inverse(NamedTuple):
     tau: (..., nv) generalised force B u.   reaction: (..., nv) reaction of the constraints under these inputs.
     names: of the inputs.   idle: of the velocities that take part in motions which nothing drives and on which nothing depends,
     such as the spin of a rod between two ball joints; these motions are left to themselves.
+    proof: (..., nu) weights c that prove where no inputs within the limits produce the motion: c^T u is the same for all inputs
+    that do, and more than for any within the limits. Zero where there are such inputs, and without limits.
+    servo_part: (..., nu) the part of u that makes up for what the servos of a file measure: the force of an actuator is its
+    gear times u - servo_part. Zero for motors.
     """
 
     u: np.ndarray
@@ -45,6 +62,8 @@ class Inverse(NamedTuple):
     reaction: np.ndarray
     names: tuple[str, ...]
     idle: tuple[str, ...] = ()
+    proof: np.ndarray = _NONE
+    servo_part: np.ndarray = _NONE
 
 
 def inverse_dynamics(
@@ -58,8 +77,11 @@ def inverse_dynamics(
     t: float = 0.0,
     parameters: Any = None,
     complete: bool = False,
+    limits: Any = None,
+    wish: Any = None,
+    beyond: str = "raise",
 ) -> Inverse:
-    """Inputs of smallest u^T R u under which the mechanism at q, v accelerates by a. [aghili05 (45) (46) (53)-(62)]
+    """Inputs of smallest (u - wish)^T R (u - wish) under which the mechanism accelerates by a. [aghili05 (45) (46) (53)-(62)]
 
     Args:
         m: the mechanism.
@@ -73,13 +95,21 @@ def inverse_dynamics(
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        limits: "actuators" for inputs within the limits of the actuators, or (low, high) for each; None, the default, for no
+            limits: then a warning names inputs beyond the actuators' limits.
+        wish: {input: number or (runs,)}, (nu,) or (runs, nu), from which the inputs differ least, such as the tensions
+            that cables should have; None, the default, for zero. Where the motion determines all inputs, it changes nothing.
+        beyond: "raise", the default, raises an error where no inputs within the limits produce the motion; "nan" makes u, tau
+            and reaction nan there, and gives the `proof`, for instance to map a workspace.
     Returns:
         a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, the constraints' reaction (..., nv),
+        the `proof` (..., nu) that no inputs within the limits do, `servo_part` (..., nu) of inputs that are targets of servos,
         and the names of the `idle` velocities. Idle motions, such as the spin of a rod between two ball joints, are left to
         themselves: no motor drives them, they move no mass centre, and no force acts on them.
     Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (with the row and its residual).
-    Raises RunError: the acceleration violates a constraint (with the row), or the actuators cannot drive a motion that the
-    constraints leave free (with the motion).
+    Raises RunError: the acceleration violates a constraint (with the row), the actuators cannot drive a motion that the
+    constraints leave free (with the motion), or no inputs within the limits produce the motion (with the proof).
+    Warns RunWarning: inputs beyond the actuators' limits, where `limits` is left out.
 
     Example:
         >>> import numpy as np
@@ -88,6 +118,15 @@ def inverse_dynamics(
         >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
         >>> pf.inverse_dynamics(m, {"hinge": np.pi / 2}, [0.0], [0.0]).u.round(2)  # hold 2 kg still, 1 m out
         array([19.62])
+
+        Four cables that only pull, each with 2 N at least:
+
+        >>> ropes = [pf.forces.path([("world", (x, 0, z)), ("disc", (0, 0, 0))]) for x in (-1, 1) for z in (-1, 1)]
+        >>> winches = [pf.forces.winch(f"w{i}", rope, limits=(2, 100)) for i, rope in enumerate(ropes)]
+        >>> slide = pf.joint("slide", "planar-translation", "world", "disc", axis=(0, -1, 0))
+        >>> m = pf.mechanism("disc", [pf.body("disc", 1.0)], [slide], actuators=winches)
+        >>> pf.inverse_dynamics(m, [0, 0], [0, 0], [0, 0], limits="actuators").u.round(3)
+        array([2.   , 8.937, 2.   , 8.937])
     """
     as_mechanism(m)
     names = None if actuated is None else as_names(actuated, "actuated")
@@ -97,42 +136,106 @@ def inverse_dynamics(
     t = as_number(t, "t")
     if as_flag(complete, "complete"):
         a = complete_acceleration(actuated_by(m, names), q, v, a, t=t, parameters=parameters)
-    driven, f = _compiled(m, names, R)
+    one_of(beyond, ("raise", "nan"), "beyond")
+    driven = actuated_by(m, names)
+    bounds = None if limits is None else input_limits(driven, limits)
+    f = _compiled(driven, R, None if bounds is None else tuple(map(tuple, bounds.tolist())), wish is not None)
     at = given(
         least=1,
         q=(q, configurations(m, q)),
         v=(v, velocities(m, v)),
         a=(a, velocities(m, a, "a")),
         parameters=(parameters, parameter_values(m, parameters)),
+        wish=(wish, as_batch(wish, driven.u_names, np.zeros(driven.nu), "wish")),
     )
-    (qs, vs, accelerations, p), count = at.spread, at.size
-    u, tau, reaction, off, residual, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
+    (qs, vs, accelerations, p, wishes), count = at.spread, at.size
+    u, tau, reaction, off, residual, size, uncontrollable, outside, proof, servo = f(
+        qs, vs, accelerations, p, np.array([t]), wishes
+    )
     check_on_constraints(driven, off.reshape(count, 4, -1).transpose(0, 2, 1))
     _check_feasible(driven, residual, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
-    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names, idle_motions(driven).names)
+    if bounds is None:
+        _warn_of_limits(driven, u)
+    elif beyond == "raise":
+        _check_limits(driven, bounds, u, outside, proof)
+    u, tau, reaction = (np.where(outside != 0, np.nan, x) for x in (u, tau, reaction))
+    u, tau, reaction, proof, servo = (at.shaped(x) for x in (u, tau, reaction, proof, servo))
+    return Inverse(u, tau, reaction, driven.u_names, idle_motions(driven).names, proof, servo)
+
+
+def _warn_of_limits(m: Mechanism, u: np.ndarray) -> None:
+    """Warn of inputs u (runs, nu) beyond the limits of the actuators."""
+    low, high = m.u_limits.T
+    over = np.fmax(np.fmax(u - high, low - u), 0)
+    slight = BEYOND_ROUNDING * np.fmax(np.abs(u).max(axis=0), np.where(np.isfinite(high), np.abs(high), 0))
+    phrases = []
+    for i in np.flatnonzero((over > slight).any(axis=0)).tolist():
+        run = int(np.argmax(over[:, i]))
+        where = f" in run {run}" if len(u) > 1 else ""
+        phrases.append(f"{m.u_names[i]!r} {u[run, i]:.4g} {m.u_units[i]}{where}, from {low[i]:g} to {high[i]:g}")
+    if phrases:
+        more = f" and {len(phrases) - 4} more" if len(phrases) > 4 else ""
+        way = 'limits="actuators" finds inputs within them, if there are any'
+        notice(f"inputs beyond the limits of their actuators: {'; '.join(phrases[:4])}{more}; {way}", RunWarning)
+
+
+def _check_limits(m: Mechanism, limits: np.ndarray, u: np.ndarray, outside: np.ndarray, proof: np.ndarray) -> None:
+    """Raise RunError, with the proof, if no inputs within the limits (motors, 2) produce the motion of some run.
+
+    u, proof: (runs, nu).   outside: (runs, 1), not zero for these runs.
+    """
+    if not outside.any():
+        return
+    run = int(np.argmax(outside[:, 0] != 0))
+    where, c = f" (run {run})" if len(u) > 1 else "", proof[run, : len(limits)]
+    if not c.any():
+        raise RunError(f"{NO_INPUTS}{where}")
+    c = c / np.abs(c).max()
+    used = np.flatnonzero(np.abs(c) > SMALL_WEIGHT)
+    most = sum(c[i] * limits[i, int(c[i] > 0)] for i in used)
+    named = " ".join(f"{'-' if c[i] < 0 else '+'} {abs(c[i]):.4g} {m.u_names[i]}" for i in used).removeprefix("+ ")
+    needed = f"{named} is {c[used] @ u[run, used]:.4g} for all inputs that do"
+    raise RunError(f"{NO_INPUTS}; proof: {needed}, at most {most:.4g} within limits{where}")
 
 
 @remembered(64)
-def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
-    """The mechanism with its actuators, and the compiled (q, v, a, p, t) -> (u, B u, reaction, constraint residuals of the
-    state, A a - b, its scale, uncontrollable).
+def _compiled(
+    driven: Mechanism, weight: tuple[float, ...] | None, limits: tuple[tuple[float, float], ...] | None, wished: bool
+) -> kernel.Kernel:
+    """The compiled (q, v, a, p, t, wish) -> (u, B u, reaction, constraint residuals of the state, A a - b, its scale,
+    uncontrollable, beyond the limits, proof of that, part of the servos).
     """
-    driven = actuated_by(m, names)
-    T, a = symbols(driven), ca.SX.sym("a", m.nv)
+    T, a, wish = symbols(driven), ca.SX.sym("a", driven.nv), ca.SX.sym("wish", driven.nu)
+    bounds, motors = None if limits is None else np.array(limits), len(driven.actuators)
     R, idle = weights(driven, weight), idle_motions(driven).number
     T = with_losses_at(T, a, R, idle)
-    answer = allocate(T, T.M @ a + T.c - T.f, R, idle=idle)
+    hoped = wish[:motors] if wished else None
+    answer = allocate(T, T.M @ a + T.c - T.f, R, limits=bounds, idle=idle, wish=hoped)
+    proof = ca.vertcat(answer.proof, ca.SX.zeros(driven.nu - answer.proof.numel(), 1))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(answer.tau - tau)
     size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + size_at_rest if T.A.shape[0] else ca.SX(0, 1)
     residual = ca.densify(T.A @ a - T.b)
     outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), residual, ca.densify(size), answer.uncontrollable]
-    return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs))
+    outputs += [answer.beyond, proof, servo_part(T)]
+    given = [T.q, T.v, a, driven.p_symbols, T.t, wish]
+    return kernel.compile(ca.Function("inverse", given, [ca.densify(x) for x in outputs]))
+
+
+def servo_part(T: Terms) -> ca.SX:
+    """(nu, 1) the part of each input that makes up for what the servo of a file measures."""
+    found, names = ca.SX.zeros(T.mechanism.nu, 1), T.mechanism.u_names
+    for f in T.mechanism.all_forces:
+        law = f.function if isinstance(f, (Potential, Dissipation)) else None
+        law = law.function if isinstance(law, TracedFunction) else law
+        if isinstance(law, (ActuatorBias, ActuatorDamping)) and law.actuator in names:
+            found[names.index(law.actuator)] -= law.force(T.kinematics) / law.gear
+    return found
 
 
 def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:

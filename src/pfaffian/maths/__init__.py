@@ -27,6 +27,7 @@ spline.py              slopes and second derivatives of cubic splines at their s
 subgroups.py           connected subgroups of SE(3): the motions that joints permit
 tree_factor.py         factor a mass matrix as M = W W^T along a tree, and solve with the factor
 values.py              fast evaluation of a casadi.Function with numbers
+wrapping.py            the shortest line between two points round a cylinder or a sphere, without branches
 """
 
 from pfaffian import lazy

@@ -17,10 +17,12 @@ from pfaffian.model.circle import circle
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates
-from pfaffian.model.force import Actuator, Force, Spring, Thruster, Transmission, Wrench, joints_of
+from pfaffian.model.force import Actuator, Force, Motor, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.load_loss import CARRIERS, LoadLoss
 from pfaffian.model.number import Parameter
+from pfaffian.model.path import Path
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
 
@@ -49,6 +51,8 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
         return value.R, value.p
     if isinstance(value, Mimic):
         return value.ratios, value.offset
+    if isinstance(value, Path):
+        return value.numbers
     if value and isinstance(value, tuple) and isinstance(value[0], Shape):
         return tuple(x for s in value for x in (s.size, *_numbers_in(s.placement)))
     return ()
@@ -83,7 +87,7 @@ def check_kinds(lists: Lists) -> None:
             "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...), generalised_force(...) or "
             "pf.forces.contact(...)",
         ),
-        ("actuators", Actuator | Thruster | Transmission, "actuator(...), thruster(...) or transmission(...)"),
+        ("actuators", Motor, "actuator(...), thruster(...), transmission(...) or winch(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
     for what, kind, maker in kinds:
@@ -162,7 +166,7 @@ def check_distributions(joints: Sequence[Joint], values: Values) -> None:
 
 def check_references(
     bodies: set[str], owners: Mapping[str, Joint | Coordinates], constraints: Iterable[Constraint], forces: Iterable[Force],
-    actuators: Iterable[Actuator | Thruster | Transmission], inputs: Sequence[str],
+    actuators: Iterable[Motor], inputs: Sequence[str],
 ) -> None:  # fmt: skip
     """Raise ModelError where a constraint, force or actuator names a missing body, joint or input, or has wrong limits.
 
@@ -185,7 +189,7 @@ def check_references(
                 raise ModelError(f"constraint {c.name!r} carries forces, so it needs a name that no joint has")
     for f in forces:
         named = _ends(f)
-        if len(set(named)) < len(named):
+        if len(set(named)) < len(named) and not isinstance(f, PathSpring):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
         for n in joints_of(f):
@@ -193,9 +197,22 @@ def check_references(
                 raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
         if isinstance(f, LoadLoss):
             _check_carrier(f, owners[f.joint])
+    _check_actuators(bodies, owners, constraints, actuators)
+
+
+def _check_actuators(
+    bodies: set[str], owners: Mapping[str, Joint | Coordinates], constraints: Iterable[Constraint], actuators: Iterable[Motor]
+) -> None:
+    """Raise ModelError where an actuator names a missing body or joint, or has wrong limits."""
     for a in actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
+            continue
+        if isinstance(a, Winch):
+            _check_bodies(f"actuator {a.name!r}", a.path.bodies, bodies)
+            for n in a.path.joints:
+                if n not in owners:
+                    raise ModelError(f"actuator {a.name!r}: {_no_joint(constraints, owners, n)}")
             continue
         several = isinstance(a, Transmission)
         for joint, component in a.ends:
@@ -252,6 +269,8 @@ def _ends(f: Force) -> tuple[str, ...]:
         return f.body_a, f.body_b
     if isinstance(f, LoadLoss):
         return ()
+    if isinstance(f, PathSpring):
+        return f.path.bodies
     if isinstance(f, Wrench):
         return (f.body,) if f.by is None else (f.body, f.by)
     return getattr(f.function, "bodies", ())

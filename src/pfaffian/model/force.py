@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -13,6 +13,7 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.traced_function import TracedFunction
 
 
@@ -55,6 +56,12 @@ class Thruster:
     axis: ca.SX
     torque: ca.SX
     limits: tuple[float, float]
+    unit: ClassVar[str] = "N"
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], ...]:
+        """The velocities of joints on which it acts directly: none."""
+        return ()
 
     @property
     def wrench(self) -> ca.SX:
@@ -187,15 +194,20 @@ class KineticEnergy:
         return reprs.words(self, reprs.function(self.function), name=self.name)
 
 
-Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEnergy | LoadLoss
+Force = Wrench | Spring | PathSpring | GeneralisedForce | Potential | Dissipation | KineticEnergy | LoadLoss
+Motor = Actuator | Thruster | Transmission | Winch
 
 
-def joints_of(f: Force) -> tuple[str, ...]:
-    """The joints, coordinates or closures that a force names; empty if it names none."""
+def joints_of(f: Force | Motor) -> tuple[str, ...]:
+    """The joints, coordinates or closures that a force or an actuator names; empty if it names none."""
     if isinstance(f, LoadLoss):
         return (f.joint,)
     if isinstance(f, GeneralisedForce):
         return () if f.joint is None else (f.joint,)
+    if isinstance(f, (PathSpring, Winch)):
+        return f.path.joints
+    if isinstance(f, (Actuator, Thruster, Transmission)):
+        return tuple(joint for joint, _ in f.ends)
     law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
     return getattr(law.function if isinstance(law, TracedFunction) else law, "joints", ())
 

@@ -11,7 +11,6 @@ from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.compound import flat
 from pfaffian.model.constraint import Closure, Holonomic
-from pfaffian.model.force import Thruster
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
@@ -142,7 +141,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
 def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: Pose, child_at: Pose) -> Joint:
     """The joint from parent to child that a closure is, with what it carries and the sign of its coordinate."""
     back = parent != c.body_a
-    driven = any(c.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
+    driven = any(c.name == joint for a in m.actuators for joint, _ in a.ends)
     if back and KINDS[kind].nv > 1 and (c.carries or driven):
         raise ModelError(
             f"joined: closure {c.name!r} carries a spring, damper, limits or actuator along several motions from {child!r}; "
@@ -159,7 +158,7 @@ def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: 
 def _floats(m: Mechanism, j: Joint) -> bool:
     """Whether j is a free joint on the world without actuator, spring, damper or armature, so that it can be replaced."""
     free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
-    driven = any(j.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
+    driven = any(j.name == joint for a in m.actuators for joint, _ in a.ends)
     return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.model.constraint import Closure
-from pfaffian.model.force import Thruster, joints_of
+from pfaffian.model.force import joints_of
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 
@@ -28,8 +28,7 @@ class LoopCoordinates(NamedTuple):
 
 def loop_coordinates_of(m: Mechanism) -> LoopCoordinates:
     """The coordinates of all closures that carry something, or that a force or an actuator names."""
-    named = {joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends}
-    named |= {joint for f in m.all_forces for joint in joints_of(f)}
+    named = {joint for f in (*m.all_forces, *m.actuators) for joint in joints_of(f)}
     used = tuple(c for c in m.loop_joints.values() if c.carries or c.name in named)
     joints = [c.joint for c in used if c.joint is not None]
     pairs = [x for j in joints for x in j.limits]

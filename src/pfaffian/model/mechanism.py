@@ -17,9 +17,10 @@ from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Transmission, Wrench
+from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import Parameter, constants, several, vector
+from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 """Unit of a velocity -> unit of the force along it."""
@@ -30,11 +31,13 @@ def force_unit(rate: str) -> str:
     return FORCE_UNITS.get(rate, "J")
 
 
-def _motor_unit(a: Actuator | Transmission, rates: dict[str, tuple[str, ...]]) -> str:
-    """Unit of an input on joints; J where it acts on velocities of several units.
+def _motor_unit(a: Motor, rates: dict[str, tuple[str, ...]]) -> str:
+    """Unit of an input; J where it acts on velocities of joints of several units.
 
     rates: name of a joint -> units of its velocities.
     """
+    if isinstance(a, (Thruster, Winch)):
+        return a.unit
     units = {force_unit(rates[joint][component]) for joint, component in a.ends}
     return units.pop() if len(units) == 1 else "J"
 
@@ -69,7 +72,7 @@ class Mechanism:
     joints: tuple[Joint, ...]
     constraints: tuple[Constraint | Compound, ...]
     forces: tuple[Force | Compound, ...]
-    actuators: tuple[Actuator | Thruster | Transmission, ...]
+    actuators: tuple[Motor, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
     lenient: bool = False
@@ -199,7 +202,7 @@ class Mechanism:
     def u_units(self) -> tuple[str, ...]:
         """Unit of each input: N on translations and for thrusters, N m on rotations, J on other velocities or on both."""
         rates = {j.name: j.v_units for j in self.named_movers.values()}
-        motors = ["N" if isinstance(a, Thruster) else _motor_unit(a, rates) for a in self.actuators]
+        motors = [_motor_unit(a, rates) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
@@ -343,7 +346,7 @@ def mechanism(
     *,
     constraints: Iterable[Constraint | Compound] = (),
     forces: Iterable[Force | Compound] = (),
-    actuators: Iterable[Actuator | Thruster | Transmission] = (),
+    actuators: Iterable[Motor] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
     lenient: bool = False,

@@ -2,6 +2,7 @@
 
 constellation.py         sets of point springs between two bodies merged into one spring between their poses
 contact.py               contact of points, spheres, capsules, boxes and planes; stops of joints
+cylinder.py              hydraulic and pneumatic cylinders between two pins
 drives.py                parts of drives: gears with backlash, elastic belts, cables that only pull, and gusts of wind
 elastic.py               springs, dampers and inertias between the poses of two bodies, given by 4 x 4 pseudo-matrices
 fluid.py                 forces of a fluid on a body

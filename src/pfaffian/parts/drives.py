@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -46,10 +46,10 @@ class Gear:
         return [(play - x, -x_dot), (play + x, x_dot)]
 
     def energy(self, k: Any) -> ca.SX:
-        return _energy_of_gaps(self, k)
+        return energy_of_gaps(self, k)
 
     def loss(self, k: Any) -> ca.SX:
-        return _loss_of_gaps(self, k)
+        return loss_of_gaps(self, k)
 
 
 @data
@@ -80,25 +80,40 @@ class Cable:
         return [(self.length - l, -ca.dot(line, rate) / l)]
 
     def energy(self, k: Any) -> ca.SX:
-        return _energy_of_gaps(self, k)
+        return energy_of_gaps(self, k)
 
     def loss(self, k: Any) -> ca.SX:
-        return _loss_of_gaps(self, k)
+        return loss_of_gaps(self, k)
 
 
-def _press(of: Gear | Cable) -> Press:
-    """The force law of a gear or cable."""
+class WithGaps(Protocol):
+    """A part that presses elastically where a gap is below zero: its law, and its gaps with their rates."""
+
+    @property
+    def stiffness(self) -> ca.SX: ...
+
+    @property
+    def exponent(self) -> ca.SX: ...
+
+    @property
+    def damping(self) -> ca.SX: ...
+
+    def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]: ...
+
+
+def _press(of: WithGaps) -> Press:
+    """The force law of a part."""
     return Press(of.stiffness, of.exponent, of.damping)
 
 
-def _energy_of_gaps(of: Gear | Cable, k: Any) -> ca.SX:
+def energy_of_gaps(of: WithGaps, k: Any) -> ca.SX:
     """The elastic energy of the gaps that are below zero [J]."""
     # The rates of the gaps are left unused, since a potential must not depend on velocities.
     press = _press(of)
     return sum((press.energy(gap) for gap, _ in of.gaps(k)), ca.SX(0))
 
 
-def _loss_of_gaps(of: Gear | Cable, k: Any) -> ca.SX:
+def loss_of_gaps(of: WithGaps, k: Any) -> ca.SX:
     """The dissipation function R with -dR/d(gap rate) = k x^n max(-1, -c gap rate), x = -gap."""
     press, total = _press(of), ca.SX(0)
     for gap, rate in of.gaps(k):

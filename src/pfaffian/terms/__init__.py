@@ -17,6 +17,7 @@ loops.py                      the loops of a mechanism
 momentum.py                   momenta p = M v and their rates, body by body
 new_symbols.py                a caller's function evaluated at new symbols, by which it is differentiated
 orbit_chart.py                charts of coadjoint orbits
+path_forces.py                forces along paths
 permitted_directions.py       directions that velocity constraints leave, where these turn with the shape
 pfaffian.py                   constraint rows A v_dot = b, with the residuals of position and velocity
 product_of_exponentials.py    kinematics of an open chain in screw parameters

@@ -14,11 +14,13 @@ from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, P
 from pfaffian.model.joint import Joint
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.parts.friction import SMOOTH, Sliding
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.loop_joints import closing_joint, loop_rates
 from pfaffian.terms.new_symbols import at_new_symbols, placed
+from pfaffian.terms.path_forces import path_spring_energy, path_spring_force, winch_column
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.rates import rate_rows
 from pfaffian.terms.recursions import gravity_energy
@@ -66,10 +68,12 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised forces of unit inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    motors, thrusters, closing = (ca.SX(m.nv, len(m.actuators)) for _ in range(3))
+    motors, on_bodies, closing = (ca.SX(m.nv, len(m.actuators)) for _ in range(3))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
-            thrusters[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+            on_bodies[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+        elif isinstance(a, Winch):
+            on_bodies[:, i] = winch_column(k, a)
         else:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             for n, (joint, component) in enumerate(a.ends):
@@ -77,7 +81,7 @@ def input_matrix(k: Kinematics) -> ca.SX:
                     closing[:, i] += loop_rates(k, c)[component, :].T * (gears[n] * loop_presence(k, c))
                 else:
                     motors[m.v_slices[joint].start + component, i] += gears[n]
-    B = k.joint_rates_along_v(motors) + thrusters + closing
+    B = k.joint_rates_along_v(motors) + on_bodies + closing
     wrenches = [wrench_columns(k, f) for f in m.all_forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -283,6 +287,7 @@ def _returned(k: Kinematics, function: Callable[[Any], Any], what: str, count: i
 
 _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
     Spring: spring_force,
+    PathSpring: path_spring_force,
     Wrench: wrench_force,
     GeneralisedForce: generalised_column,
     Potential: potential_force,
@@ -292,5 +297,9 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
 }
 """Kind of force -> the function that returns its generalised force (nv, 1) [N, N m]."""
 
-_ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {Spring: spring_energy, Potential: potential_value}
+_ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
+    Spring: spring_energy,
+    PathSpring: path_spring_energy,
+    Potential: potential_value,
+}
 """Kind of force with a potential energy -> the function that returns it [J]."""

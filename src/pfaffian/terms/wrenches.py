@@ -14,8 +14,10 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
-from pfaffian.model.force import Dissipation, GeneralisedForce, Potential, Spring, Thruster, Transmission, Wrench
+from pfaffian.model.force import Actuator, Dissipation, GeneralisedForce, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.number import column
+from pfaffian.model.path import Path
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.user_functions import call_for_value
 from pfaffian.terms.applied_forces import generalised_load, loop_load, loop_presence, spring_pull, wrench_value
 from pfaffian.terms.independent_bodies import Apart
@@ -81,9 +83,7 @@ def carried_wrench(T: Terms, c: Closure, u: ca.SX, losses: Mapping[str, ca.SX]) 
             value = _value(f, apart)
             load -= apart.work(value, apart.along[c.name]) if c.name in apart.along else 0
     for a in m.actuators:
-        if isinstance(a, Thruster):
-            continue
-        gears = a.gears if isinstance(a, Transmission) else a.gear
+        gears = a.gears if isinstance(a, Transmission) else a.gear if isinstance(a, Actuator) else ca.SX(0, 1)
         for n, (name, component) in enumerate(a.ends):
             if name == c.name:
                 load[component] += gears[n] * u[m.u_names.index(a.name)] * loop_presence(k, c)
@@ -123,6 +123,26 @@ def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _NamedWrenches:
     return [(a.body, move(turn(R, a.wrench * u[T.mechanism.u_names.index(a.name)]), R @ a.point))]
 
 
+def _path_spring_ends(T: Terms, s: PathSpring, u: ca.SX) -> _NamedWrenches:
+    """Wrenches of a spring along a path on the bodies of the path; drums act within their joints."""
+    return _pulled(T.kinematics, s.path, s.tension(T.kinematics))
+
+
+def _winch_ends(T: Terms, a: Winch, u: ca.SX) -> _NamedWrenches:
+    """Wrenches of a winch on the bodies of its path."""
+    rate = a.path.rate(T.kinematics) if a.damps else 1
+    return _pulled(T.kinematics, a.path, a.gear * u[T.mechanism.u_names.index(a.name)] * rate)
+
+
+def _pulled(k: Kinematics, path: Path, tension: ca.SX) -> _NamedWrenches:
+    """Wrenches of a line of this tension."""
+    found = _NamedWrenches()
+    for body, point, force, moment in path.line(k).pulls:
+        W = ca.vertcat(force, ca.SX.zeros(3, 1) if moment is None else moment)
+        found.append((body, move(tension * W, k.rotation(body) @ point)))
+    return found
+
+
 def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _NamedWrenches:
     """Wrenches of a potential on all bodies."""
     return _gradient_ends(T.kinematics, p, Apart(T.kinematics, displaced=True))
@@ -147,6 +167,8 @@ def _value(force: Potential | Dissipation, apart: Apart) -> ca.SX:
 
 _ENDS: dict[type, Callable[[Terms, Any, ca.SX], _NamedWrenches]] = {
     Spring: _spring_ends,
+    PathSpring: _path_spring_ends,
+    Winch: _winch_ends,
     Wrench: _wrench_ends,
     Thruster: _thruster_ends,
     Potential: _potential_ends,

@@ -12,6 +12,7 @@ drawing.py      the common style of all figures
 equations.py    the equations of motion in letters
 figures.py      the overview of a result in one figure
 fittings.py     the parts of a scene other than bodies
+lines.py        lines along paths, and what they go round, as parts of a scene
 latex.py        the kinematics of an open chain as LaTeX
 laws.py         find a control law named on the command line
 maps.py         maps of a quantity over two coordinates or goals of a mechanism

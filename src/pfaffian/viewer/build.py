@@ -10,7 +10,7 @@ from pfaffian.errors import ModelError, ModelWarning, listed, notice
 from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
-from pfaffian.viewer import fittings
+from pfaffian.viewer import fittings, lines
 from pfaffian.viewer.scene import LAYERS, MovingPart, PlacedMechanism, Scene, ScenePart, States, body_colour
 from pfaffian.viewer.sketch import attached, inertia_box, radius_of_gyration, sketches
 from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
@@ -52,7 +52,7 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
 
 def _parts(k: PlacedMechanism) -> tuple[ScenePart, ...]:
     """The parts that keep their shape and their place on a body."""
-    makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
+    makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k), lines.guides(k))
     return tuple(part for maker in makers for part in maker)
 
 
@@ -76,7 +76,7 @@ def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...]) -> None:
 def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[MovingPart, ...]:
     """The moving parts of a scene: springs, rods, arrows and trails."""
     wrenches = fittings.reactions(k) if reactions else []
-    return (*fittings.stretched(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
+    return (*fittings.stretched(k), *lines.lines(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
 
 
 def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[MovingPart, ...], floor: bool) -> dict[str, bool]:

@@ -16,6 +16,7 @@ from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.model.joint import KINDS, JointKind
 from pfaffian.model.shape import Colour
+from pfaffian.parts.cylinder import Cylinder
 from pfaffian.parts.fluid import Propeller
 from pfaffian.parts.wheels import Plane, Slip
 from pfaffian.terms.applied_forces import wrench_value
@@ -25,10 +26,14 @@ from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 JOINT: Colour = (0.30, 0.32, 0.36, 1.0)
 CLOSURE: Colour = (0.84, 0.37, 0.0, 1.0)
 SPRING: Colour = (0.35, 0.35, 0.40, 1.0)
+BARREL: Colour = (0.90, 0.62, 0.0, 1.0)
 ROTOR: Colour = (0.34, 0.71, 0.91, 0.45)
 FORCE: Colour = (0.0, 0.62, 0.45, 1.0)
 REACTION: Colour = (0.80, 0.10, 0.20, 1.0)
 TRAIL: Colour = (0.80, 0.47, 0.65, 1.0)
+
+NOTHING = 1e-300
+"""Smallest length that is divided by [m]."""
 
 ARROW = 0.3
 """Length of the longest arrow of a layer, as a fraction of the machine's size."""
@@ -94,10 +99,22 @@ def stretched(k: PlacedMechanism) -> Iterator[MovingPart]:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.values(f.point_a)), k.point(f.body_b, k.values(f.point_b))]
             yield MovingPart(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
+    yield from _telescopes(k)
     for c in _closures(k):
         if c.kind == "distance":
             ends = [k.point(c.body_a, k.values(c.placement_a.p)), k.point(c.body_b, k.values(c.placement_b.p))]
             yield MovingPart(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
+
+
+def _telescopes(k: PlacedMechanism) -> Iterator[MovingPart]:
+    """Barrel and rod of each cylinder: the barrel is as long as the shortest stroke, and the rod slides out of it."""
+    for name, of in ((x.name, x.of) for x in k.m.compounds if isinstance(x.of, Cylinder)):
+        a, b = k.point(of.body_a, k.values(of.point_a)), k.point(of.body_b, k.values(of.point_b))
+        length = np.linalg.norm(b - a, axis=1, keepdims=True)
+        head = a + (b - a) * np.minimum(k.values(of.stroke[0]) / np.maximum(length, NOTHING), 1.0)
+        bore, thin = k.value(of.bore).item(), k.value(of.rod).item()
+        yield MovingPart(name, "rod", np.stack([a, head], axis=1), BARREL, "springs", 0.6 * bore)
+        yield MovingPart(name, "rod", np.stack([head, b], axis=1), JOINT, "springs", thin / 2 or 0.25 * bore)
 
 
 def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:

@@ -30,6 +30,7 @@ LAYERS = {
     "joints": True,
     "closures": True,
     "springs": True,
+    "lines": True,
     "rotors": True,
     "forces": True,
     "reactions": False,

@@ -11,6 +11,8 @@ from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.force import Potential, Spring, Thruster, Wrench
+from pfaffian.model.path import Strand, Through
+from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.parts.elastic import PoseSpring
 from pfaffian.parts.fluid import Propeller
 from pfaffian.parts.wheels import Ball, Disk, Slip
@@ -73,6 +75,9 @@ def _ends(f: object) -> tuple[tuple[str, Any], ...]:
     """Bodies on which a force or actuator acts, each with the point in its frame; a bushing is where body b is at rest."""
     if isinstance(f, Spring):
         return (f.body_a, f.point_a), (f.body_b, f.point_b)
+    if isinstance(f, (PathSpring, Winch)):
+        stations = [x for s in f.path.strands if isinstance(s, Strand) for x in s.stations]
+        return tuple((x.body, x.point if isinstance(x, Through) else x.frame.p) for x in stations)
     if isinstance(f, Potential) and isinstance(f.function, PoseSpring) and WORLD not in f.function.bodies:
         return (f.function.body_a, f.function.rest.p), (f.function.body_b, np.zeros(3))
     if isinstance(f, Thruster) or (isinstance(f, Wrench) and isinstance(f.value, Propeller)):

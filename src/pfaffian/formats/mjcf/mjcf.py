@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.mjcf.mjcf_actuator import read_actuators
-from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_motor_gravcomp, read_passive, tendon_lengths
+from pfaffian.formats.mjcf.mjcf_actuator import read_actuators, take_torques
+from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, read_motor_gravcomp, read_passive
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
+from pfaffian.formats.mjcf.mjcf_path import tendon_lengths
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import warned
@@ -25,6 +26,9 @@ from pfaffian.output.plain import text as plain
 FRICTION = ("smooth", "none")
 """Choices for dry friction: smoothed or left out."""
 
+SERVOS = ("targets", "torques")
+"""Choices for the inputs of servos."""
+
 
 def read_mjcf(path: str | Path, *, folder: str | Path | None = None, **options: Any) -> tuple[Mechanism, RunSettings]:
     """Read the mechanism of an MJCF file, with exact loop closures, and its start: (Mechanism, RunSettings).
@@ -33,7 +37,7 @@ def read_mjcf(path: str | Path, *, folder: str | Path | None = None, **options: 
         path: of the file.
         folder: the one below which included files, and meshes that an inertia needs, must lie; None, the default, for that of
             the file. Pass a higher one where a file includes others from folders beside its own.
-        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name).
+        options: those of `parse_mjcf`: keyframe, friction, servos, name, meshes, source (by default the file's name).
     Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
     Warns ModelWarning: one warning with everything that was left out or changed.
 
@@ -60,6 +64,7 @@ def parse_mjcf(
     *,
     keyframe: str | int | None = None,
     friction: str = "smooth",
+    servos: str = "targets",
     name: str | None = None,
     source: str = "MJCF",
     folder: str | Path | None = None,
@@ -72,8 +77,8 @@ def parse_mjcf(
     the linear velocity of a free joint is along the body's axes. Constraints that are soft in MuJoCo are exact: <connect>,
     <weld>, and couplings of joints and tendons. Motors stay motors, with gear and gain multiplied into one gear; the input of
     a position or velocity servo is still its target. Limits of joints and inputs are stored as data. Parts that a mechanism
-    cannot represent are left out and named in a warning: contact, tendons that wrap around shapes, muscles, activations,
-    plugins, friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
+    cannot represent are left out and named in a warning: contact, tendons inside shapes, muscles, activations, plugins,
+    friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
     models are read in the same way as included files.
 
     Args:
@@ -81,6 +86,8 @@ def parse_mjcf(
         keyframe: name or number of the keyframe to start from; None, the default, starts from the pose of the file.
         friction: "smooth", the default, turns frictionloss into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
             "none" leaves it out.
+        servos: "targets", the default, keeps the targets of position and velocity servos as their inputs; "torques" leaves out
+            the servos' feedback, so that their inputs are forces and torques along their gears, within their force ranges.
         name: of the mechanism; None, the default, takes the name in the file.
         source: name of the text in errors, "MJCF" by default.
         folder: of the file, for includes and meshes; with None, the default, none are found.
@@ -100,6 +107,7 @@ def parse_mjcf(
         (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
     """
     check_choice(friction, FRICTION, "friction")
+    check_choice(servos, SERVOS, "servos")
     base, top = (None if x is None else Path(x) for x in (folder, root))
     found = prepare(text, source, base, top)
     c = compiled(found, places(base, [*([top] if top else []), *meshes]))
@@ -109,6 +117,7 @@ def parse_mjcf(
         soft = "; soft bodies (flex) are not supported, replace them by bodies on joints" if FLEX in lost else ""
         raise found.root.error(f"no joint moves{soft}; give a body a <joint> or a <freejoint>")
     lengths = tendon_lengths(c, lost)
+    without_target = take_torques(c) if servos == "torques" else frozenset()
     motors, biases = read_actuators(c, lengths, lost)
     start = _start(c, keyframe)
     forces = [*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *read_motor_gravcomp(c, lost), *biases]
@@ -124,7 +133,7 @@ def parse_mjcf(
     )
     if not c.model.opt.timestep > 0:
         raise found.root.error(f"the timestep {c.model.opt.timestep} of <option> is not above zero; correct it")
-    settings = _settings(c, made, start)
+    settings = _settings(c, made, start, without_target)
     return warned(made, found.root.source, lost), settings
 
 
@@ -141,12 +150,13 @@ def _start(c: CompiledModel, keyframe: str | int | None) -> int | None:
     return found
 
 
-def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
-    """The run settings: time step and start of the file.   key: number of the keyframe, None for the pose of the file."""
+def _settings(c: CompiledModel, m: Mechanism, key: int | None, without_target: frozenset[str]) -> RunSettings:
+    """The run settings: time step and start of the file.   key: number of the keyframe, None for the pose of the file.
+    without_target: inputs whose values in keyframes are left out."""
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
     q, v = from_mujoco(c, qpos, qvel)
-    ctrl = {} if key is None else {n: _input(model, key, c.actuators.index(n)) for n in m.u_names}
+    ctrl = {} if key is None else {n: _input(model, key, c.actuators.index(n)) for n in m.u_names if n not in without_target}
     return RunSettings(
         duration=max(1.0, step),
         step=step,

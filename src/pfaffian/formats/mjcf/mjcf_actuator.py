@@ -12,14 +12,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL
+from pfaffian.formats.mjcf.mjcf_force import FREE, REVOLUTE, SPHERICAL
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, among
 from pfaffian.formats.mjcf.mjcf_part import disabled, frame, joint_type
-from pfaffian.formats.text.coupling import ActuatorBias, JointSum, Length, LengthDamper, Path, one
+from pfaffian.formats.mjcf.mjcf_path import along as as_path
+from pfaffian.formats.mjcf.mjcf_path import slider_crank
+from pfaffian.formats.text.coupling import ActuatorBias, ActuatorDamping, JointSum, Length, one
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster, Transmission, thruster, transmission
-
-Motor = Actuator | Thruster | Transmission
+from pfaffian.model.force import Actuator, Dissipation, Force, Motor, Potential, thruster, transmission
+from pfaffian.model.path import Path
+from pfaffian.model.path_force import Winch
 
 NOT_REPRESENTED = "actuators that a mechanism cannot represent are left out"
 
@@ -48,6 +50,19 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
     return motors, forces
 
 
+def take_torques(c: CompiledModel) -> frozenset[str]:
+    """Replace the servos of the model by motors of the same gear, whose inputs are the forces of the servos; their names."""
+    m, kinds, found = c.model, c.mujoco, list[str]()
+    for i in range(m.nactuator):
+        if _gain(c, i) is not None and np.any(_bias(c, i)):
+            m.actuator_gaintype[i], m.actuator_biastype[i] = kinds.mjtGain.mjGAIN_FIXED, kinds.mjtBias.mjBIAS_NONE
+            m.actuator_dyntype[i], m.actuator_actlimited[i] = kinds.mjtDyn.mjDYN_NONE, 0
+            m.actuator_gainprm[i, :3] = 1, 0, 0
+            m.actuator_ctrllimited[m.actuator_ctrladr[i]] = 0
+            found.append(c.actuators[i])
+    return frozenset(found)
+
+
 def _sort(c: CompiledModel, i: int) -> str:
     """What makes an actuator other than a motor or a servo, in MuJoCo's words."""
     m, enums = c.model, c.mujoco
@@ -72,12 +87,19 @@ def _gain(c: CompiledModel, i: int) -> float | None:
     m, dyn = c.model, c.mujoco.mjtDyn
     gains, biases = c.mujoco.mjtGain, c.mujoco.mjtBias
     states = (dyn.mjDYN_NONE, dyn.mjDYN_INTEGRATOR, dyn.mjDYN_FILTER, dyn.mjDYN_FILTEREXACT)
+    terms = np.array(m.actuator_gainprm[i, :3], dtype=bool)
     plain = m.actuator_gaintype[i] == gains.mjGAIN_FIXED or (
-        m.actuator_gaintype[i] == gains.mjGAIN_AFFINE and not np.any(m.actuator_gainprm[i, 1:3])
+        m.actuator_gaintype[i] == gains.mjGAIN_AFFINE and not (terms[1] or (terms[0] and terms[2]))
     )
     affine = among(m.actuator_biastype[i], biases.mjBIAS_NONE, biases.mjBIAS_AFFINE)
     known = plain and affine and among(m.actuator_dyntype[i], *states) and m.actuator_plugin[i] < 0
     return float(m.actuator_gainprm[i, 0]) if known and m.actuator_ctrlnum[i] == 1 else None
+
+
+def _damping(c: CompiledModel, i: int) -> float:
+    """The coefficient of a damper per unit of input, the gain of the rate; zero for other actuators."""
+    m = c.model
+    return -float(m.actuator_gainprm[i, 2]) * (m.actuator_gaintype[i] == c.mujoco.mjtGain.mjGAIN_AFFINE)
 
 
 def _bias(c: CompiledModel, i: int) -> np.ndarray:
@@ -120,11 +142,13 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
     name, along, ends = c.actuators[i], None, dict[Any, float]()
     if _transmits(c, i, "TENDON"):
         along = lengths.get(n)
-        if along is None or (isinstance(along, Path) and gain):
+        if along is None:
             return None
         if isinstance(along, JointSum):
             for joint, coef in zip(along.joints, np.array(ca.DM(along.coefs)).ravel(), strict=True):
                 ends[joint] = ends.get(joint, 0.0) + coef * gear[0]
+    elif _transmits(c, i, "SLIDERCRANK"):
+        along = slider_crank(c, i)
     elif _transmits(c, i, "JOINT", "JOINTINPARENT") and joint_type(c, n) not in (FREE, SPHERICAL):
         along, ends = one(c.joints[n]), {c.joints[n]: float(gear[0])}
     elif _transmits(c, i, "JOINT") and not (joint_type(c, n) == FREE and np.any(gear[:3])):
@@ -136,7 +160,13 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
         return None
     scalar = float(gear[0]) if _transmits(c, i, "JOINT", "JOINTINPARENT") and along is not None else 0.0
     limits = _limits(c, i, gain, lost, scalar)
-    forces = [] if along is None else _bias_forces(c, i, along, float(gear[0]))
+    forces = [] if along is None else _bias_forces(c, i, along, float(gear[0]), gain)
+    if along is not None and (damps := _damping(c, i)):
+        turns = _transmits(c, i, "JOINT", "JOINTINPARENT") and joint_type(c, n) == REVOLUTE
+        unit = "N m s" if turns else "N s/m"
+        return Winch(name, as_path(along), ca.SX(damps * gear[0] ** 2), limits, unit, damps=True), forces
+    if isinstance(along, Path) and gain:
+        return Winch(name, along, ca.SX(-gain * gear[0]), limits), forces
     return (_motor(name, {end: gain * x for end, x in ends.items()}, limits) if gain and ends else None), forces
 
 
@@ -149,14 +179,15 @@ def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Mo
     return Actuator(name, joint, component, ca.SX(gear), limits)
 
 
-def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[Force]:
+def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float, gain: float) -> list[Force]:
     """The potential of b0 and b1 and the damper of b2, along a length."""
     b0, b1, b2 = (float(x) for x in _bias(c, i))
     found, name = list[Force](), c.actuators[i]
+    of = name if gain else None, ca.SX(gain * gear)
     if b0 or b1:
-        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
+        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1), *of)))
     if b2:
-        found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
+        found.append(Dissipation(f"{name} damping"[:128], ActuatorDamping(along, ca.SX(-(gear**2) * b2), *of)))
     return found
 
 

@@ -12,20 +12,17 @@ from pfaffian.formats.mjcf.mjcf_part import disabled, equality_name, joint_type,
 from pfaffian.formats.mjcf.mjcf_text import CONTACT
 from pfaffian.formats.text.coupling import (
     FreeArmature,
-    JointSum,
     Length,
     LengthCoupling,
     LengthDamper,
     LengthInertia,
     LengthSpring,
     MotorGravityCompensation,
-    Path,
     TurnSpring,
     one,
 )
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential
 from pfaffian.parts.friction import joint_friction
@@ -36,42 +33,6 @@ SPHERICAL, FREE, REVOLUTE = 1, 0, 3
 
 MAX_CARRIED = 20_000
 """Largest number of bodies in the equations of gravity compensation by motors, over all joints."""
-
-
-# -- lengths ----------------------------------------------------------------------------------------------------------
-
-
-def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
-    """Number of a tendon -> its length. Tendons that wrap around shapes are left out."""
-    m, kinds, found = c.model, c.mujoco.mjtWrap, dict[int, Length]()
-    for i in range(m.ntendon):
-        wraps = range(int(m.tendon_adr[i]), int(m.tendon_adr[i] + m.tendon_num[i]))
-        types = {int(m.wrap_type[w]) for w in wraps}
-        if types <= {int(kinds.mjWRAP_JOINT)}:
-            joints = tuple(c.joints[m.wrap_objid[w]] for w in wraps)
-            found[i] = JointSum(joints, ca.SX(ca.DM([float(m.wrap_prm[w]) for w in wraps])))
-        elif types <= {int(kinds.mjWRAP_SITE), int(kinds.mjWRAP_PULLEY)}:
-            found[i] = _path(c, wraps)
-        else:
-            leave(lost, "tendons that wrap around shapes are left out, with their actuators", c.tendons[i])
-    return found
-
-
-def _path(c: CompiledModel, wraps: range) -> Path:
-    """The path of a tendon through sites and pulleys.   wraps: indices of its wrap objects."""
-    m, sites, spans, divisors, before, divisor = c.model, list[int](), list[tuple[int, int]](), list[float](), False, 1.0
-    for w in wraps:
-        if m.wrap_type[w] == c.mujoco.mjtWrap.mjWRAP_PULLEY:
-            before, divisor = False, float(m.wrap_prm[w])
-            continue
-        sites.append(int(m.wrap_objid[w]))
-        same = before and m.site_bodyid[sites[-1]] == m.site_bodyid[sites[-2]]
-        if before and not (same and np.array_equal(m.site_pos[sites[-1]], m.site_pos[sites[-2]])):
-            spans.append((len(sites) - 2, len(sites) - 1))
-            divisors.append(divisor)
-        before = True
-    bodies = tuple(WORLD if m.site_bodyid[s] == 0 else c.bodies[m.site_bodyid[s]] for s in sites)
-    return Path(bodies, ca.SX(ca.DM(np.array([m.site_pos[s] for s in sites]).T)), tuple(spans), ca.SX(ca.DM(divisors)))
 
 
 # -- couplings and forces ---------------------------------------------------------------------------------------------
@@ -87,7 +48,7 @@ def read_couplings(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         of_joints, ends = m.eq_type[i] == kinds.mjEQ_JOINT, [int(e) for e in (m.eq_obj1id[i], m.eq_obj2id[i]) if e >= 0]
         if not of_joints and not all(e in lengths for e in ends):
-            leave(lost, "couplings of tendons that wrap around shapes are left out", equality_name(c, i))
+            leave(lost, "couplings of tendons that are left out are left out too", equality_name(c, i))
             continue
         parts = [one(c.joints[e]) if of_joints else lengths[e] for e in ends]
         starts = [float(m.qpos0[m.jnt_qposadr[e]]) if of_joints else float(m.tendon_length0[e]) for e in ends]

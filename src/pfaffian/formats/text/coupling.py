@@ -34,32 +34,6 @@ class JointSum:
 
 
 @data
-class Path:
-    """The length of a tendon through points, sum of |b - a| / divisor.
-
-    bodies: body of each point.   points: (3, n) in the frames of these bodies.   spans: indices of the points a and b of each
-    straight piece.   divisors: (spans, 1) the divisor of the pulley that each piece belongs to.
-    """
-
-    bodies: tuple[str, ...]
-    points: ca.SX
-    spans: tuple[tuple[int, int], ...]
-    divisors: ca.SX
-
-    def length(self, k: Any) -> ca.SX:
-        return sum((ca.norm_2(d) / self.divisors[i] for i, (d, _) in enumerate(self._spans(k))), ca.SX(0))
-
-    def rate(self, k: Any) -> ca.SX:
-        return sum((ca.dot(d, s) / ca.norm_2(d) / self.divisors[i] for i, (d, s) in enumerate(self._spans(k))), ca.SX(0))
-
-    def _spans(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """The vector b - a of each span, and its rate."""
-        x = [k.position(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        v = [k.velocity(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        return [(x[b] - x[a], v[b] - v[a]) for a, b in self.spans]
-
-
-@data
 class LengthCoupling:
     """The residual phi(k) = (a - a0) - sum of coef_n (b - b0)^n of a polynomial coupling between two lengths a and b.
 
@@ -229,17 +203,48 @@ class LengthDamper:
 
 @data
 class ActuatorBias:
-    """The potential V(k) = -(constant x + slope x^2 / 2) of an actuator's force constant + slope x, x being its length."""
+    """The potential V(k) = -(constant x + slope x^2 / 2) of an actuator's force constant + slope x, x being its length.
+
+    actuator: name of its input, None if it has none.   gear: force along the length per unit of the input.
+    """
 
     along: Length
     constant: ca.SX
     slope: ca.SX
+    actuator: str | None
+    gear: ca.SX
 
     __repr__ = reprs.kind
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
         return -(self.constant * x + self.slope * x**2 / 2)
+
+    def force(self, k: Any) -> ca.SX:
+        """(1, 1) the force along the length."""
+        return self.constant + self.slope * self.along.length(k)
+
+
+@data
+class ActuatorDamping:
+    """The dissipation function R(k) = damping rate^2 / 2 of the part of an actuator's force that damps.
+
+    actuator, gear: as in ActuatorBias.
+    """
+
+    along: Length
+    damping: ca.SX
+    actuator: str | None
+    gear: ca.SX
+
+    __repr__ = reprs.kind
+
+    def __call__(self, k: Any) -> ca.SX:
+        return self.damping * self.along.rate(k) ** 2 / 2
+
+    def force(self, k: Any) -> ca.SX:
+        """(1, 1) the force along the length."""
+        return -self.damping * self.along.rate(k)
 
 
 @data

@@ -19,7 +19,10 @@ from pfaffian.formats.text import coupling
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import Node
+from pfaffian.model.path import Drum, Guide, Path, PathPart, Strand, Through
+from pfaffian.model.path_force import FixedLength
 from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.model.slider_crank import SliderCrank
 from pfaffian.parts.drives import Gust
 from pfaffian.parts.multicopter import LinearDrag
 from pfaffian.parts.road import Road, RoadTyre
@@ -41,9 +44,11 @@ LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
     "road-tyre": RoadTyre, "road": Road,
     "coupling": coupling.LengthCoupling, "piecewise": coupling.PiecewiseCoupling,
-    "sum": coupling.JointSum, "path": coupling.Path,
+    "sum": coupling.JointSum, "path": Path, "strand": Strand,
+    "through": Through, "guide": Guide, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
     "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
+    "damping-of-actuator": coupling.ActuatorDamping,
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
     "armature-of-base": coupling.FreeArmature, "lifted-by-motors": coupling.MotorGravityCompensation,
 }, "give your own another name", _check)  # fmt: skip
@@ -67,8 +72,11 @@ Example:
     >>> del pf.formats.LAWS["quartic"]
 """
 
-LENGTHS = (coupling.JointSum, coupling.Path)
+LENGTHS = (coupling.JointSum, Path)
 """Classes that a field of type Length accepts."""
+
+ANY_OF: dict[Any, tuple[type, ...]] = {coupling.Length: LENGTHS, PathPart: (Strand, SliderCrank)}
+"""Type of a field -> the classes that it accepts, where they are not the type itself."""
 
 
 def _name_of(law: type) -> str | None:
@@ -155,7 +163,7 @@ def _hints(law: type) -> dict[str, Any]:
 def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Any:
     """The value of a field, read by its type hint."""
     may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if _name_of(x))
+    laws = tuple(x for kind in may for x in ANY_OF.get(kind, (kind,)) if _name_of(x))
     if isinstance(node.value, dict):
         if Pose in may:
             f = node.fields(("pose",))
@@ -168,7 +176,7 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
         return tuple(_field(inner[0], item, names, pose) for item in items)
     elif ca.SX in may and (str not in may or isinstance(node.value, list)):
         return _numbers(node, names)
-    elif set(may) <= {str, NoneType}:
+    elif str in may:
         return node.text()
     elif hint is bool:
         return node.truth()

@@ -99,7 +99,7 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
 def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None:
     """Add what a closure carries, and a length for its motors: MuJoCo has no joint there, but a tendon that adds up the angles
     of a planar loop has the closure's angle as its length."""
-    driven = any(c.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
+    driven = any(c.name == joint for a in m.actuators for joint, _ in a.ends)
     if not (c.carries or driven) or c.joint is None:
         return
     what, total = f"constraint {c.name!r}", turn_sum(m, c)

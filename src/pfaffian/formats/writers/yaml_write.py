@@ -11,7 +11,7 @@ import yaml
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.expression import CONSTANTS, NAME
 from pfaffian.formats.text.formula import formula, formulas, rows
-from pfaffian.formats.text.library_laws import YamlTree, placed
+from pfaffian.formats.text.library_laws import YamlTree, law_tree, placed
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.yaml_tree import MAX_CHARACTERS
@@ -29,6 +29,7 @@ from pfaffian.model.body import Body
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.path_force import Winch
 from pfaffian.model.shape import moments
 
 
@@ -131,12 +132,15 @@ def joint_of(j: Joint) -> YamlTree:
 
 
 def _actuator(a: Any) -> YamlTree:
-    """The entry of an actuator, thruster or transmission."""
+    """The entry of an actuator, thruster, transmission or winch."""
     what = f"actuator {a.name!r}"
     limits = {"limits": range_of(a.limits)} if a.limits != UNLIMITED else {}
     if isinstance(a, Thruster):
         tree: YamlTree = {"body": a.body, "axis": formulas(a.axis, what)}
         return tree | some(what, point=a.point) | one(what, torque=a.torque) | limits
+    if isinstance(a, Winch):
+        tree = {"path": law_tree(a.path, what), "gear": formula(a.gear, what), "limits": range_of(a.limits)}
+        return tree | ({"unit": a.unit} if a.unit != "N" else {}) | ({"damps": True} if a.damps else {})
     if isinstance(a, Transmission):
         return {"gears": [_end(*end, formula(a.gears[i], what)) for i, end in enumerate(a.ends)]} | limits
     tree = {"joint": a.joint}

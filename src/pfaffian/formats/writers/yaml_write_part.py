@@ -22,6 +22,8 @@ from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEn
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, LoadLoss
 from pfaffian.model.number import at_defaults
+from pfaffian.model.path import Path as LinePath
+from pfaffian.model.path_force import PathSpring
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Shape
 from pfaffian.parts.elastic import PoseDamper, PoseInertia, PoseSpring
@@ -111,6 +113,8 @@ def _argument(x: Any, what: str) -> Any:
         return placed("pose", x, what).get("pose", {})
     if isinstance(x, Plane):
         return _plane(x, what)
+    if isinstance(x, LinePath):
+        return law_tree(x, what)
     if callable(x):
         return function_of(x, what)
     return [_argument(item, what) for item in x] if isinstance(x, tuple) else x
@@ -201,6 +205,8 @@ def force_of(f: Force) -> YamlTree:
         tree: YamlTree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
         tree |= some(what, point_a=f.point_a, point_b=f.point_b)
         return tree | one(what, stiffness=f.stiffness, rest=f.rest, damping=f.damping)
+    if isinstance(f, PathSpring):
+        return arguments_of("path-spring", f, what)
     if isinstance(f, Wrench):
         return _wrench(f, what)
     if isinstance(f, LoadLoss):

@@ -22,10 +22,8 @@ from pfaffian.model.body import Body, body
 from pfaffian.model.compound import Compound
 from pfaffian.model.constraint import Closure, Constraint, closure, coincide, holonomic, nonholonomic, servo
 from pfaffian.model.force import (
-    Actuator,
     Force,
-    Thruster,
-    Transmission,
+    Motor,
     actuator,
     dissipation,
     generalised_force,
@@ -38,9 +36,12 @@ from pfaffian.model.force import (
 )
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter, at_defaults
+from pfaffian.model.path import Path
+from pfaffian.model.path_force import Winch, path_spring, winch
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
 from pfaffian.parts.contact import Contact, Stop, contact, stop
+from pfaffian.parts.cylinder import Cylinder, cylinder
 from pfaffian.parts.drives import Belt, Cable, Gear, belt, cable, gear
 from pfaffian.parts.elastic import Bushing, bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.parts.fluid import drag, propeller
@@ -214,9 +215,11 @@ def _servo(name: str, node: Node, names: Names) -> Constraint:
     return _made(node, servo, target, [n.text() for n in f["directions"].items()], **given)
 
 
-def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster | Transmission:
-    """Read an actuator: `motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0]}`, or on several
-    velocities `tendon: {gears: [{joint: a, gear: 2}, {joint: b, component: 1, gear: -1}]}`."""
+def read_actuator(name: str, node: Node, names: Names) -> Motor:
+    """Read an actuator: `motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0]}`, on several
+    velocities `tendon: {gears: [{joint: a, gear: 2}, {joint: b, component: 1, gear: -1}]}`, or `winch: {path: ...}`."""
+    if "path" in node.map():
+        return _winch(name, node, names)
     if "gears" in node.map():
         f = node.fields(("gears", "limits"))
         gears = dict(_gear(n, names) for n in f["gears"].items())
@@ -231,6 +234,15 @@ def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster | 
     f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
     given = _take(f, component=lambda n: whole(n, 6), gear=lambda n: n.number(names), limits=interval_of)
     return _made(node, actuator, name, f["joint"].text(), **given)
+
+
+def _winch(name: str, node: Node, names: Names) -> Winch:
+    """An actuator along a path."""
+    f = node.fields(("path", "gear", "limits", "unit", "damps"))
+    given = _take(f, gear=lambda n: n.number(names), limits=interval_of)
+    made = _made(node, winch, name, _path(f["path"], names), **given)
+    kind = _take(f, unit=lambda n: n.choice(("N", "N m", "N s/m", "N m s", "Pa")), damps=lambda n: n.truth())
+    return replace(made, **kind)
 
 
 def _gear(node: Node, names: Names) -> tuple[tuple[str, int], ca.SX]:
@@ -347,6 +359,11 @@ def _column(node: Node, names: Names) -> Any:
     return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
 
 
+def _path(node: Node, names: Names) -> Path:
+    """A path, as a law of its strands and drums."""
+    return read_law(node, names, read_pose, (Path,))
+
+
 def _surface(node: Node, names: Names) -> Any:
     """A surface in contact: a shape, or a point or a plane by its pose."""
     if isinstance(node.value, list):
@@ -376,6 +393,8 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "pair": lambda n, names: tuple(x.number(names) for x in n.items(2)),
     "surface": _surface,
     "plane": _plane,
+    "path": _path,
+    "truth": lambda n, _: n.truth(),
     "pose": read_pose,
     "pseudo": _pseudo,
 }
@@ -395,6 +414,8 @@ _LOADED = {"static": "number", "stribeck": "number", "smooth": "number", "settle
 FORCES: dict[str, FileKind] = {
     "spring": _kind(spring, None, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
                     damping="number"),
+    "path-spring": _kind(path_spring, None, path="path!", stiffness="number", rest="number", damping="number",
+                         pulls_only="truth"),
     "wrench": _kind(wrench, None, "body", value="wrench", point="point", axes="axes", by="text"),
     "potential": _kind(potential, None, V="function!"),
     "dissipation": _kind(dissipation, None, R="function!"),
@@ -420,6 +441,8 @@ FORCES: dict[str, FileKind] = {
     "rebound": _kind(rebound, Rebound, gap="function!", impact="number!"),
     "gear": _kind(gear, Gear, "driven", "by", ratio="number!", backlash="number", **_PRESS),
     "cable": _kind(cable, Cable, "body_a", "body_b", length="number!", point_a="point", point_b="point", **_PRESS),
+    "cylinder": _kind(cylinder, Cylinder, "body_a", "body_b", bore="number!", stroke="pair!", stiffness="number!", rod="number",
+                      point_a="point", point_b="point", damping="number", friction="number", viscous="number", smooth="number"),
     "belt": _kind(belt, Belt, "driven", "by", radii="pair!", stiffness="number!", damping="number"),
     "drag": _kind(drag, None, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
     "propeller": _kind(propeller, None, "body", speed="number!", **_BLADE),

@@ -21,6 +21,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.load_loss import LoadLoss
+from pfaffian.model.path_force import PathSpring
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.elastic import PoseDamper
@@ -164,7 +165,7 @@ def _only_dissipates(force: object) -> bool:
     law = force.value if isinstance(force, Wrench) else getattr(force, "function", None)
     law = law.function if isinstance(law, TracedFunction) else law
     known = isinstance(force, (Wrench, GeneralisedForce, Dissipation)) and isinstance(law, LOSSES)
-    return known or isinstance(force, (Spring, LoadLoss))
+    return known or isinstance(force, (Spring, PathSpring, LoadLoss))
 
 
 def _conservative(force: object) -> bool:
@@ -172,7 +173,9 @@ def _conservative(force: object) -> bool:
     takes as an input."""
     if isinstance(force, Wrench):
         return force.value is None
-    return isinstance(force, (Potential, KineticEnergy)) or (isinstance(force, Spring) and force.damping.is_zero())
+    return isinstance(force, (Potential, KineticEnergy)) or (
+        isinstance(force, (Spring, PathSpring)) and force.damping.is_zero()
+    )
 
 
 def _workless(k: Kinematics, c: Target) -> bool:

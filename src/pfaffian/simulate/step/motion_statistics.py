@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.errors import ModelError, listed
 from pfaffian.maths import chebyshev
-from pfaffian.simulate.step.running_statistics import KINDS, Recording, Statistic, check_statistics
+from pfaffian.simulate.step.running_statistics import CHOOSING, KINDS, Recording, Statistic, check_statistics
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.states.signal import Signal
 
@@ -76,10 +77,18 @@ Evaluate = Callable[[Steps, np.ndarray], np.ndarray]
 def tally_of_motion(
     recording: Recording | None, signals: Mapping[str, tuple[Signal, int]], runs: int, accuracy: float
 ) -> MotionTally | None:
-    """The MotionTally of runs, None without statistics. Raises ModelError: a result cannot store one under its name."""
+    """The MotionTally of runs, None without statistics.
+
+    Raises ModelError: a result cannot store one under its name, or needs the instant of the largest value of another signal.
+    """
     if recording is None:
         return None
     check_statistics(recording, signals)
+    if names := [name for name, x in recording.statistics.items() if x.kind in CHOOSING]:
+        raise ModelError(
+            f"record: {listed(names)}: values at the instant of a maximum are taken from steps of one length; give step= in place "
+            "of accuracy"
+        )
     return MotionTally(recording, signals, runs, accuracy)
 
 
