@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.starts import continuation
 from pfaffian.starts.branch import determinant
 from pfaffian.viewer import zoo
 
@@ -99,6 +100,26 @@ def test_a_platform_stays_on_the_branch_of_its_neutral_state():
     assert (one.q == a.q[7]).all() and one.continued
 
 
+STEPS = 6
+"""Most Newton steps of a pose on its way: the slope at the beginning, and two or three strides with one or two each."""
+
+
+def test_few_newton_steps_lead_to_a_pose(monkeypatch):
+    m, random, count, stepped = platform(), np.random.default_rng(6), [0], continuation._stepped
+    q = {"pitch": random.uniform(-0.5, 0.3, 1500), "roll": random.uniform(-0.2, 0.2, 1500)}
+
+    def counted(problem, q):
+        count[0] += q.shape[1]
+        return stepped(problem, q)
+
+    monkeypatch.setattr(continuation, "_stepped", counted)
+    a = pf.assemble(m, q)
+    assert 2 < count[0] / 1500 <= STEPS
+    alone = pf.assemble(m, {name: x[7] for name, x in q.items()})
+    few = pf.assemble(m, {name: x[5:70] for name, x in q.items()})
+    assert (alone.q == a.q[7]).all() and (few.q == a.q[5:70]).all()
+
+
 # -- a spatial four-bar with two balls ---------------------------------------------------------------------------------
 
 
@@ -130,6 +151,24 @@ def test_a_spatial_four_bar_keeps_the_branch_that_a_guess_selects(branch):
         moved = pf.assemble(m, [0.4, begin])
         followed = pf.assemble(m, [angle, moved.q[1]], hold=["crank"])
         assert abs(np.angle(np.exp(1j * (followed.named["rocker"] - both[branch])))) < SAME
+
+
+@pytest.mark.parametrize("tilt", [0.02, -0.02, 0.002, -0.002])
+def test_a_slider_crank_beside_its_dead_centre_stays_on_its_side(tilt):
+    crank, rod = 0.3, 0.7
+    there = crank * np.cos(tilt) + np.sqrt(rod**2 - (crank * np.sin(tilt)) ** 2)
+    tip = {"placement_a": (crank * np.cos(tilt), 0, -crank * np.sin(tilt)), "length": rod}
+    m = pf.mechanism(
+        "slider-crank",
+        [pf.body("crank", 1.0, inertia=0.01), pf.body("slider", 1.0)],
+        [pf.joint("crank", parent="world", child="crank", **Y),
+         pf.joint("slider", "prismatic", "world", "slider", axis=(1, 0, 0), placement=(there, 0, 0))],
+        constraints=[pf.closure("rod", "distance", "crank", "slider", **tip)],
+    )  # fmt: skip
+    x = np.linspace(there - 1e-4, rod - crank + 0.05, 60)
+    a = pf.assemble(m, {"slider": x - there})
+    angle = np.arccos((x**2 + crank**2 - rod**2) / (2 * crank * x))
+    assert a.continued.all() and np.abs(a.named["crank"] + tilt - np.sign(tilt) * angle).max() < SAME
 
 
 def test_a_value_beyond_a_singular_configuration_is_told():
