@@ -231,6 +231,22 @@ def test_a_closure_in_space_counts_its_turns_by_a_parameter():
     assert known.max() < np.pi < expected[len(known)]
 
 
+@pytest.mark.parametrize("backend", ["interpreter", "numpy"])
+def test_runs_to_an_accuracy_count_the_turns_of_a_closure(backend):
+    tree, counting = _rssr("S2"), _rssr("turn", pf.Parameter("turns", 0.0))
+    at = pf.assemble(tree, {"turn": 0.0}, v={"turn": 9.0})
+    q, v = _same_state(tree, counting, at.q, at.v)
+    to = {"accuracy": 1e-8, "times": np.linspace(0, 1, 11), "record": ["q", "loop"], "backend": backend}
+    expected = pf.run(tree, at.q, at.v, **to)["q"].sel(coordinate="turn").values.ravel()
+    assert expected.max() > 2 * np.pi
+    found = pf.run(counting, q, v, **to)
+    close(found["loop"].values.ravel(), expected, to["accuracy"] * 10, "angle of the crank")
+    many = pf.run(counting, np.array([q, q]), np.array([-v, v]), **to)
+    assert (many["loop"].values[1] == found["loop"].values).all()
+    assert many["loop"].values[0].min() < -2 * np.pi
+    assert pf.results.causes(many) == ["finished"] * 2
+
+
 def test_limits_of_a_closure_are_reported():
     m = linkage(FOUR_BAR, "D", {"D": {"limits": (0.0, 1.5)}})
     at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})

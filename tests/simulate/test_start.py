@@ -415,7 +415,7 @@ def test_shapes_follow_the_arguments():
     ("arguments", "message"),
     [
         ({"hold": "a"}, r"write hold=\['a'\]"),
-        ({"hold": ["c"]}, "hold: there is no 'c'; there are a, b, d"),
+        ({"hold": ["e"]}, "hold: there is no 'e'; there are a, b, d"),
         ({"weight": {"a": 0.0}}, "weight must be .* above zero"),
         ({"weight": [1.0]}, r"weight has shape \(1,\)"),
         ({"branches": 0}, "branches must be a whole number from 1"),

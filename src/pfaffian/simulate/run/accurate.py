@@ -40,6 +40,7 @@ from pfaffian.simulate.step.sampling import provenance as sampled
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.step.step import Scheme, settings_of
+from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.start import Start, start_state
@@ -93,8 +94,9 @@ def pair_for(accuracy: float) -> str:
 
 @remembered(64)
 def _compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
-    """The compiled samplers of a simulation."""
-    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
+    """The compiled samplers of a simulation's law; parameters that follow angles of closures belong to the step."""
+    of_law = s.traced.samplers[1:] if s.changing.names else s.traced.samplers
+    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in of_law)
 
 
 class RunRequest(NamedTuple):
@@ -179,7 +181,7 @@ def _solver(system: AbstractSystem, request: RunRequest) -> tuple[Solver, Start,
         check_parameters(law, m, given.p)
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
-        s = Simulation(system, scheme, law, extra, as_record(request.record, count))
+        s = Simulation(system, scheme, law, extra, as_record(request.record, count), as_switches(m, None).next)
         order = s.pair.order
         begun = start_state(given, request.correct_start)
         check_loop_limits(m, begun.q, begun.p, begin)

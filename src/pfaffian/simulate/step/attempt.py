@@ -5,7 +5,7 @@ A lane that has reached its end stays there. The state of a lane is
 
     [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
 
-where the first two groups change in a step.
+where the first two groups change in a step, and d where a parameter in it follows an angle of a closure.
 
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
@@ -86,8 +86,9 @@ def lane_of(s: Simulation) -> Lane:
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
+    moving = d.stop if s.changing.names else law.stop
     return Lane(
-        slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, begin, since, end, barrier, tolerance, longest, units
+        slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, moving, d, begin, since, end, barrier, tolerance, longest, units
     )
 
 
@@ -118,9 +119,10 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     factor = ca.if_else(ca.logic_and(finite, faulty == 0), factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
-    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, root, speeds, law)
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.root, 0], lane[at.speeds, 0], lane[at.law, 0])
+    turned = _turned(s, x_next, lane[at.discrete, 0], u1, p, begin + time + h)
+    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, root, speeds, law, turned)
     old = lane[: at.moving, 0]
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, old[at.root :, 0])
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(good))
@@ -130,6 +132,13 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
+
+
+def _turned(s: Simulation, x: ca.SX, d: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> ca.SX:
+    """The discrete state after a step, in which angles of closures are followed; (0, 1) if a step changes none."""
+    if not s.changing.names:
+        return ca.SX(0, 1)
+    return s.traced.samplers[0](ca.vertcat(x, d), u, p, t)[0][x.numel() :, 0]
 
 
 def record(s: Simulation) -> ca.Function:
