@@ -6,7 +6,7 @@ measured: all poses that are reached are on one branch, and the states along a m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -15,25 +15,31 @@ from benchmarks.check import CheckFailed
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
 
-LEGS = {"right": ((0.0175, -0.016, -0.005), (0.022, -0.015, 0.008), 0.216),
-        "left": ((0.013, 0.0165, -0.004), (0.022, 0.015, 0.008), 0.151)}  # fmt: skip
+Leg = tuple[tuple[float, float, float], tuple[float, float, float], float]
+LEGS: dict[str, Leg] = {
+    "right": ((0.0175, -0.016, -0.005), (0.022, -0.015, 0.008), 0.216),
+    "left": ((0.013, 0.0165, -0.004), (0.022, 0.015, 0.008), 0.151),
+}
 """Name of a crank -> its tip, the end of its rod on the foot, and its height [m]."""
+
+BELOW = np.array([0, 0, -0.0175])
+"""Axis of roll relative to that of pitch [m]."""
 
 SAME = 1e-8
 """Largest difference of a state between both ways [rad], and residual of a pose that is reached [m]."""
 
 
-def ankle() -> pf.Mechanism:
+def ankle(legs: Mapping[str, Leg] = LEGS, below: np.ndarray = BELOW) -> pf.Mechanism:
     """The ankle: pitch and roll, and for each leg a crank, a rod and two hinges between rod and foot."""
-    below, x, y = np.array([0, 0, -0.0175]), {"axis": (1, 0, 0)}, {"axis": (0, 1, 0)}
+    x, y = {"axis": (1, 0, 0)}, {"axis": (0, 1, 0)}
     bodies = [pf.body("cross", 0.01, inertia=1e-6), pf.body("foot", 0.3, com=(0.035, 0, -0.02), inertia=1e-3)]
     joints = [
         pf.joint("pitch", "revolute", "world", "cross", **y),
         pf.joint("roll", "revolute", "cross", "foot", placement=tuple(below), **x),
     ]
     balls = []
-    for name, (tip, end, height) in LEGS.items():
-        base = np.array([0.022, 0, height])
+    for name, (tip, end, height) in legs.items():
+        base = np.array([end[0], 0, height])
         rod = base + tip - end - below
         bodies += [
             pf.body(f"{name} end", 0.0026, inertia=1e-7),

@@ -12,3 +12,12 @@ needs() {
     python=$(cd "$venv" && pwd)/bin/python
     cd "$work"
 }
+
+# robot_of FILE NAME TYPE AXIS LIMIT: writes a URDF file of one joint NAME, of this type, axis and <limit>, that moves 1 kg.
+robot_of() {
+    cat > "$1" <<END
+<robot name="robot"><link name="base"/><link name="moved"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="$2" type="$3"><parent link="base"/><child link="moved"/><axis xyz="$4"/><limit $5/></joint></robot>
+END
+}

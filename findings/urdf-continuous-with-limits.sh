@@ -10,12 +10,7 @@
 #   MuJoCo: limited False  Pinocchio: coordinates 2
 . "$(dirname "$0")/common.sh"
 needs drake==1.51.1 mujoco==4.0.0 pin==4.1.0
-cat > wheel.urdf <<'END'
-<robot name="wheel"><link name="base"/><link name="wheel"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="axle" type="continuous"><parent link="base"/><child link="wheel"/><axis xyz="0 1 0"/>
-  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>
-END
+robot_of wheel.urdf axle continuous "0 1 0" 'lower="-1" upper="1" effort="9" velocity="9"'
 "$python" -I - <<'END'
 import mujoco
 import pinocchio as pin

@@ -9,12 +9,7 @@
 #   Pinocchio: [0.0, 0.0]  MuJoCo: limited False  Drake: [-inf, inf]
 . "$(dirname "$0")/common.sh"
 needs mujoco==4.0.0 pin==4.1.0 drake==1.51.1
-cat > arm.urdf <<'END'
-<robot name="arm"><link name="base"/><link name="arm"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
-  <limit effort="20" velocity="4"/></joint></robot>
-END
+robot_of arm.urdf hinge revolute "0 1 0" 'effort="20" velocity="4"'
 "$python" -I - <<'END'
 import mujoco
 import numpy as np

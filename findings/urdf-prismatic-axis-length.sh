@@ -9,12 +9,7 @@
 #   q = 0.5 moves the cart by 0.5 m in MuJoCo, 1.5 m in yourdfpy
 . "$(dirname "$0")/common.sh"
 needs mujoco==4.0.0 yourdfpy==0.0.60
-cat > rail.urdf <<'END'
-<robot name="rail"><link name="base"/><link name="cart"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="rail" type="prismatic"><parent link="base"/><child link="cart"/><axis xyz="0 3 0"/>
-  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>
-END
+robot_of rail.urdf rail prismatic "0 3 0" 'lower="-1" upper="1" effort="9" velocity="9"'
 "$python" -I - <<'END'
 import mujoco
 import yourdfpy
@@ -25,7 +20,7 @@ d.qpos[0] = 0.5
 mujoco.mj_forward(m, d)
 robot = yourdfpy.URDF.load("rail.urdf")
 robot.update_cfg({"rail": 0.5})
-moves = float(d.xpos[1, 1]), float(robot.get_transform("cart")[1, 3])
+moves = float(d.xpos[1, 1]), float(robot.get_transform("moved")[1, 3])
 print("q = 0.5 moves the cart by", moves[0], "m in MuJoCo,", moves[1], "m in yourdfpy")
 assert moves == (0.5, 1.5)
 END

@@ -10,30 +10,17 @@ from hypothesis import given, settings
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_quasi_velocity
+from studies.cartesian_circle import M1, M2, R
+from studies.cartesian_circle import mechanism as circle
 from tests.control.test_quasivelocity import arms, tip_on_plane
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
-M1, M2, R = 3.0, 2.0, 0.5
 SMALL = 1e-4
 """Size of errors: on a constraint the bound holds to first order in them."""
 
 STEP = 1e-4
 RATE = 1e-3
 """Tolerance of a rate [1/s]: terms of second order in such errors, and those of a straight reference that leaves the plane."""
-
-
-def circle() -> pf.Mechanism:
-    """Two masses on slides at right angles, the second on a circle about the origin."""
-    return pf.mechanism(
-        "circle",
-        [pf.body("carriage", M1 - M2), pf.body("hand", M2)],
-        [
-            pf.joint("x", "prismatic", "world", "carriage", axis=(1, 0, 0)),
-            pf.joint("y", "prismatic", "carriage", "hand", axis=(0, 1, 0)),
-        ],
-        constraints=[pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - R**2)],
-        gravity=(0, 0, 0),
-    )
 
 
 def test_constants_on_the_circle():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import control
 from pfaffian.maths import so3
 from pfaffian.model.joint import KINDS
 from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, linkage
@@ -229,6 +230,28 @@ def test_a_closure_in_space_counts_its_turns_by_a_parameter():
     known = known[np.isfinite(known)]
     close(known, expected[: len(known)], INTEGRATED, "angle before half a turn")
     assert known.max() < np.pi < expected[len(known)]
+
+
+def test_runs_to_an_accuracy_count_the_turns_of_a_closure():
+    tree, counting = _rssr("S2"), _rssr("turn", pf.Parameter("turns", 0.0))
+    at = pf.assemble(tree, {"turn": 0.0}, v={"turn": 9.0})
+    q, v = _same_state(tree, counting, at.q, at.v)
+    to = {"accuracy": 1e-8, "times": np.linspace(0, 1, 11), "backend": "interpreter"}
+    expected = pf.run(tree, at.q, at.v, **to)["q"].sel(coordinate="turn").values.ravel()
+    assert expected.max() > 2 * np.pi
+    found = pf.run(counting, q, v, record=["loop"], **to)
+    close(found["loop"].values.ravel(), expected, 10 * to["accuracy"], "angle of the crank")
+    many = pf.run(counting, np.array([q, q]), np.array([-v, v]), record=["loop"], **to)
+    assert (many["loop"].values[1] == found["loop"].values).all()
+    assert many["loop"].values[0].min() < -2 * np.pi
+    # A law that is sampled has its own discrete state beside the turns.
+    law = control.discrete(lambda s: control.Command(0.05 * s.terms.kinematics.joint("turn")), 0.3)
+    slower = []
+    for m, state in ((tree, (at.q, at.v)), (counting, (q, v))):
+        driven = m.with_(actuators=[pf.actuator("motor", "turn")])
+        slower.append(pf.run(driven, *state, control=law, outputs={"angle": lambda k: k.joint("turn")}, **to)["angle"].values)
+    close(slower[1], slower[0], 10 * to["accuracy"], "angle under a law")
+    assert np.abs(slower[0].ravel() - expected).max() > 0.1
 
 
 def test_limits_of_a_closure_are_reported():

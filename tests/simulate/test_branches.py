@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from benchmarks.assembly import ankle
+from pfaffian.starts import continuation
 from pfaffian.starts.branch import determinant
 from pfaffian.viewer import zoo
+from tests.simulate.test_trajectories import four_bar
 
 SAME = 1e-7
 """Difference [rad] of an assembly from the closed form of its branch: the residual of 1e-9, and loops that are nearly flat."""
@@ -39,42 +42,20 @@ CRANKS = {
     "right": ((0.02, -0.019, -0.006), (0.026, -0.017, 0.01), 0.24),
     "left": ((0.015, 0.018, -0.003), (0.025, 0.018, 0.007), 0.17),
 }
-"""Name of a crank -> its tip, the end of its rod on the platform, and its height."""
+"""Name of a crank -> its tip, the end of its rod on the platform, and its height [m]."""
 
 CENTRE = np.array([0, 0, -0.02])
 
 
 def platform() -> pf.Mechanism:
-    bodies = [pf.body("cross", 0.02, inertia=2e-6), pf.body("plate", 0.4, com=(0.03, 0, -0.02), inertia=2e-3)]
-    joints = [
-        pf.joint("pitch", parent="world", child="cross", **Y),
-        pf.joint("roll", "revolute", "cross", "plate", axis=(1, 0, 0), placement=tuple(CENTRE)),
-    ]
-    loops = []
-    for name, (tip, end, height) in CRANKS.items():
-        base = np.array([0.026, 0, height])
-        rod = base + tip - end - CENTRE
-        bodies += [
-            pf.body(f"{name} end", 0.003, inertia=1e-7),
-            pf.body(f"{name} rod", 0.02, com=tuple(rod / 2), inertia=(8e-5, 8e-5, 3e-7)),
-            pf.body(f"{name} crank", 0.01, inertia=1e-6),
-        ]
-        joints += [
-            pf.joint(f"{name} swing", parent="plate", child=f"{name} end", placement=tuple(end), **Y),
-            pf.joint(f"{name} tilt", "revolute", f"{name} end", f"{name} rod", axis=(1, 0, 0)),
-            pf.joint(name, "revolute", "world", f"{name} crank", axis=(1, 0, 0), placement=tuple(base), armature=2e-3),
-        ]
-        loops.append(
-            pf.closure(f"{name} ball", "spherical", f"{name} rod", f"{name} crank", placement_a=tuple(rod), placement_b=tip)
-        )
-    return pf.mechanism("platform", bodies, joints, constraints=loops)
+    return ankle(CRANKS, CENTRE)
 
 
 def cranks_at(pitch: float, roll: float) -> dict[str, float] | None:
     """The angles of the cranks on the branch of the neutral state, by the sign that does not change along it."""
     found = {}
     for name, (tip, end, height) in CRANKS.items():
-        base = np.array([0.026, 0, height])
+        base = np.array([end[0], 0, height])
         squared = float(((base + tip - end - CENTRE) ** 2).sum())
         P = turned("y", pitch) @ (CENTRE + turned("x", roll) @ end) - base
         both, neutral = circle(np.array(tip), P, squared), circle(np.array(tip), CENTRE + end - base, squared)
@@ -97,6 +78,26 @@ def test_a_platform_stays_on_the_branch_of_its_neutral_state():
     assert a.continued.all()
     one = pf.assemble(m, {"pitch": float(pitch[within[7]]), "roll": roll[within[7]]})
     assert (one.q == a.q[7]).all() and one.continued
+
+
+STEPS = 6
+"""Most Newton steps of a pose on its way: the slope at the beginning, and two or three strides with one or two each."""
+
+
+def test_few_newton_steps_lead_to_a_pose(monkeypatch):
+    m, random, count, stepped = platform(), np.random.default_rng(6), [0], continuation._stepped
+    q = {"pitch": random.uniform(-0.5, 0.3, 1500), "roll": random.uniform(-0.2, 0.2, 1500)}
+
+    def counted(problem, q):
+        count[0] += q.shape[1]
+        return stepped(problem, q)
+
+    monkeypatch.setattr(continuation, "_stepped", counted)
+    a = pf.assemble(m, q)
+    assert 2 < count[0] / 1500 <= STEPS
+    alone = pf.assemble(m, {name: x[7] for name, x in q.items()})
+    few = pf.assemble(m, {name: x[5:70] for name, x in q.items()})
+    assert (alone.q == a.q[7]).all() and (few.q == a.q[5:70]).all()
 
 
 # -- a spatial four-bar with two balls ---------------------------------------------------------------------------------
@@ -130,6 +131,24 @@ def test_a_spatial_four_bar_keeps_the_branch_that_a_guess_selects(branch):
         moved = pf.assemble(m, [0.4, begin])
         followed = pf.assemble(m, [angle, moved.q[1]], hold=["crank"])
         assert abs(np.angle(np.exp(1j * (followed.named["rocker"] - both[branch])))) < SAME
+
+
+@pytest.mark.parametrize("tilt", [0.02, -0.02, 0.002, -0.002])
+def test_a_slider_crank_beside_its_dead_centre_stays_on_its_side(tilt):
+    crank, rod = 0.3, 0.7
+    there = crank * np.cos(tilt) + np.sqrt(rod**2 - (crank * np.sin(tilt)) ** 2)
+    tip = {"placement_a": (crank * np.cos(tilt), 0, -crank * np.sin(tilt)), "length": rod}
+    m = pf.mechanism(
+        "slider-crank",
+        [pf.body("crank", 1.0, inertia=0.01), pf.body("slider", 1.0)],
+        [pf.joint("crank", parent="world", child="crank", **Y),
+         pf.joint("slider", "prismatic", "world", "slider", axis=(1, 0, 0), placement=(there, 0, 0))],
+        constraints=[pf.closure("rod", "distance", "crank", "slider", **tip)],
+    )  # fmt: skip
+    x = np.linspace(there - 1e-4, rod - crank + 0.05, 60)
+    a = pf.assemble(m, {"slider": x - there})
+    angle = np.arccos((x**2 + crank**2 - rod**2) / (2 * crank * x))
+    assert a.continued.all() and np.abs(a.named["crank"] + tilt - np.sign(tilt) * angle).max() < SAME
 
 
 def test_a_value_beyond_a_singular_configuration_is_told():
@@ -229,18 +248,6 @@ def test_the_distance_is_measured_by_the_mass_matrix_without_what_is_held():
     a = pf.assemble(m, dict(zip(m.q_names[3:], (0, 0, half[0], half[1]), strict=True)), guess={"ship.x": -1})
     moved = np.array([1 - np.cos(0.4), -np.sin(0.4), 0])
     assert a.distance == pytest.approx(np.sqrt(2) * np.linalg.norm(moved), rel=1e-9)
-
-
-def four_bar() -> pf.Mechanism:
-    hinge = {"kind": "revolute", "axis": (0, -1, 0)}
-    bodies = [pf.body(n, 1.0, com=(x / 2, 0, 0), inertia=0.1) for n, x in (("a", 0.5), ("b", 1.2), ("c", 1.1))]
-    joints = [
-        pf.joint("A", parent="world", child="a", **hinge),
-        pf.joint("B", parent="a", child="b", placement=(0.5, 0, 0), **hinge),
-        pf.joint("D", parent="world", child="c", placement=(1.5, 0, 0), **hinge),
-    ]
-    loop = pf.closure("C", body_a="b", body_b="c", placement_a=(1.2, 0, 0), placement_b=(1.1, 0, 0), **hinge)
-    return pf.mechanism("four-bar", bodies, joints, constraints=[loop])
 
 
 def test_a_nearer_assembly_is_reported_and_not_taken():

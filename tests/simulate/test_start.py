@@ -415,7 +415,7 @@ def test_shapes_follow_the_arguments():
     ("arguments", "message"),
     [
         ({"hold": "a"}, r"write hold=\['a'\]"),
-        ({"hold": ["c"]}, "hold: there is no 'c'; there are a, b, d"),
+        ({"hold": ["e"]}, "hold: there is no 'e'; there are a, b, d"),
         ({"weight": {"a": 0.0}}, "weight must be .* above zero"),
         ({"weight": [1.0]}, r"weight has shape \(1,\)"),
         ({"branches": 0}, "branches must be a whole number from 1"),
@@ -465,7 +465,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
     pf.results.write_netcdf(r, tmp_path / "r.nc")
     assert pf.results.causes(pf.results.read_netcdf(tmp_path / "r.nc")) == causes
     assert pf.results.causes(r.isel(run=1)) == [causes[1]]
-    found = pf.assemble(m, {"a": -0.6}, parameters={"coupler": LENGTHS})
+    found = pf.assemble(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS})
     assert np.isnan(found.q[bad]).all()
     np.testing.assert_array_equal(found.q[good], r.q.values[good, 0])
     np.testing.assert_allclose(found.residual, r.start_residual.values, atol=SATISFIED)

@@ -6,10 +6,9 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.command import Command, Fault
-from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Control, maker, with_no_wrench
-from pfaffian.control.reason import out_of_reach, undriven
+from pfaffian.control.command import Command
+from pfaffian.control.full_actuation import command_of_task, without_constraints
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -61,12 +60,7 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
             raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates, got {k}; use control.projected")
         acceleration = goal.acceleration + goal.feedback - x.drift
         v_dot = least_squares(x.J, acceleration, RANK_TOLERANCE)
-        u, lost = inputs_of(terms, terms.M @ v_dot.x + terms.c - terms.f, "plain inverse dynamics")
-        signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.independent) < k, lost), signals)
+        tau = terms.M @ v_dot.x + terms.c - terms.f
+        return command_of_task(terms, tau, goal, v_dot.independent, "plain inverse dynamics")
 
-    faults = (
-        Fault(SINGULAR, out_of_reach(task, constrained=False)),
-        Fault(UNDRIVEN, undriven(constrained=False)),
-    )
-    return Control(law, (), reference.w_names, faults)
+    return without_constraints(law, task, reference, SINGULAR)

@@ -6,12 +6,16 @@ two joints, and two motors may drive a joint together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.control.law import motor_matrix
-from pfaffian.control.reason import mainly, participation
+from pfaffian.control.command import Command, Fault
+from pfaffian.control.law import Control, motor_matrix, with_no_wrench
+from pfaffian.control.reason import mainly, out_of_reach, participation, undriven
+from pfaffian.control.reference import Reference
+from pfaffian.control.task import Pursuit, Task
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import least_squares, orthogonalise, smallest
@@ -54,6 +58,23 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
         return Inputs(solved.x, ca.sum1(solved.independent) < n)
     rows = orthogonalise(B, ca.SX(n, 0), RANK_TOLERANCE, passes=1)
     return Inputs(smallest(rows, tau), rows.rank < n)
+
+
+def command_of_task(terms: Terms, tau: ca.SX, goal: Pursuit, independent: ca.SX, law: str) -> Command:
+    """The Command of a law that pursues a task by the generalised force tau (nv, 1), and says where it cannot.
+
+    independent: (k, 1) whether the motions change each task coordinate.   law: name of the law, for the message.
+    """
+    u, lost = inputs_of(terms, tau, law)
+    signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
+    faults = ca.vertcat(ca.sum1(independent) < goal.error.numel(), lost)
+    return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals)
+
+
+def without_constraints(law: Callable[..., Command], task: Task, reference: Reference, singular: str) -> Control:
+    """The Control of a law with a `command_of_task`.   singular: what happens where the task's coordinates are dependent."""
+    of_motors = Fault(UNDRIVEN, undriven(constrained=False))
+    return Control(law, (), reference.w_names, (Fault(singular, out_of_reach(task, constrained=False)), of_motors))
 
 
 @remembered(64)

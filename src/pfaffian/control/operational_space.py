@@ -8,10 +8,9 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
-from pfaffian.control.command import Command, Fault
-from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Control, maker, with_no_wrench
-from pfaffian.control.reason import out_of_reach, undriven
+from pfaffian.control.command import Command
+from pfaffian.control.full_actuation import command_of_task, without_constraints
+from pfaffian.control.law import Control, maker
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -60,18 +59,12 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         """Inputs for the task's acceleration, by its inertia (J M^-1 J^T)^-1, with damping of the joints."""
         goal = pursue(terms, task, reference, w, stiffness, damping)
-        x, k = goal.x, goal.error.numel()
+        x = goal.x
         J, Y = x.J, solve_W(terms.factor, x.J.T)
         damping_rate = -scalar(joint_damping, "joint_damping") * terms.v
         # J M^-1 J^T = Y^T Y, as M = W W^T and Y = W^-1 J^T.
         solved = solve_semidefinite(Y.T @ Y, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE)
         tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
-        u, lost = inputs_of(terms, tau, "operational-space control")
-        signals = {"task_error": goal.error, "task_error_rate": goal.error_rate}
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.independent) < k, lost), signals)
+        return command_of_task(terms, tau, goal, solved.independent, "operational-space control")
 
-    faults = (
-        Fault(INFEASIBLE, out_of_reach(task, constrained=False)),
-        Fault(UNDRIVEN, undriven(constrained=False)),
-    )
-    return Control(law, (), reference.w_names, faults)
+    return without_constraints(law, task, reference, INFEASIBLE)

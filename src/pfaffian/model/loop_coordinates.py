@@ -34,14 +34,19 @@ def loop_coordinates_of(m: Mechanism) -> LoopCoordinates:
     pairs = [x for j in joints for x in j.limits]
     return LoopCoordinates(
         used,
-        tuple(_labelled(j, n) for j in joints for n in j.q_names),
+        tuple(n for j in joints for n in _labelled(j, j.q_names)),
         tuple(u for j in joints for u in j.q_units),
-        tuple(_labelled(j, n) for j in joints for n in j.v_names),
+        tuple(n for j in joints for n in _labelled(j, j.v_names)),
         tuple(u for j in joints for u in j.v_units),
         np.array(pairs, dtype=float).reshape(-1, 2),
     )
 
 
-def _labelled(j: Joint, suffix: str) -> str:
-    """Name of a coordinate or velocity of a joint."""
-    return f"{j.name}.{suffix}" if suffix else j.name
+def labels(j: Joint) -> tuple[str, ...]:
+    """Names of all coordinates and velocities of a joint that closes a loop."""
+    return _labelled(j, j.q_names) + _labelled(j, j.v_names)
+
+
+def _labelled(j: Joint, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of coordinates or velocities of a joint."""
+    return tuple(f"{j.name}.{n}" if n else j.name for n in suffixes)

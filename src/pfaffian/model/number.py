@@ -21,7 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.memory import in_double, on_processor
-from pfaffian.kernel.program.trace import instructions
+from pfaffian.kernel.program.trace import constants_of
 
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
@@ -181,9 +181,7 @@ def without_nan(x: ca.SX) -> ca.SX:
     x = +x if isinstance(x, ca.SX) else ca.SX(x)  # a copy, since an SX can be changed in place
     if x.is_constant() and x.is_regular():
         return x
-    f = ca.Function("f", ca.symvar(x), [x])
-    _, constants = instructions(f)
-    if not all(map(math.isfinite, constants)):
+    if not all(map(math.isfinite, constants_of(ca.Function("f", ca.symvar(x), [x])))):
         raise ModelError(f"the expression contains nan or inf; {NAN_HINT}")
     return x
 

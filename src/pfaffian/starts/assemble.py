@@ -17,7 +17,7 @@ from pfaffian.starts.branch import UNKNOWN, branch_and_distance
 from pfaffian.starts.given_motion import read_motion
 from pfaffian.starts.given_start import Given, start_arguments, start_of, weights_of
 from pfaffian.starts.newton import BLOCK, State, fixed_entries, newton
-from pfaffian.starts.start_search import explain, find_state, nearest_turns
+from pfaffian.starts.start_search import Reached, explain, find_state, nearest_turns, open_row
 from pfaffian.starts.trajectory import FollowedMotion, Trajectory, first_states, trajectory
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.traced_now import present
@@ -34,7 +34,8 @@ class Closed(NamedTuple):
 
     q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest remaining |phi| and |eta|.   satisfied: (runs,) whether all
     constraints are satisfied.   continued: (runs,) whether the way to each stays on the branch of the state that was given.
-    lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
+    lost: the State of the runs whose constraints are not satisfied, in the order of the runs.   turns: for each of them a
+    message if a closure is whole turns from where it is held, else "".
     """
 
     q: np.ndarray
@@ -43,6 +44,7 @@ class Closed(NamedTuple):
     satisfied: np.ndarray
     continued: np.ndarray
     lost: State
+    turns: tuple[str, ...] = ()
 
 
 class Assembly(NamedTuple):
@@ -109,12 +111,13 @@ def assemble(
     Args:
         m: the mechanism.
         q, v: a state: None (neutral, at rest), an array (n,) or (runs, n) as a guess that moves as a whole, or {name: number or
-            (runs,)}, whose entries are held.
+            (runs,)}, whose entries are held. A name may be that of a coordinate of a closure, `pin` or `pin.z`, which is held
+            like that of a joint, over whole turns where those of the tree tell them.
         guess: {name: number or (runs,)}, values from which coordinates that the dict q does not name move onto the constraints;
             a coordinate that neither names starts from its neutral value, as in `run`.
         parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
         t: time [s]; with `along` increasing times (samples,), without which there are no rates.
-        hold: names of more coordinates or joints to hold, at their values in q, and in v if that is an array.
+        hold: names of more coordinates, joints or closures to hold, at their values in q, and in v if that is an array.
         weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
             one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, return up to this many different assemblies of one state (a four-bar has two for each angle of its
@@ -125,11 +128,12 @@ def assemble(
             the same on every machine. This takes some 50 to 250 iterations for a state out of reach. False takes some 20, and
             may miss a state that the search finds. `branches` always searches. True by default.
         along: whether q is a dict of motions over time, to be followed on one branch from the first sample to the last. A key
-            is the name of a coordinate, the name of a body (a coordinate of the same name comes first), or a pair (body, pose
-            or position of a tool in it). Its value is a number, which is held; a series (samples,) or (samples, runs); for a
-            body (samples, 3) positions, (samples, 4) quaternions (x, y, z, w) or (samples, 7) both, with runs as the second
-            axis. The rates of a series are those of the cubic spline through it. They are exact where the value is a
-            `control.Setpoint(values, rates, accelerations)` of series, or a reference such as `control.function_of_time`.
+            is the name of a coordinate, also of a closure, the name of a body (a coordinate of the same name comes first), or a
+            pair (body, pose or position of a tool in it). Its value is a number, which is held; a series (samples,) or
+            (samples, runs); for a body (samples, 3) positions, (samples, 4) quaternions (x, y, z, w) or (samples, 7) both, with
+            runs as the second axis. The rates of a series are those of the cubic spline through it. They are exact where the
+            value is a `control.Setpoint(values, rates, accelerations)` of series, or a reference such as
+            `control.function_of_time`.
             Motions that stay free are as slow as possible in the metric of M, and are integrated from sample to sample. Takes
             no v, hold or branches. False by default.
         backend: "auto" interprets at once, and compiles in parallel where that pays; "c" compiles first; "interpreter" and
@@ -154,8 +158,8 @@ def assemble(
     assembly was found from another start; samples are out of reach, or pass near a singular configuration.
     Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
     possible value.
-    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested; series of
-    unequal length, or with a jump.
+    Raises ModelError: wrong names, shapes or numbers; a closure without coordinates, or one that a servo holds; motions that
+    remain free although branches are requested; series of unequal length, or with a jump.
 
     Example:
         A particle on a rod of 1 m, with x held at 0.6 m:
@@ -192,7 +196,7 @@ def assemble(
         return _assembly(given, distinct.q, distinct.v, distinct.residual, same)
     found = close(given, search)
     if not found.satisfied.any():
-        raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v, search))
+        raise RunError(why_lost(given, found, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     for x in (found.q, found.v):
         x[~found.satisfied] = np.nan
@@ -235,8 +239,15 @@ def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: An
     given = read_motion(m, q, t, p)
     if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
-    arrays = start_arguments(m, None, None, parameters, guess=guess)._replace(hold=())
-    start = start_of(m, arrays, 0.0, backend, None if weight is None else weights_of(m, weight))
+    begun = start_arguments(m, None, None, parameters, guess=guess)
+    start = start_of(
+        m,
+        begun._replace(arrays=begun.arrays._replace(hold=())),
+        0.0,
+        backend,
+        None if weight is None else weights_of(m, weight),
+    )
+    start.refuse_closures("along=True")
     p, qs = (np.array(np.broadcast_to(x, (given.runs, x.shape[-1]))) for x in (start.p, start.q))
     weights = np.ones(given.m.nv)
     weights[[given.m.v_names.index(name) for name in m.v_names]] = start.problem.fixed.weight
@@ -262,14 +273,52 @@ def close(given: Given, search: bool = True) -> Closed:
         return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), np.ones(count, dtype=bool), nothing)
     q, v, residual = np.empty_like(given.q), np.empty_like(given.v), np.empty(count)
     satisfied, continued = np.empty(count, dtype=bool), np.empty(count, dtype=bool)
-    lost = []
+    lost, turns = list[State](), list[str]()
     for begin in range(0, count, BLOCK):
         at = slice(begin, begin + BLOCK)
         tell(f"putting runs onto their constraints, {begin} of {count} done")
-        found, continued[at] = find_state(given.problem.take(at), given.q[at], given.v[at], given.origin[at], search=search)
-        q[at], v[at], residual[at], satisfied[at] = found.q, found.v, found.residual, found.satisfied
-        lost.append(found.take(~found.satisfied))
-    return Closed(q, v, residual, satisfied, continued, State(*map(np.concatenate, zip(*lost, strict=True))))
+        here = given.take(at)
+        (found, continued[at]), off = _on_turn(here, find_state(here.problem, here.q, here.v, here.origin, search), search)
+        q[at], v[at], residual[at] = found.q, found.v, found.residual
+        satisfied[at] = found.satisfied & (off == "")
+        lost.append(found.take(~satisfied[at]))
+        turns += off[~satisfied[at]].tolist()
+    return Closed(q, v, residual, satisfied, continued, State(*map(np.concatenate, zip(*lost, strict=True))), tuple(turns))
+
+
+def _on_turn(given: Given, found: Reached, search: bool) -> tuple[Reached, np.ndarray]:
+    """States in which closures count as many turns as they are held at, and a message for each in which one cannot, else "".
+
+    A loop closes at any whole turn; from where the tree says that it is, its closure moves on to where it is held.
+    """
+    states, joints, problem = found.states, given.as_joints, given.problem
+    if joints is None:
+        return found, np.full(len(given.q), "", dtype=object)
+
+    def off(at: np.ndarray) -> np.ndarray:
+        return np.array(joints.off_turn(states.q[at], given.p[at], problem.take(at).instants, problem.backend), dtype=object)
+
+    turned = np.flatnonzero(states.satisfied)
+    turned = turned[off(turned) != ""]
+    if len(turned):
+        here = given.take(turned)
+        origin, _ = joints.measured(states.q[turned], states.v[turned], here.p, here.problem.instants, problem.backend)
+        again = find_state(here.problem, states.q[turned], here.v, origin, search, unwind=False)
+        states.put(turned, again.states)
+        found.continued[turned] = again.continued
+    messages = np.full(len(given.q), "", dtype=object)
+    messages[turned] = np.where(states.satisfied[turned], off(turned), "")
+    return found, messages
+
+
+def why_lost(given: Given, found: Closed, search: bool = True) -> str:
+    """Message why the first run does not reach its constraints."""
+    return found.turns[0] or explain(given.problem, found.lost.take([0]), given.q, given.v, search)
+
+
+def lost_messages(m: Mechanism, found: Closed) -> list[str]:
+    """Message for each run that does not reach its constraints."""
+    return [turns or row for turns, row in zip(found.turns, open_row(m, found.lost), strict=True)]
 
 
 def tell_jumps(given: Given, found: Closed) -> None:
@@ -301,9 +350,9 @@ def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, 
     problem, start = (problem.take(np.zeros(len(q), int)), np.repeat(given.q, len(q), axis=0)) if many else (problem, given.q)
     branch, distance = branch_and_distance(problem, start, q)
     branch = np.where(np.isnan(distance), UNKNOWN, branch)
-    moved = q - given.q, v - given.v
-    nearer = np.full(len(q), np.nan)
-    return Assembly(q, v, *moved, residual, continued, distance, branch, nearer, m.q_names, m.v_names)
+    nearer, m = np.full(len(q), np.nan), given.caller
+    (q, moved), (v, faster) = ([y[:, :n] for y in (x, x - x0)] for x, x0, n in ((q, given.q, m.nq), (v, given.v, m.nv)))
+    return Assembly(q, v, moved, faster, residual, continued, distance, branch, nearer, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:

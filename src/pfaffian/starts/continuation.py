@@ -25,8 +25,9 @@ SMALL = 0.003
 NEGLIGIBLE = 1e-9
 """Length of a step that is rounding [rad, machine lengths]."""
 
-SINGULAR_STRIDE = 1e-3
-"""Fraction of the way, or of a Newton step, below which a way ends: rows lose rank there."""
+SINGULAR_STRIDE, SINGULAR_STEP = 1e-6, 1e-3
+"""Fraction of a way, and of a Newton step, below which a way ends: rows lose rank there. Beside a fold, at a distance e of the
+coordinates that move freely, a stride is about e^2."""
 
 TURN = 1.5
 """Largest rotation of a fixed coordinate in one stride [rad]: screws count their turns, which half a turn would leave open."""
@@ -36,6 +37,9 @@ DAMPED_STEPS = 12
 
 ROUNDS = 400
 """Largest number of strides of a way."""
+
+MINUTE = 1e-4
+"""Part of a way whose Newton step gives the slope at the beginning."""
 
 FAR = 10.0
 """More than any stride [rad, machine lengths]: a first correction above SMALL times it is not small."""
@@ -69,7 +73,7 @@ def approach(problem: Problem, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     )
     part, ended = np.ones(len(q)), ~np.isfinite(move).all(axis=1)
     for _ in range(DAMPED_STEPS):
-        going = np.flatnonzero(~ended & (part > SINGULAR_STRIDE))
+        going = np.flatnonzero(~ended & (part > SINGULAR_STEP))
         if not len(going):
             break
         sub, step = problem.take(going), part[going, None] * move[going]
@@ -130,6 +134,8 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
     way = Way(
         np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest
     )
+    slope = _tangent(way, given)
+    way = way._replace(slope=slope, stride=longest * TURN / np.maximum(_longest(longest * slope, size), TURN))
     ended, at_end = np.zeros(len(goal)), np.array(begin, order="F")
     for _ in range(ROUNDS):
         going = (way.part < 1) & (way.stride > SINGULAR_STRIDE * way.longest)
@@ -150,6 +156,18 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
         way = _walked(way, going, part, after, ratio, x)
     ended[way.at], at_end.T[:, way.at] = way.part, way.q
     return ended, at_end
+
+
+def _tangent(way: Way, given: np.ndarray) -> np.ndarray:
+    """(nq, k) the slopes at the beginning of ways, from a Newton step after a minute part of each.
+
+    given: the fixed entries of q.
+    """
+    x = way.q.copy()
+    x[given] += MINUTE * way.change
+    slope = _stepped(way.problem, x)
+    slope -= way.q
+    return slope / MINUTE
 
 
 def _walked(way: Way, going: np.ndarray, part: np.ndarray, after: np.ndarray, ratio: np.ndarray, spare: np.ndarray) -> Way:

@@ -23,6 +23,7 @@ from pfaffian.model.joint import Joint, joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, several
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
+from pfaffian.starts.closures_as_joints import closures_named, with_joints
 from pfaffian.starts.newton import fixed_entries, fixed_velocities
 from pfaffian.terms.lengths import default_length
 
@@ -43,6 +44,7 @@ class GivenMotion(NamedTuple):
 
     m: the mechanism, with a body for each given pose.   times: (n,) instants [s], or indices if not `timed`.   runs: their
     number.   many: whether the caller gave a batch.   bodies: (joint, body, tool) of each given pose.
+    closures: names of those that joints of `m` replace, since motions of their coordinates are given.
     fixed: (nv,) bool.   entries: (nq,) bool.
     values, slopes: (runs n, k) fixed entries of q, and their derivatives by time.   w, a: (runs n, l) rates of the fixed
     coordinates one by one, and their derivatives.
@@ -54,6 +56,7 @@ class GivenMotion(NamedTuple):
     runs: int
     many: bool
     bodies: tuple[tuple[str, str, Pose], ...]
+    closures: tuple[str, ...]
     fixed: np.ndarray
     entries: np.ndarray
     values: np.ndarray
@@ -78,7 +81,8 @@ def read_motion(m: Mechanism, q: Any, t: Any, p: np.ndarray) -> GivenMotion:
     if not isinstance(q, Mapping) or not q:
         raise ModelError("along=True: q must be a dict of series, {coordinate or body: values over time}")
     q = {name: by_label(x, f"q[{name!r}]", series=True) for name, x in q.items()}
-    m, of = _with_targets(m, q, t)
+    closures = closures_named(m, q)
+    m, of = _with_targets(with_joints(m, closures) if closures else m, q)
     n, times = _times(q, of, t)
     read = {name: _motion(x, f"q[{name!r}]", len(of[name]), n, times, p) for name, x in q.items()}
     runs = {f"q[{name!r}]": x.value.shape[1] for name, x in read.items()}
@@ -91,7 +95,7 @@ def read_motion(m: Mechanism, q: Any, t: Any, p: np.ndarray) -> GivenMotion:
         raise ModelError(f"along=True: {m.q_names[int(np.argmax(wrong))]!r} moves together with coordinates in q: give it too")
     values, slopes, w, a = _columns(m, columns, fixed, n, count)
     bodies = tuple((f"{_body(name)} as given", *_tool(name)) for name in q if len(of[name]) > 1)
-    given = GivenMotion(m, times, _timed(t), count, many, bodies, fixed, at, values, slopes, w, a)
+    given = GivenMotion(m, times, _timed(t), count, many, bodies, closures, fixed, at, values, slopes, w, a)
     _check_jumps(given)
     return given
 
@@ -99,7 +103,7 @@ def read_motion(m: Mechanism, q: Any, t: Any, p: np.ndarray) -> GivenMotion:
 # -- what is given ---------------------------------------------------------------------------------------------------
 
 
-def _with_targets(m: Mechanism, q: Mapping[Any, Any], t: Any) -> tuple[Mechanism, dict[Any, list[str]]]:
+def _with_targets(m: Mechanism, q: Mapping[Any, Any]) -> tuple[Mechanism, dict[Any, list[str]]]:
     """The mechanism with a body for each given pose, and the coordinates that each of the caller's keys fixes."""
     bodies, joints, closures, of = list(m.bodies), list(m.joints), list(m.constraints), dict[Any, list[str]]()
     for name, x in q.items():

@@ -8,12 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import Arguments, as_batch, configurations, guessed_configurations, run_arguments, unknown
+from pfaffian.evaluate.arrays import (
+    Arguments,
+    as_batch,
+    configurations,
+    guessed_configurations,
+    run_arguments,
+    unknown,
+    velocities,
+)
 from pfaffian.formats.text.run_settings import StartValues
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.model.unphysical import check_parameters
+from pfaffian.starts.closures_as_joints import ClosuresAsJoints, closures_as_joints, widened
 from pfaffian.starts.newton import Fixed, Problem, fixed_entries, fixed_velocities
 from pfaffian.terms.traced_now import present
 
@@ -23,7 +32,8 @@ class Given(NamedTuple):
 
     q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held.   origin: (runs, nq) the configuration
     from which held coordinates move to their values in q; q itself if it was given as a whole.
-    guesses: whether q and v were given as arrays, and so as guesses.
+    guesses: whether q and v were given as arrays, and so as guesses.   as_joints: the closures whose coordinates
+    are held, or None; arrays and problem are then those of `as_joints.whole`, with the closures' coordinates at the end.
     """
 
     q: np.ndarray
@@ -31,11 +41,41 @@ class Given(NamedTuple):
     problem: Problem
     origin: np.ndarray
     guesses: tuple[bool, bool]
+    as_joints: ClosuresAsJoints | None = None
 
     @property
     def p(self) -> np.ndarray:
         """(runs, np) parameters."""
         return self.problem.p
+
+    @property
+    def caller(self) -> Mechanism:
+        """The caller's mechanism."""
+        return self.problem.m if self.as_joints is None else self.as_joints.m
+
+    def take(self, at: Any) -> Given:
+        """The starts of the runs `at`."""
+        return self._replace(q=self.q[at], v=self.v[at], problem=self.problem.take(at), origin=self.origin[at])
+
+    def refuse_closures(self, what: str) -> None:
+        """Raise ModelError if coordinates of closures are held.   what: takes them at no value of their own."""
+        if self.as_joints is not None:
+            name = self.as_joints.names[0]
+            raise ModelError(
+                f"{what} takes no coordinate of closure {name!r}: hold it by pf.assemble(m, q), and go on from there"
+            )
+
+
+class StartArguments(NamedTuple):
+    """What a caller gave for a start.   arrays: checked; those of `as_joints.whole` where closures are held."""
+
+    arrays: Arguments
+    as_joints: ClosuresAsJoints | None = None
+
+    @property
+    def u(self) -> np.ndarray:
+        """(runs, inputs) constant inputs."""
+        return self.arrays.u
 
 
 def start_arguments(
@@ -48,23 +88,29 @@ def start_arguments(
     hold: Iterable[str] = (),
     u: Any = None,
     u_names: Sequence[str] = (),
-) -> Arguments:
+) -> StartArguments:
     """Check the state, parameters, held coordinates and constant inputs that a caller gave, with arguments as in `assemble`.
 
     A dict q names the coordinates to hold, while the others start from `guess` (None: neutral).
     """
+    joints = closures_as_joints(m, q, v, guess, names_to_hold(hold))
+    if joints is not None:
+        q = q if q is None or isinstance(q, Mapping) else widened(configurations(m, q), joints.whole.neutral())
+        v = v if v is None or isinstance(v, Mapping) else widened(velocities(m, v), np.zeros(joints.whole.nv))
+        m = joints.whole
     start, hold = from_guess(m, q, guess, hold)
     given = run_arguments(m, start, v, parameters, u, u_names)
     if parameters is not None:
         tell("checking parameters")
         check_parameters(m, given.p)
     guesses = given.guesses if start is q else (False, given.guesses[1])
-    return given._replace(hold=names_to_hold(hold), guesses=guesses)
+    return StartArguments(given._replace(hold=names_to_hold(hold), guesses=guesses), joints)
 
 
-def start_of(m: Mechanism, given: Arguments, t: float, backend: Backend, weights: np.ndarray | None = None) -> Given:
+def start_of(m: Mechanism, start: StartArguments, t: float, backend: Backend, weights: np.ndarray | None = None) -> Given:
     """The start with these arguments at the time t [s].   weights: (nv,) factors on the inertias; 1 if None."""
-    m = present(m)
+    given, joints = start
+    m = present(m if joints is None else joints.whole)
     by_hold = fixed_by_name(m, given.hold)
     keep_q = fixed_velocities(m, given.named_q) | by_hold
     keep_v = given.named_v | (by_hold & given.guesses[1])
@@ -73,8 +119,12 @@ def start_of(m: Mechanism, given: Arguments, t: float, backend: Backend, weights
         np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (given.q, given.v, given.p, keep_q, keep_v)
     )
     origin = np.where(fixed_entries(m, keep_q), m.neutral(), qs) if given.named_q.any() and not given.guesses[0] else qs
-    fixed = Fixed(keep_q, keep_v, np.ones(m.nv) if weights is None else weights)
-    return Given(qs, vs, Problem(m, p, t, fixed, backend), origin, given.guesses)
+    if joints is not None:
+        there, there_v = joints.measured(qs, vs, p, np.array([t]), backend)
+        qs, vs = np.where(joints.open_q, there, qs), np.where(joints.open_v, there_v, vs)
+        origin = joints.measured(origin, vs, p, np.array([t]), backend)[0]
+    weights = np.ones(m.nv) if weights is None else widened(weights, np.ones(m.nv))
+    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, weights), backend), origin, given.guesses, joints)
 
 
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:

@@ -73,6 +73,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     as_mechanism(m)
     check_options(backend, 1)
     given = start_of(m, start_arguments(m, q, v, parameters), as_number(t, "t"), backend)
+    given.refuse_closures("an impact")
     if not m.ideal:
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     all_entries = np.ones_like(given.v, dtype=bool)

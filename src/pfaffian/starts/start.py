@@ -8,9 +8,8 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
-from pfaffian.starts.assemble import close, tell_jumps
+from pfaffian.starts.assemble import close, lost_messages, tell_jumps, why_lost
 from pfaffian.starts.given_start import Given
-from pfaffian.starts.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 
 ROUNDING = 1e-9
@@ -41,19 +40,22 @@ def start_state(given: Given, correct: bool) -> Start:
     """
     m = given.problem.m
     if not (correct and m.ideal):
+        given.refuse_closures("a start without correction")
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
     assembled = close(given)
     open_ = ~assembled.satisfied
     if open_.all():
-        raise RunError(explain(given.problem, assembled.lost.take([0]), given.q, given.v))
+        raise RunError(why_lost(given, assembled))
     tell_jumps(given, assembled)
     assembled.q[open_], assembled.v[open_] = given.q[open_], given.v[open_]
     messages = [""] * len(open_)
-    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, assembled.lost), strict=True):
+    for run, message in zip(np.flatnonzero(open_).tolist(), lost_messages(m, assembled), strict=True):
         messages[run] = message
-    moves = assembled.q - given.q, assembled.v - given.v
-    moved = Start(assembled.q, assembled.v, given.problem.p, *moves, assembled.residual, tuple(messages))
+    moves, (nq, nv) = (assembled.q - given.q, assembled.v - given.v), (given.caller.nq, given.caller.nv)
+    q, v, moved_q, moved_v = (x[:, :n] for x, n in zip((assembled.q, assembled.v, *moves), (nq, nv, nq, nv), strict=True))
+    moved = Start(q, v, given.problem.p, moved_q, moved_v, assembled.residual, tuple(messages))
+    m = given.caller
     guessed_q, guessed_v = given.guesses
     if guessed_q:
         _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))

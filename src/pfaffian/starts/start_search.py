@@ -77,6 +77,7 @@ def find_state(
     v: np.ndarray,
     origin: np.ndarray | None = None,
     search: bool = True,
+    unwind: bool = True,
 ) -> Reached:
     """Put the states q, v (runs, n) onto the constraints, on the branch of the state from which they come.
 
@@ -87,6 +88,7 @@ def find_state(
     and from a point near q, then, as where some are fixed, from random configurations of a fixed seed. Only phi decides
     whether to search: another start does not help where fixed rates contradict eta = 0. Without `search` only runs that
     Newton's iterations put onto the constraints from q are continued.
+    unwind: whether angles that are not fixed end within half a turn of q; otherwise they keep the turns of the way.
     """
     states = evaluated(problem, q, v)
     fixed, origin = problem.fixed.q.any(axis=1), q if origin is None else origin
@@ -114,7 +116,7 @@ def find_state(
     lost = _open(states) & search & (known | fixed)
     if lost.any():
         _search(problem, states, lost, q, v)
-    return Reached(nearest_turns(problem, states, q), np.where(fixed, continued, ~lost))
+    return Reached(nearest_turns(problem, states, q) if unwind else states, np.where(fixed, continued, ~lost))
 
 
 def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.starts.branch import UNKNOWN, branch_and_distance
+from pfaffian.starts.closures_as_joints import measured
 from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
 from pfaffian.starts.held_rates import StateRates, rates, row_name
@@ -402,6 +403,11 @@ def first_states(path: FollowedMotion, m: Mechanism, q: np.ndarray, origin_close
     for joint_name, body, place in given.bodies:
         at = forward_kinematics(m, origin_closed, parameters=path.p if m.p_names else None)[body]
         origin[:, given.m.q_slices[joint_name]] = _coordinates(at.position, at.rotation, place, given.m, joint_name)
+    if given.closures:
+        here = (origin[:, entries], np.zeros((given.runs, m.nv)), path.p, np.array([path.t]), path.backend)
+        coordinates, _ = measured(m, given.closures, *here)
+        slices = [given.m.q_slices[name] for name in given.closures]
+        origin[:, np.concatenate([np.arange(given.m.nq)[at] for at in slices])] = coordinates
     goal, _ = path.goal(every, np.zeros(given.runs))
     q = origin.copy()
     q[:, given.entries] = goal

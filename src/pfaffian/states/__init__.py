@@ -4,6 +4,7 @@ abstract_system.py       what a system is: a mechanism and the state in which it
 chosen_velocities.py     [q; y] with velocities y that the user chooses
 conserved_fields.py      fields of the user along which a momentum is conserved
 constants.py             components of a momentum that gravity conserves
+extended_state.py        a reduced state with more entries
 hamilton_state.py        the coordinates and their momenta
 inner_momenta.py         momenta of symmetries in the first body's own frame, such as the spin of a top
 momentum_orbit.py        the reduced space of one momentum: the shape, its momentum, mu in the axes of the body

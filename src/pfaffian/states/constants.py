@@ -9,8 +9,7 @@ mu is corrected by the smallest change that restores C mu = c. [chhabra14 thm. 3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -20,15 +19,13 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import other_values
 from pfaffian.evaluate.symmetry import Symmetry
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.states.abstract_system import AbstractSystem, StatePart
-from pfaffian.states.inner_momenta import WithInnerMomenta
-from pfaffian.states.reduced_state import ReducedState
+from pfaffian.states.abstract_system import StatePart
+from pfaffian.states.extended_state import AnyReduced, extended
 from pfaffian.terms.generic_states import ZERO
 from pfaffian.terms.terms import Terms, symbols
 
 
-def with_constants(within: Within, found: Symmetry, first: Joint, turns_about_centre: bool) -> Within | WithConstants:
+def with_constants(within: AnyReduced, found: Symmetry, first: Joint, turns_about_centre: bool) -> AnyReduced:
     """The system with the conserved components of the first joint's momentum that are along none of its axes, if there are any.
 
     within: its state begins with q and that momentum.   turns_about_centre: whether the angular momentum is that about the mass
@@ -40,106 +37,66 @@ def with_constants(within: Within, found: Symmetry, first: Joint, turns_about_ce
     m, slides = within.mechanism, len(first.parts[0].subgroup.along)
     names = tuple(_label(row, m.v_names[m.v_slices[first.name]]) for row in C)
     units = tuple("N s" if np.abs(row[:slides]).max(initial=0.0) > ZERO else "N m s" for row in C)
-    return WithConstants(
-        mechanism=m,
-        parts=(*within.parts, StatePart("constant", names, units)),
-        named=within.named,
-        about=(*within.about, f"also conserved, each as a separate entry: {'; '.join(names)}"),
-        ends=within.ends,
-        holds=within.holds,
-        uncorrected=within.uncorrected,
-        within=within,
-        C=tuple(tuple(row) for row in C.tolist()),
-    )
+    words = f"also conserved, each as a separate entry: {'; '.join(names)}"
+    constants = Constants(within, names, slice(m.nq, m.nq + C.shape[1]), tuple(tuple(row) for row in C.tolist()))
+    return extended(within, StatePart("constant", names, units), constants, words)
 
 
-Within = ReducedState | WithInnerMomenta
-"""The systems to whose state conserved components are added."""
+class Constants(NamedTuple):
+    """Entries c = C mu of a state.
 
+    within: the system with the momenta mu.   momenta: the entries of its state that C combines.   C: rows of unit length.
+    """
 
-@final
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class WithConstants(AbstractSystem):
-    """[x; c], x the state of the system `within`.   C: rows of unit length over the momenta that follow q in x; c = C mu."""
-
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
-    ends: str | None
-    holds: bool
-    uncorrected: tuple[int, ...]
-    within: Within
+    within: AnyReduced
+    names: tuple[str, ...]
+    momenta: slice
     C: tuple[tuple[float, ...], ...]
-    name = ReducedState.name
 
-    def enter(self, T: Terms) -> ca.SX:
-        """[x; C mu]."""
-        x = ca.SX(self.within.enter(T))
-        return ca.vertcat(x, ca.DM(self.C) @ x[self.momenta, 0])
+    @property
+    def key(self) -> str:
+        """The components."""
+        return str(self.C)
 
-    def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """(q, v) of x."""
-        return self.within.show(self.split(x)[0], t)
+    def of(self, T: Terms, x: ca.SX) -> ca.SX:
+        """C mu."""
+        return ca.SX(ca.DM(self.C) @ x[self.momenta, 0])
 
-    def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        """[x_dot; 0]."""
-        return ca.vertcat(self.within.rate(T, motion, self.split(x)[0]), ca.SX(len(self.C), 1))
+    def rate(self, T: Terms) -> ca.SX:
+        """Zero."""
+        return ca.SX(len(self.C), 1)
 
-    def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The corrected state: the momenta moved by the smallest change to C mu = c."""
-        (x, c), C = self.split(x), ca.DM(self.C)
-        x = ca.SX(self.within.project(x, t))
-        x[self.momenta, 0] += C.T @ (c - C @ x[self.momenta, 0])
-        return ca.vertcat(x, c)
+    def corrected(self, x: ca.SX, y: ca.SX, t: ca.SX) -> ca.SX:
+        """The state with the momenta moved by the smallest change to C mu = c."""
+        C, x = ca.DM(self.C), ca.SX(self.within.project(x, t))
+        x[self.momenta, 0] += C.T @ (y - C @ x[self.momenta, 0])
+        return ca.vertcat(x, y)
 
-    def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """That of the system."""
-        return self.within.inside(self.split(x)[0], t)
-
-    def signals(self, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+    def signals(self, T: Terms, y: ca.SX, signals: dict[str, ca.SX]) -> dict[str, ca.SX]:
         """Those of the system."""
-        return self.within.signals(T, motion, self.split(x)[0])
+        return signals
 
-    def inertia(self, T: Terms) -> ca.SX:
+    def inertia(self, T: Terms, inertia: ca.SX) -> ca.SX:
         """That of the system."""
-        return self.within.inertia(T)
+        return inertia
 
     def check(self, p: np.ndarray) -> None:
         """Raise ModelError if a component is not conserved at some of the parameters p (runs, np)."""
-        self.within.check(p)
-        m, names = self.mechanism, self.parts[-1].names
+        m = self.within.mechanism
         for words, at, _ in other_values(m, p):
             for state in at:
                 change = np.array(self.rates()(*state)).ravel()
                 error = np.abs(np.array(self.C) @ change)
                 if (error > ZERO * np.linalg.norm(change)).any():
+                    name = self.names[int(np.argmax(error))]
                     raise ModelError(
-                        f"{words}the momentum {names[int(np.argmax(error))]} of {m.name!r} is not conserved, although it is "
-                        "near the defaults; reduce a mechanism that has these values as its defaults, or run it without "
-                        "reduction"
+                        f"{words}the momentum {name} of {m.name!r} is not conserved, although it is near the defaults; "
+                        "reduce a mechanism that has these values as its defaults, or run it without reduction"
                     )
-
-    def identity(self) -> str:
-        """That of the system, and the components."""
-        return f"{self.within.key} {self.C}"
-
-    def changed(self) -> bool:
-        """That of the system."""
-        return self.within.changed()
-
-    @property
-    def momenta(self) -> slice:
-        """The entries of the state that C combines."""
-        return slice(self.mechanism.nq, self.mechanism.nq + len(self.C[0]))
-
-    def split(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """The state of the system, and the conserved components."""
-        return x[: self.within.nx, 0], x[self.within.nx :, 0]
 
     def rates(self) -> ca.Function:
         """(q, v, t, p) -> rates of the momenta that C combines, at zero inputs."""
-        m = self.mechanism
+        m = self.within.mechanism
         T = symbols(m)
         idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
         still = Motion(ca.SX(m.nv, 1), ca.SX(m.nv, 1), ca.SX(1))

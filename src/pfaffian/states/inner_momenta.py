@@ -9,21 +9,19 @@ change it, and after each step the attitude is corrected to agree with it, by th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.effects import NONE, changes_of, changing
 from pfaffian.evaluate.reduction_plan import other_values
 from pfaffian.evaluate.symmetry import Inner, inner_symmetries
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.values import values
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.states.abstract_system import AbstractSystem, StatePart
+from pfaffian.states.abstract_system import StatePart
+from pfaffian.states.extended_state import AnyReduced, extended
 from pfaffian.states.reduced_state import ReducedState
 from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
@@ -41,7 +39,7 @@ SIGNALS = ("momentum_drift", "momentum_rate_error")
 """Signals of a reduced state that get one more entry for each inner momentum."""
 
 
-def with_inner_momenta(within: ReducedState) -> ReducedState | WithInnerMomenta:
+def with_inner_momenta(within: ReducedState) -> AnyReduced:
     """The system with the momenta of symmetries on the child's side of its first joints in its state, if there are any."""
     base = within.r.base
     assert base is not None
@@ -51,76 +49,54 @@ def with_inner_momenta(within: ReducedState) -> ReducedState | WithInnerMomenta:
     if not chosen:
         return within
     names, labels = (tuple(texts[i] for i in chosen) for texts in (found.names, found.labels))
-    return WithInnerMomenta(
-        mechanism=within.mechanism,
-        parts=(*within.parts, StatePart("inner_momentum", names, ("N m s",) * len(names))),
-        named=_named(within, names),
-        about=(*within.about, f"conserved too, with the attitude corrected to agree after each step: {'; '.join(labels)}"),
-        ends=within.ends,
-        holds=within.holds,
-        uncorrected=(*within.uncorrected, *range(within.nx, within.nx + len(names))),
-        within=within,
-        inner=Inner(found.q, found.Y[:, chosen], names, labels),
-    )
+    words = f"conserved too, with the attitude corrected to agree after each step: {'; '.join(labels)}"
+    momenta_inside = InnerMomenta(within, Inner(found.q, found.Y[:, chosen], names, labels))
+    part = StatePart("inner_momentum", names, ("N m s",) * len(names))
+    return extended(within, part, momenta_inside, words, _named(within, names))
 
 
-@final
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class WithInnerMomenta(AbstractSystem):
-    """[x; inner momenta], x the state of the system `within`.   inner: the motions that they belong to."""
+class InnerMomenta(NamedTuple):
+    """Momenta along motions of the first body, as entries of a state.   within: the system.   inner: these motions."""
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
-    ends: str | None
-    holds: bool
-    uncorrected: tuple[int, ...]
     within: ReducedState
     inner: Inner
-    name = ReducedState.name
 
-    def enter(self, T: Terms) -> ca.SX:
-        """[x; inner momenta]."""
-        return ca.vertcat(self.within.enter(T), _along(self.inner, T, momenta(T)))
+    @property
+    def key(self) -> str:
+        """The motions."""
+        return f"{self.inner.names} {self.inner.labels}"
 
-    def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """(q, v) of x."""
-        return self.within.show(self.split(x)[0], t)
+    def of(self, T: Terms, x: ca.SX) -> ca.SX:
+        """The inner momenta."""
+        return _along(self.inner, T, momenta(T))
 
-    def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        """[x_dot; the applied forces along the motions]."""
-        rate = self.within.rate(T, motion, self.split(x)[0])
-        return ca.vertcat(rate, _along(self.inner, T, T.generalised_input))
+    def rate(self, T: Terms) -> ca.SX:
+        """The applied forces along the motions."""
+        return _along(self.inner, T, T.generalised_input)
 
-    def project(self, x: ca.SX, t: ca.SX) -> ca.SX:
+    def corrected(self, x: ca.SX, y: ca.SX, t: ca.SX) -> ca.SX:
         """The state with its attitude corrected.
 
         It is a function of separate symbols: implicit integrators nest it, and derivatives would expand everything before it.
         """
-        at, when, p = ca.SX.sym("x", x.numel()), ca.SX.sym("t"), self.mechanism.p_symbols
-        f = ca.Function("project", [at, when, p], [ca.densify(self.corrected(at, when))])
-        return ca.SX(f(x, t, p))
+        at, goal, when = ca.SX.sym("x", x.numel()), ca.SX.sym("y", y.numel()), ca.SX.sym("t")
+        p = self.within.mechanism.p_symbols
+        f = ca.Function("project", [at, goal, when, p], [ca.densify(_corrected(self.within, self.inner, at, goal, when))])
+        return ca.SX(f(x, y, t, p))
 
-    def inside(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """That of the system."""
-        return self.within.inside(self.split(x)[0], t)
-
-    def signals(self, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+    def signals(self, T: Terms, y: ca.SX, signals: dict[str, ca.SX]) -> dict[str, ca.SX]:
         """The signals of the system, with the entries of the inner momenta appended."""
-        x, inner = self.split(x)
-        signals, Y = self.within.signals(T, motion, x), _motions(self.inner, T)
-        added = dict(zip(SIGNALS, (_along(self.inner, T, momenta(T)) - inner, changes(T, Y)["inertia"]), strict=True))
+        Y = _motions(self.inner, T)
+        added = dict(zip(SIGNALS, (_along(self.inner, T, momenta(T)) - y, changes(T, Y)["inertia"]), strict=True))
         return signals | {name: ca.vertcat(signals.get(name, ca.SX(0, 1)), value) for name, value in added.items()}
 
-    def inertia(self, T: Terms) -> ca.SX:
+    def inertia(self, T: Terms, inertia: ca.SX) -> ca.SX:
         """(k, 1) the inertia along the momenta of the system, and along the motions."""
-        return ca.vertcat(self.within.inertia(T), _inertia(T, _motions(self.inner, T)))
+        return ca.vertcat(inertia, _inertia(T, _motions(self.inner, T)))
 
     def check(self, p: np.ndarray) -> None:
         """Raise ModelError if at the parameters p (runs, np) a momentum is not conserved, although it is near the defaults."""
-        self.within.check(p)
-        m = self.mechanism
+        m = self.within.mechanism
         T = shared(m)
         momentum_changes = changes_of(T, _motions(self.inner, T))
         for words, at, _ in other_values(m, p):
@@ -131,33 +107,21 @@ class WithInnerMomenta(AbstractSystem):
                     "the defaults; reduce a mechanism that has these parameters as its defaults, or run it without reduction"
                 )
 
-    def identity(self) -> str:
-        """That of the system, and the motions."""
-        return f"{self.within.key} {self.inner.names} {self.inner.labels}"
 
-    def changed(self) -> bool:
-        """That of the system."""
-        return self.within.changed()
-
-    def split(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """The state of the system without inner momenta, and the inner momenta."""
-        return x[: self.within.nx, 0], x[self.within.nx :, 0]
-
-    def corrected(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """x with the attitude at which the implied inner momenta equal those of the state."""
-        m, within, inner = self.mechanism, self.within, self.inner
-        x, target = self.split(x)
-        q, rest = normalised(m, x[: m.nq, 0]), x[m.nq :, 0]
-        turning = [i for i, unit in enumerate(m.v_units) if unit == "rad/s"]
-        for _ in range(ITERATIONS):
-            at = ca.vertcat(q, rest)
-            T, slope = within.terms_in_frame(at, t), _slope(within, inner, at, t)
-            # Each momentum of a turning joint counts: where they cancel in the whole, rounding alone would decide the attitude.
-            damping = ALIGNED**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
-            off = target - _implied_momenta(within, inner, at, t)
-            off = solve_definite(slope @ slope.T + damping * ca.SX.eye(len(inner.names)), off)
-            q = normalised(m, q + T.kinematics.kinematic_matrix @ (within.turns(T) @ (slope.T @ off)))
-        return ca.vertcat(q, rest, target)
+def _corrected(within: ReducedState, inner: Inner, x: ca.SX, target: ca.SX, t: ca.SX) -> ca.SX:
+    """[x; target] with the attitude in x at which the implied inner momenta equal the target."""
+    m = within.mechanism
+    q, rest = normalised(m, x[: m.nq, 0]), x[m.nq :, 0]
+    turning = [i for i, unit in enumerate(m.v_units) if unit == "rad/s"]
+    for _ in range(ITERATIONS):
+        at = ca.vertcat(q, rest)
+        T, slope = within.terms_in_frame(at, t), _slope(within, inner, at, t)
+        # Each momentum of a turning joint counts: where they cancel in the whole, rounding alone would decide the attitude.
+        damping = ALIGNED**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
+        off = target - _implied_momenta(within, inner, at, t)
+        off = solve_definite(slope @ slope.T + damping * ca.SX.eye(len(inner.names)), off)
+        q = normalised(m, q + T.kinematics.kinematic_matrix @ (within.turns(T) @ (slope.T @ off)))
+    return ca.vertcat(q, rest, target)
 
 
 def _motions(inner: Inner, T: Terms) -> ca.SX:

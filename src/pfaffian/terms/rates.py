@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.program.trace import instructions
+from pfaffian.kernel.program.trace import codes_of
 from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
@@ -204,7 +204,7 @@ def twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
 
 def branches(f: ca.Function) -> bool:
     """Whether a Function has branches, so that a property found at random inputs may fail at others."""
-    return not BRANCHING.isdisjoint(instructions(f)[0][:, 0].tolist())
+    return not BRANCHING.isdisjoint(codes_of(f))
 
 
 def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from string import Template
 from typing import Any, NamedTuple
 
@@ -156,8 +156,13 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
     """C text of one Program without its callees, and the stack [bytes] of its largest stage."""
     V, text, body, most, size = f"V{of.suffix}", [], [], 0, np.dtype(of.kind).itemsize
     literals = [literal(of, c) for c in program.constants]
+    patterns = {op: _pattern(op, of.suffix).format for op in program.operations if op != "call"}
+
+    def statement(op: str, v: int, args: Sequence[str]) -> str:
+        return patterns[op](v, *args, next=v + 1)
+
     for j, stage in enumerate(pieces.stages):
-        lines = stage_lines(program, stage, literals, V, partial(_statement, of), in_place=True)
+        lines = stage_lines(program, stage, literals, V, statement, in_place=True)
         if lines:
             words = "\n".join(["", *lines])
             most = max(most, size * words.count(f"\n  const {V} ") + (size + 16) * words.count("\n  V d"))
@@ -175,11 +180,6 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
     head = f"static void p{index}(const {V} *in, {V} *out, {V} *w) {{"
     return "\n".join([*text, head, *unused, *body, "}", ""]), most + FRAME
-
-
-def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
-    """C statement of one operation."""
-    return _pattern(op, of.suffix).format(v, *args, next=v + 1)
 
 
 @cache

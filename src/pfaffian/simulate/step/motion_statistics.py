@@ -86,8 +86,8 @@ def tally_of_motion(
     check_statistics(recording, signals)
     if names := [name for name, x in recording.statistics.items() if x.kind in CHOOSING]:
         raise ModelError(
-            f"record: {listed(names)}: values at the instant of a maximum are taken from steps of one length; give step= in place "
-            "of accuracy"
+            f"record: {listed(names)}: values at the instant of a maximum are taken from steps of one length; give step= in "
+            "place of accuracy"
         )
     return MotionTally(recording, signals, runs, accuracy)
 
