@@ -165,10 +165,11 @@ def _task(
             raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, m.p_names)}")
     problem = Problem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
     theta = np.append(p[list(free)], [_first(x, given.start) for x in unknowns])
-    x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0])
+    x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
     x = np.hstack([x, np.tile(s.z, (len(x), 1))])
-    size = np.nanstd(np.concatenate([r.y for r in checked]), axis=0)
-    deviation = np.where(np.isfinite(size) & (size > 0), size, 1.0)
+    every = np.concatenate([r.y for r in checked]).T
+    size = np.array([y[np.isfinite(y)].std() if np.isfinite(y).any() else 1.0 for y in every])
+    deviation = np.where(size > 0, size, 1.0)
     return Task(problem, theta, x, deviation, _settings(problem, given), length)
 
 

@@ -6,37 +6,63 @@ import numpy as np
 
 from pfaffian.fitting.records import Layout, Record
 from pfaffian.fitting.segments import Segments
+from pfaffian.fitting.starts import closed
 from pfaffian.model.mechanism import Mechanism
 
 NEAR = 7
 """Samples from which a position and a rate are guessed."""
 
+MEASURED = 1e-3
+"""By how much less a measured number moves onto the constraints than another one."""
 
-def guesses(m: Mechanism, layout: Layout, records: tuple[Record, ...], segments: Segments, q: np.ndarray) -> np.ndarray:
-    """(segments, nq + nv) states at the starts: measured, by a line through near samples, else q (nq,) and no speed."""
+SEARCH = 40
+"""Newton iterations from a guess of coordinates that are not measured."""
+
+
+def guesses(
+    m: Mechanism, layout: Layout, records: tuple[Record, ...], segments: Segments, q: np.ndarray, p: np.ndarray
+) -> np.ndarray:
+    """(segments, nq + nv) states at the starts: measured numbers by a line through near samples.
+
+    The others are those of the segment before, and q (nq,) without speed at the start of a record; on loops they follow from
+    the measured ones. p: (np,) parameters.
+    """
     x, at = np.zeros((segments.runs, m.nq + m.nv)), layout.slices
-    x[:, : m.nq] = q
     for i in range(segments.runs):
         r = records[segments.record[i]]
+        fresh = i == 0 or segments.record[i] != segments.record[i - 1]
+        x[i, : m.nq] = q if fresh else x[i - 1, : m.nq]
         first = int(np.searchsorted(r.time, segments.begin[i]))
-        near = slice(first, first + NEAR)
+        near, ease = slice(first, first + NEAR), np.ones(2 * m.nv)
         t = r.time[near] - segments.begin[i]
         if "q" in at:
-            _position(m, x[i], t, r.y[near, at["q"]])
+            _position(m, x[i], ease, t, r.y[near, at["q"]])
         if "v" in at:
-            y = r.y[near, at["v"]]
-            seen = np.isfinite(y).any(axis=0)
-            x[i, m.nq :][seen] = [_line(t, column)[0] for column in y[:, seen].T]
+            _rate(m, x[i], ease, t, r.y[near, at["v"]])
+        if m.ideal:
+            x[i : i + 1] = closed(m, x[i : i + 1], p, segments.begin[i : i + 1], ease, SEARCH)[0]
     return x
 
 
-def _position(m: Mechanism, x: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
-    """Write measured coordinates and their rates into a state."""
+def _position(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
+    """Write measured coordinates, and where they have one their rates, into a state."""
     seen = np.isfinite(y).any(axis=0)
     lines = np.array([_line(t, column) for column in y.T])
     x[: m.nq][seen] = lines[seen, 0]
-    if m.nq == m.nv and not m.velocities:
-        x[m.nq :][seen] = lines[seen, 1]
+    for owner in m.owners if not m.velocities else ():
+        here, rates = m.q_slices[owner.name], m.v_slices[owner.name]
+        if not seen[here].all():
+            continue
+        ease[rates] = MEASURED
+        if here.stop - here.start == rates.stop - rates.start == 1:
+            x[m.nq :][rates], ease[m.nv :][rates] = lines[here, 1], MEASURED
+
+
+def _rate(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
+    """Write measured velocities into a state."""
+    seen = np.isfinite(y).any(axis=0)
+    x[m.nq :][seen] = [_line(t, column)[0] for column in y[:, seen].T]
+    ease[m.nv :][seen] = MEASURED
 
 
 def _line(t: np.ndarray, y: np.ndarray) -> tuple[float, float]:

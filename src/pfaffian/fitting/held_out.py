@@ -66,7 +66,7 @@ def _at_end(problem: Problem, theta: np.ndarray, deviation: np.ndarray, lead: fl
     segments, m = problem.segments, problem.of.s.mechanism
     seen = np.where((segments.at <= lead * (1 + 1e-9))[..., None], segments.y, np.nan)
     fixed = problem._replace(segments=segments._replace(y=seen), free=(), p=p)
-    x = guesses(m, problem.layout, problem.records, segments, m.neutral())
+    x = guesses(m, problem.layout, problem.records, segments, m.neutral(), p)
     x = np.hstack([x, np.tile(problem.of.s.z, (len(x), 1))])
     n = len(values)
     held = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True, lambda *_: None)

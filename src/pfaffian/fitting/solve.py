@@ -26,8 +26,11 @@ EXACT = 1e-9
 
 
 class Solution(NamedTuple):
-    """A solution.   theta: (n,).   fitted: the problem there.   deviation: (ny,) of the residuals.   converged: whether the
-    last step was small.   iterations: number of points with derivatives.   decrement: square of the last step in standard errors."""
+    """A solution.
+
+    theta: (n,).   fitted: the problem there.   deviation: (ny,) of the residuals.   converged: whether the last step was small.
+    iterations: number of points with derivatives.   decrement: square of the last step in standard errors.
+    """
 
     theta: np.ndarray
     fitted: Fitted

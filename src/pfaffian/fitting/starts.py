@@ -48,18 +48,24 @@ def freedom(m: Mechanism, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Freedo
     return Freedom(onto @ basis, -(onto @ (np.linalg.pinv(C, rcond=DEPENDENT) @ C_p)))
 
 
-def closed(m: Mechanism, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The starts x (segments, nx) moved onto the constraints by the shortest way, and their residuals (segments,)."""
+def closed(
+    m: Mechanism, x: np.ndarray, p: np.ndarray, t: np.ndarray, ease: np.ndarray | None = None, most: int = ITERATIONS
+) -> tuple[np.ndarray, np.ndarray]:
+    """The starts x (segments, nx) moved onto the constraints by the shortest way, and their residuals (segments,).
+
+    ease: (2 nv,) by which a change along each [displacement; v] counts as shorter; 1 by default.   most: iterations.
+    """
+    ease = np.ones(2 * m.nv) if ease is None else ease
     x = _unit(m, x)
     if not m.ideal:
         return x, np.zeros(len(x))
-    for _ in range(ITERATIONS):
+    for _ in range(most):
         onto, c, C, _ = _at(m, x, p, t)
         left = np.abs(c).max(axis=1, initial=0.0)
         if (left <= CLOSED * (1 + np.abs(x).max(axis=1))).all():
             break
-        step = np.linalg.pinv(np.nan_to_num(C), rcond=DEPENDENT) @ np.nan_to_num(c)[:, :, None]
-        x = _unit(m, x - (onto @ step)[:, :, 0])
+        step = np.linalg.pinv(np.nan_to_num(C * ease), rcond=DEPENDENT) @ np.nan_to_num(c)[:, :, None]
+        x = np.hstack([_unit(m, x[:, : m.nq + m.nv] - (onto @ (ease[:, None] * step))[:, :, 0]), x[:, m.nq + m.nv :]])
     return x, left
 
 
