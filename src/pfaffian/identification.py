@@ -2,6 +2,8 @@
 
 Fit                                                                    the result of `pf.fit`
 least_squares, LinearEquations, Estimate                               linear equations with confidence intervals
+regressor, equation_error, base_parameters                             equations of motion, linear in the inertias of bodies
+free_inertia                                                           a body of which every inertia is possible
 derivatives                                                            rates and accelerations of a sampled signal
 """
 
@@ -10,3 +12,9 @@ from pfaffian.control.identification import LinearEquations as LinearEquations
 from pfaffian.control.identification import derivatives as derivatives
 from pfaffian.control.identification import least_squares as least_squares
 from pfaffian.fitting.fit_result import Fit as Fit
+from pfaffian.fitting.free_inertia import free_inertia as free_inertia
+from pfaffian.fitting.regressor import BaseParameters as BaseParameters
+from pfaffian.fitting.regressor import Regressor as Regressor
+from pfaffian.fitting.regressor import base_parameters as base_parameters
+from pfaffian.fitting.regressor import equation_error as equation_error
+from pfaffian.fitting.regressor import regressor as regressor

@@ -18,6 +18,9 @@ REJECTED = 12
 FIRST = 1e-6
 """First damping, relative to the square of each column's length."""
 
+SINGULAR = 1e-8
+"""A direction with a singular value below this fraction of the largest one is not determined, and does not change."""
+
 SETTLED = 0.01
 """Relative change of a standard deviation that counts as settled."""
 
@@ -146,7 +149,7 @@ def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple
     for _ in range(n + 1):
         damped = np.vstack([R, np.sqrt(damping) * np.diag(size)])[:, free] / size[free]
         step = np.zeros(n)
-        step[free] = np.linalg.lstsq(damped, np.append(rhs, np.zeros(n)), rcond=1e-12)[0] / size[free]
+        step[free] = np.linalg.lstsq(damped, np.append(rhs, np.zeros(n)), rcond=SINGULAR)[0] / size[free]
         out = free & (((theta <= s.bounds[:, 0]) & (step < 0)) | ((theta >= s.bounds[:, 1]) & (step > 0)))
         if not out.any():
             break
@@ -160,5 +163,5 @@ def _triangular(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The solutions of A x = b (segments, k, k), zero for directions that nothing measures."""
     size = np.sqrt((A**2).sum(axis=1))
     size = np.where(size > 0, size, 1.0)
-    scaled = np.linalg.pinv(A / size[:, None], rcond=1e-10)
+    scaled = np.linalg.pinv(A / size[:, None], rcond=SINGULAR)
     return (scaled @ b[:, :, None])[:, :, 0] / size
