@@ -170,6 +170,9 @@ def _task(
     every = np.concatenate([r.y for r in checked]).T
     size = np.array([y[np.isfinite(y)].std() if np.isfinite(y).any() else 1.0 for y in every])
     deviation = np.where(size > 0, size, 1.0)
+    before = given.start.solution if isinstance(given.start, Fit) else None
+    if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
+        x, deviation = before.fitted.x, before.deviation
     return Task(problem, theta, x, deviation, _settings(problem, given), length)
 
 

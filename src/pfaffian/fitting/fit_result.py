@@ -16,7 +16,7 @@ from pfaffian.fitting.problem import HUBER, Problem
 from pfaffian.fitting.records import as_records, check
 from pfaffian.fitting.solve import Solution, reduced
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.new_defaults import with_defaults
+from pfaffian.model.with_numbers import with_numbers
 
 HORIZONS = (0.25, 0.5, 1.0)
 """Horizons of the held-out table, as parts of the shortest record."""
@@ -29,7 +29,7 @@ class Fit:
     values, half_widths: {name: number}, of the parameters and of the unknowns of signals, and half the width of their 95 %
         intervals, infinite where the records do not determine them.
     undetermined: sentences that name what the records do not tell apart.
-    mechanism: the mechanism with the fitted values as defaults, which `pf.write` writes.
+    mechanism: the mechanism with the fitted values in place of the parameters, which `pf.write` writes.
     deviations: {measured number: standard deviation of its residuals}.
     converged, iterations: whether the last step was small, and their number.
     """
@@ -78,7 +78,7 @@ class Fit:
     @cached_property
     def mechanism(self) -> Mechanism:
         m = self.problem.of.s.mechanism
-        return with_defaults(m, {n: x for n, x in self.values.items() if n in m.p_names})
+        return with_numbers(m, {n: x for n, x in self.values.items() if n in m.p_names})
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -95,7 +95,7 @@ def measured_names(records: Mapping[str, Mapping[str, Any]], outputs: Mapping[st
 
 def check(name: str, x: Mapping[str, Any], layout: Layout, units: Mapping[str, str]) -> Record:
     """A record as arrays. Raises ModelError: what is wrong, with the record, the signal and the time."""
-    time = _numbers(by_label(x["time"], f"{name}: time"), f"{name}: time")
+    time = _numbers(x["time"], f"{name}: time")
     if time.ndim != 1 or len(time) < 2:
         raise ModelError(f"{name}: two or more times are needed, got {time.shape}")
     bad = np.flatnonzero(~(np.diff(time) > 0))

@@ -24,7 +24,7 @@ SINGULAR = 1e-8
 SETTLED = 0.01
 """Relative change of a standard deviation that counts as settled."""
 
-EXACT = 1e-9
+EXACT = 1e-7
 """Smallest standard deviation, relative to the size of the measured signal: data without noise have none."""
 
 
