@@ -37,8 +37,11 @@ def blind(R: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return Vt[s <= BLIND * max(s.max(), np.finfo(float).tiny)].T
 
 
-def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray) -> list[str]:
-    """A sentence for each group of numbers that depend on each other along the blind directions."""
+def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray, driven: bool) -> list[str]:
+    """A sentence for each group of numbers that depend on each other along the blind directions.
+
+    driven: whether a record has inputs that change.
+    """
     left, found = [i for i in range(len(names)) if directions.shape[1] and (np.abs(directions[i]) > SMALL).any()], list[str]()
     coupled = np.abs(directions @ directions.T) > SMALL**2
     while left:
@@ -47,7 +50,8 @@ def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray) -> 
             added = [j for j in left if j not in group and coupled[j, added].any()]
             group += added
         left = [i for i in left if i not in group]
-        found.append(_sentence(directions, sorted(group), names, theta))
+        more = "" if driven or len(group) == 1 else "; no record has an input, so the scale of masses and forces is missing"
+        found.append(_sentence(directions, sorted(group), names, theta) + more)
     return found
 
 

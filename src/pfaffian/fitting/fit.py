@@ -18,7 +18,7 @@ from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
 from pfaffian.fitting.prediction import Machine, sizes
 from pfaffian.fitting.problem import Problem, evaluate
-from pfaffian.fitting.records import Layout, Record, as_records, check, check_degrees, measured_names
+from pfaffian.fitting.records import Layout, Record, as_records, check, check_degrees, measured_names, noise
 from pfaffian.fitting.segments import cut, usual_interval
 from pfaffian.fitting.solve import Settings, Solution, solve
 from pfaffian.fitting.unknowns import as_unknowns
@@ -139,6 +139,7 @@ class Task(NamedTuple):
     deviation: np.ndarray
     settings: Settings
     horizon: float
+    near: bool
 
 
 def _task(
@@ -167,13 +168,11 @@ def _task(
     theta = np.append(p[list(free)], [_first(x, given.start) for x in unknowns])
     x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
     x = np.hstack([x, np.tile(s.z, (len(x), 1))])
-    every = np.concatenate([r.y for r in checked]).T
-    size = np.array([y[np.isfinite(y)].std() if np.isfinite(y).any() else 1.0 for y in every])
-    deviation = np.where(size > 0, size, 1.0)
+    deviation = noise(checked)
     before = given.start.solution if isinstance(given.start, Fit) else None
     if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
         x, deviation = before.fitted.x, before.deviation
-    return Task(problem, theta, x, deviation, _settings(problem, given), length)
+    return Task(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
 
 
 def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
@@ -243,10 +242,10 @@ def _possible(m: Mechanism) -> Callable[[np.ndarray], bool]:
 
 def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[Problem, Solution]:
     """The solution, with steps so short that their error is small beside the residuals."""
-    problem, theta, x, deviation = task.problem, task.theta, task.x, task.deviation
+    problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
     while True:
-        solution = solve(problem, theta, x, deviation, task.settings._replace(tell=tell))
+        solution = solve(problem, theta, x, deviation, task.settings._replace(tell=tell), near)
         if solution is None:
             if substeps >= FINEST:
                 raise RunError(
@@ -255,7 +254,7 @@ def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[Prob
                 )
             substeps *= 4
         else:
-            theta, x, deviation = solution.theta, solution.fitted.x, solution.deviation
+            theta, x, deviation, near = solution.theta, solution.fitted.x, solution.deviation, True
             if substeps >= FINEST or _fine(problem, solution, task, substeps):
                 return problem, solution
             substeps *= 2

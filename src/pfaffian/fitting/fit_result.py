@@ -93,7 +93,8 @@ class Fit:
         part = reduced(self.solution.fitted.triangles, self._k)
         rows = np.vstack([part.R, np.diag(1 / self.prior[:, 1])])
         directions = blind(rows, self.solution.theta)
-        return tuple(named(directions, self.names, self.solution.theta))
+        driven = any((np.ptp(r.u, axis=0) > 0).any() for r in self.problem.records if r.u.size)
+        return tuple(named(directions, self.names, self.solution.theta, driven))
 
     @property
     def rejected(self) -> pd.DataFrame:

@@ -46,9 +46,7 @@ def free_inertia(body: Body) -> tuple[Body, tuple[Parameter, ...]]:
     units = ("1",) * 4 + ("m",) * 6
     numbers = tuple(Parameter(f"{body.name} {n}", float(x), u) for n, x, u in zip(LOG_CHOLESKY, values, units, strict=True))
     alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = (x.symbol for x in numbers)
-    top = ca.vertcat(
-        ca.horzcat(ca.exp(d1), s12, s13, t1), ca.horzcat(0, ca.exp(d2), s23, t2), ca.horzcat(0, 0, ca.exp(d3), t3)
-    )
+    top = ca.vertcat(ca.horzcat(ca.exp(d1), s12, s13, t1), ca.horzcat(0, ca.exp(d2), s23, t2), ca.horzcat(0, 0, ca.exp(d3), t3))
     U_now = ca.vertcat(top, ca.horzcat(0, 0, 0, 1))
     made = new_body(body.name, pseudo=ca.exp(2 * alpha) * (U_now @ U_now.T))
     return Body(made.name, made.mass, made.com, made.inertia, body.shapes), numbers

@@ -6,7 +6,7 @@ import numpy as np
 
 from pfaffian.fitting.records import Layout, Record
 from pfaffian.fitting.segments import Segments
-from pfaffian.fitting.starts import closed
+from pfaffian.fitting.starts import closed, kinematic_matrix
 from pfaffian.model.mechanism import Mechanism
 
 NEAR = 7
@@ -36,7 +36,7 @@ def guesses(
         near, ease = slice(first, first + NEAR), np.ones(2 * m.nv)
         t = r.time[near] - segments.begin[i]
         if "q" in at:
-            _position(m, x[i], ease, t, r.y[near, at["q"]])
+            _position(m, x[i], ease, t, _continuous(m, r.y[near, at["q"]]))
         if "v" in at:
             _rate(m, x[i], ease, t, r.y[near, at["v"]])
         if m.ideal:
@@ -45,17 +45,24 @@ def guesses(
 
 
 def _position(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
-    """Write measured coordinates, and where they have one their rates, into a state."""
+    """Write measured coordinates and their rates into a state."""
     seen = np.isfinite(y).any(axis=0)
     lines = np.array([_line(t, column) for column in y.T])
     x[: m.nq][seen] = lines[seen, 0]
-    for owner in m.owners if not m.velocities else ():
+    owners = [o for o in m.owners if seen[m.q_slices[o.name]].all()] if not m.velocities else []
+    K = kinematic_matrix(m, x[: m.nq]) if owners else np.zeros((0, 0))
+    for owner in owners:
         here, rates = m.q_slices[owner.name], m.v_slices[owner.name]
-        if not seen[here].all():
-            continue
-        ease[rates] = MEASURED
-        if here.stop - here.start == rates.stop - rates.start == 1:
-            x[m.nq :][rates], ease[m.nv :][rates] = lines[here, 1], MEASURED
+        x[m.nq :][rates] = np.linalg.lstsq(K[here, rates], lines[here, 1], rcond=None)[0]
+        ease[rates] = ease[m.nv :][rates] = MEASURED
+
+
+def _continuous(m: Mechanism, q: np.ndarray) -> np.ndarray:
+    """Samples of q (n, nq) whose quaternions keep the sign of the first one."""
+    q = q.copy()
+    for at in m.quaternions.values():
+        q[:, at] *= np.where(np.nan_to_num(q[:, at]) @ np.nan_to_num(q[0, at]) < 0, -1.0, 1.0)[:, None]
+    return q
 
 
 def _rate(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:

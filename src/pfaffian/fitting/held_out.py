@@ -70,7 +70,7 @@ def _at_end(problem: Problem, theta: np.ndarray, deviation: np.ndarray, lead: fl
     x = np.hstack([x, np.tile(problem.of.s.z, (len(x), 1))])
     n = len(values)
     held = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True, lambda *_: None)
-    solution = solve(fixed, values, x, deviation, held)
+    solution = solve(fixed, values, x, deviation, held, near=True)
     found = solution and evaluate(fixed._replace(segments=segments), values, solution.fitted.x, deviation)
     if not found:
         return np.full(len(deviation), np.inf)

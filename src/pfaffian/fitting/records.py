@@ -21,6 +21,9 @@ UNITS = {
 ALONG = ("time", "u")
 """Entries of a record that are not measured signals."""
 
+SMOOTH = 1e-5
+"""Least noise of a signal, as a fraction of its range, from which a fit starts."""
+
 DEGREES = 0.05
 """Relative distance of the ratio between a rate and the change of its angle from 180 / pi that counts as degrees."""
 
@@ -174,3 +177,15 @@ def check_degrees(m: Mechanism, record: Record, layout: Layout) -> None:
                     f"{record.name}: {which} {m.q_names[i]!r} changes {size:.3g} times as much as {other} says, as in "
                     f"degrees; write units={{{which!r}: {'deg' if which == 'q' else 'deg/s'!r}}}"
                 )
+
+
+def noise(records: Sequence[Record]) -> np.ndarray:
+    """(ny,) standard deviations of the noise of each measured number: what parabolas through its neighbours leave of a sample."""
+    found = np.ones(records[0].y.shape[1])
+    for i in range(len(found)):
+        columns = [r.y[np.isfinite(r.y[:, i]), i] for r in records]
+        rough = np.concatenate([np.diff(y, 3) for y in columns]) / np.sqrt(20)  # 1 + 9 + 9 + 1
+        size = max((float(np.ptp(y)) for y in columns if len(y)), default=0.0)
+        left = float(np.sqrt(np.mean(rough**2))) if len(rough) else 0.0
+        found[i] = max(left, SMOOTH * size) or 1.0
+    return found

@@ -12,6 +12,9 @@ from pfaffian.fitting.problem import HUBER, Fitted, Problem, evaluate
 CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
+STALLED = 0.1
+"""The same where no step lowers the cost any more, as kinks of friction or rounding may have it."""
+
 REJECTED = 12
 """Most steps tried from one point."""
 
@@ -20,6 +23,10 @@ FIRST = 1e-6
 
 SINGULAR = 1e-8
 """A direction with a singular value below this fraction of the largest one is not determined, and does not change."""
+
+NEAR = 10.0
+"""Until the square of a step is below this, all signals have standard deviations in proportion to their noise: residuals of a
+poor guess would give a signal that it happens to meet a weight that it never loses."""
 
 SETTLED = 0.01
 """Relative change of a standard deviation that counts as settled."""
@@ -77,21 +84,29 @@ class Settings(NamedTuple):
     tell: Callable[[int, float, float], None]
 
 
-def solve(problem: Problem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings) -> Solution | None:
+def solve(
+    problem: Problem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
+) -> Solution | None:
     """The numbers theta and starts x of least squares, with standard deviations estimated from the residuals.
 
-    None if the motion of the first numbers fails.
+    near: whether `deviation` is that of a solution nearby.   None if the motion of the first numbers fails.
     """
     here = evaluate(problem, theta, x, deviation)
     if here is None:
         return None
-    damping, decrement = FIRST, np.inf
+    damping, decrement, shape = FIRST, np.inf, deviation
     for iteration in range(1, s.most + 1):
         estimated = estimate(problem, here, len(theta))
-        settled = bool((np.abs(estimated / deviation - 1) < SETTLED).all())
+        common = np.sqrt(np.average((estimated / shape) ** 2, weights=here.counts))
+        near = near or decrement < NEAR
+        estimated = estimated if near else np.maximum(shape * common, EXACT)
+        settled = near and bool((np.abs(estimated / deviation - 1) < SETTLED).all())
         found = _next(problem, theta, here, estimated, damping, s)
+        if found is None and not near:
+            near = True
+            continue
         if found is None:
-            return Solution(theta, here, deviation, settled and decrement < CONVERGED, iteration, decrement)
+            return Solution(theta, here, deviation, settled and decrement < STALLED, iteration, decrement)
         theta, here, damping, decrement = found
         deviation = estimated
         s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)

@@ -69,6 +69,12 @@ def closed(
     return x, left
 
 
+def kinematic_matrix(m: Mechanism, q: np.ndarray) -> np.ndarray:
+    """K (nq, nv) at q (nq,)."""
+    x = _unit(m, np.hstack([q, np.zeros(m.nv)])[None])
+    return _at(m, x, m.p_defaults, np.zeros(1))[0][0, : m.nq, : m.nv]
+
+
 def _unit(m: Mechanism, x: np.ndarray) -> np.ndarray:
     """States whose quaternions have unit length."""
     x = x.copy()
