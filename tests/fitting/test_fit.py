@@ -8,12 +8,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from tests.fitting.machines import NEAR, PENDULUM, TRUTH, five_bar, pendulum, record
-from tests.tolerance import CENTRAL, SATISFIED
 
 import pfaffian as pf
 from pfaffian.fitting.problem import residuals
-from pfaffian.fitting.starts import Freedom, closed, freedom
+from pfaffian.fitting.starts import closed, freedom
+from tests.fitting.machines import NEAR, PENDULUM, TRUTH, five_bar, pendulum, record
+from tests.tolerance import CENTRAL, SATISFIED
 
 PLANTED = 2.5
 """Half widths of a 95 % interval within which a planted value lies: beyond these is one of a million."""

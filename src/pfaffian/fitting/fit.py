@@ -76,7 +76,7 @@ def fit(
             "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of the inputs, and that
             of v where q is measured.
         horizon: length of a segment [s]; 50 samples by default.
-        start: {parameter: value} from which to start, defaults where left out; or a Fit, to go on from it.
+        start: {parameter or unknown: value} from which to start, defaults where left out; or a Fit, to go on from it.
         bounds: {parameter: (low, high)}.
         priors: {parameter: (value, standard deviation)}, known before.
         guess: configuration near which coordinates that are not measured start, as for `run`; neutral by default.
@@ -159,13 +159,15 @@ def _task(
     length = as_number(horizon, "horizon", above=0) if horizon is not None else SAMPLES * usual_interval(checked)
     unknowns = as_unknowns(unknown, layout, tuple(read), _usual(layout, checked))
     p = m.p_defaults.copy()
-    for name, value in (given.start.values if isinstance(given.start, Fit) else given.start or {}).items():
+    first = given.start.values if isinstance(given.start, Fit) else given.start or {}
+    known = (*m.p_names, *[x.name for x in unknowns])
+    for name, value in first.items():
         if name in m.p_names:
             p[m.p_names.index(name)] = named_float(value, f"start[{name!r}]")
-        elif not isinstance(given.start, Fit):
-            raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, m.p_names)}")
+        elif name not in known and not isinstance(given.start, Fit):
+            raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, known)}")
     problem = Problem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
-    theta = np.append(p[list(free)], [_first(x, given.start) for x in unknowns])
+    theta = np.append(p[list(free)], [float(first.get(x.name, x.default)) for x in unknowns])
     x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
     x = np.hstack([x, np.tile(s.z, (len(x), 1))])
     deviation = noise(checked)
@@ -209,11 +211,6 @@ def _usual(layout: Layout, records: tuple[Record, ...]) -> dict[str, str]:
     """The unknowns by default: the delay of inputs that change, and of v beside q."""
     moving = any((np.ptp(r.u, axis=0) > 0).any() for r in records if r.u.size)
     return ({"u": "delay"} if moving else {}) | ({"v": "delay"} if {"q", "v"} <= set(layout.names) else {})
-
-
-def _first(x: Any, start: Any) -> float:
-    """The first value of an unknown."""
-    return float(start.values.get(x.name, x.default)) if isinstance(start, Fit) else x.default
 
 
 def _settings(problem: Problem, given: Given) -> Settings:

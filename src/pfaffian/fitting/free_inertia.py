@@ -33,7 +33,8 @@ def free_inertia(body: Body) -> tuple[Body, tuple[Parameter, ...]]:
         >>> import numpy as np, pfaffian as pf
         >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02))
         >>> free, ten = pf.identification.free_inertia(rod)
-        >>> m = pf.mechanism("pendulum", [free], [pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))], parameters=ten)
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [free], [hinge], parameters=ten)
         >>> pf.mass_matrix(m).round(9), len(ten)  # 0.1 + 2 * 0.5^2
         (array([[0.6]]), 10)
     """

@@ -180,7 +180,7 @@ def check_degrees(m: Mechanism, record: Record, layout: Layout) -> None:
 
 
 def noise(records: Sequence[Record]) -> np.ndarray:
-    """(ny,) standard deviations of the noise of each measured number: what parabolas through its neighbours leave of a sample."""
+    """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of a sample."""
     found = np.ones(records[0].y.shape[1])
     for i in range(len(found)):
         columns = [r.y[np.isfinite(r.y[:, i]), i] for r in records]

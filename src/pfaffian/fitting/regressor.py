@@ -29,7 +29,10 @@ NAMED = 1e-6
 
 
 class Regressor(NamedTuple):
-    """Y (n, nv, 10 bodies) with Y phi = M a + c - f of bodies and gravity.   names: of phi.   phi: (10 bodies,) of the mechanism."""
+    """Y (n, nv, 10 bodies) with Y phi = M a + c - f of bodies and their weights.
+
+    names: of phi.   phi: (10 bodies,) of the mechanism.
+    """
 
     Y: np.ndarray
     names: tuple[str, ...]
