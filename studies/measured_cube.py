@@ -3,8 +3,8 @@
 An acrylic cube of 0.1048 m is thrown onto a board; cameras give pose, velocity and angular velocity 148 times a second. The
 tosses that fly for at least 81 ms are used, every second one for the fit. Fitted are gravity, two ratios of the moments of
 inertia and the delays of the velocities. These were made as backward differences, so that they are half a step, 3.4 ms, late:
-the fit finds it. Residuals are those of the flights that the fit has not seen, of which only the starts are fitted. Contact with the
-board is not part of this study. Origin and licence of the records: measured.md.
+the fit finds it. Residuals are those of the flights that the fit has not seen, of which only the starts are fitted. Contact
+with the board is not part of this study. Origin and licence of the records: measured.md.
 """
 
 from __future__ import annotations

@@ -11,5 +11,8 @@ prediction.py       the compiled batch: what is measured of a motion, with all i
 problem.py          residuals of all segments, each reduced to a small triangle
 solve.py            Gauss-Newton with a trust region; starts eliminated segment by segment
 determined.py       combinations that are not determined, covariance, intervals
+regressor.py        equation error: equations linear in inertias, base parameters
+free_inertia.py     a body whose inertia is possible for all values of ten parameters
+fit_file.py         a fit described by a YAML file
 held_out.py         errors on records that a fit has not seen
 """

@@ -111,7 +111,7 @@ def fit(
 
     with bar:
         problem, solution = _solved(task, tell)
-    found = Fit(problem, solution, task.theta, task.settings.prior)
+    found = Fit(problem, solution, task.theta, task.settings.prior, given.units)
     if not solution.converged:
         notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
     for sentence in found.undetermined:

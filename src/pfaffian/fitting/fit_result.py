@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,7 @@ class Fit:
     solution: Solution = field(repr=False)
     first: np.ndarray = field(repr=False)
     prior: np.ndarray = field(repr=False)
+    units: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __repr__(self) -> str:
         lines = [f"<Fit of {self.problem.of.s.mechanism.name!r}: {self.problem.segments.runs} segments>"]
@@ -131,14 +132,14 @@ class Fit:
         Args:
             records: as for `fit`.
             horizons: [s]; a quarter, a half and the whole of the shortest record up to 50 samples long by default.
-            units: as for `fit`.
+            units: as for `fit`; those of the fitted records by default.
         Returns:
             root mean square errors by horizon and measured number: of the fit, of the last measured value (persistence), of a
             straight line through the last ones (constant speed), of the start values, and which of these beat the fit.
         Raises RunError: the records are shorter than the horizons.
         """
         read = as_records(records)
-        checked = tuple(check(name, x, self.problem.layout, units or {}) for name, x in read.items())
+        checked = tuple(check(name, x, self.problem.layout, self.units if units is None else units) for name, x in read.items())
         shortest = min(float(r.time[-1] - r.time[0]) for r in checked)
         steps = horizons if horizons is not None else [part * shortest / 4 for part in HORIZONS]
         return held_out(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
