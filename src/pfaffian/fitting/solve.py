@@ -12,7 +12,7 @@ from pfaffian.fitting.problem import HUBER, Fitted, Problem, evaluate
 CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
-STALLED = 0.1
+STALLED = 1.0
 """The same where no step lowers the cost any more, as kinks of friction or rounding may have it."""
 
 REJECTED = 12
