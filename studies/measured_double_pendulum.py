@@ -82,7 +82,7 @@ def records() -> dict[str, dict[str, np.ndarray]]:
 def run() -> Measured:
     known = records()
     fit = pf.fit(mechanism(), {name: known[name] for name in TRAIN})
-    tables = {name: fit.held_out({name: known[name]}, [horizon]) for name, horizon in UNSEEN.items()}
+    tables = {name: fit.unseen({name: known[name]}, [horizon]) for name, horizon in UNSEEN.items()}
     return Measured(fit, pd.concat(tables, names=["record"]))
 
 

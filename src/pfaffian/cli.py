@@ -512,8 +512,8 @@ def _fit(chosen: argparse.Namespace) -> int:
     described = read_fit(chosen.file)
     out = prepare(chosen.out or Path("out", chosen.file.stem))
     found = described.fit(progress=sys.stderr.isatty())
-    table = found.held_out(described.held_out, described.horizons) if described.held_out else None
-    files = [fit_report(found, out / "fit.html", held_out=table), *pf.write(found.mechanism, out / "fitted.yaml")]
+    table = found.unseen(described.unseen, described.horizons) if described.unseen else None
+    files = [fit_report(found, out / "fit.html", unseen=table), *pf.write(found.mechanism, out / "fitted.yaml")]
     print(lines(found))
     if table is not None:
         print(table.to_string())

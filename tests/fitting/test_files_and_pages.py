@@ -14,7 +14,7 @@ from tests.fitting.machines import PENDULUM, pendulum, record
 
 WORDS = """machine: pendulum.yaml
 records: [one.csv]
-held_out: {unseen: two.csv}
+unseen: {unseen: two.csv}
 horizons: [0.2, 0.5]
 columns: {time: t, q: {hinge: angle}, u: {motor: torque}}
 units: {q: deg}
@@ -53,7 +53,7 @@ def test_the_command_writes_numbers_a_page_and_a_mechanism(folder: Path, capsys:
 def test_a_file_gives_the_arguments_of_a_fit(folder: Path) -> None:
     described = pf.identification.read_fit(folder / "fit.yaml")
     fit = described.fit()
-    table = fit.held_out(described.held_out, described.horizons)
+    table = fit.unseen(described.unseen, described.horizons)
     assert (table["fit"] < 0.02).all()  # radians, though the records are in degrees
     assert set(fit.values) == {"I", "damping", "delay of u", "gain of u motor"}
 

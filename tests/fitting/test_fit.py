@@ -194,15 +194,15 @@ def test_free_inertia_stays_possible_where_plain_numbers_do_not() -> None:
         pf.identification.free_inertia(pf.body("point", mass=1.0))
 
 
-def test_the_held_out_table_says_where_the_fit_loses() -> None:
+def test_the_unseen_table_says_where_the_fit_loses() -> None:
     m = pendulum()
     fit = pf.fit(m, record(m, PENDULUM, ("hinge",), q={"hinge": 1.0}))
-    table = fit.held_out(record(m, PENDULUM, ("hinge",), q={"hinge": -0.7}, seed=9), [0.2, 1.0])
+    table = fit.unseen(record(m, PENDULUM, ("hinge",), q={"hinge": -0.7}, seed=9), [0.2, 1.0])
     row = table.loc[(1.0, "q hinge")]
     assert row["fit"] < 0.02 < row["persistence"] and row["fit"] < row["start values"] and row["loses to"] == ""
     still = record(m, PENDULUM, ("hinge",), seed=9, noise=0.0)
     still["q"]["hinge"][:] = 0.3  # a pendulum that somebody holds
-    assert "persistence" in fit.held_out(still, [0.5]).loc[(0.5, "q hinge"), "loses to"]
+    assert "persistence" in fit.unseen(still, [0.5]).loc[(0.5, "q hinge"), "loses to"]
 
 
 def good() -> dict[str, Any]:

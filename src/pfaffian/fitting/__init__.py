@@ -14,5 +14,5 @@ determined.py       combinations that are not determined, covariance, intervals
 regressor.py        equation error: equations linear in inertias, base parameters
 free_inertia.py     a body whose inertia is possible for all values of ten parameters
 fit_file.py         a fit described by a YAML file
-held_out.py         errors on records that a fit has not seen
+unseen.py         errors on records that a fit has not seen
 """

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.control.identification import QUANTILE
-from pfaffian.fitting.problem import Problem
-from pfaffian.fitting.solve import Reduced
+from pfaffian.fitting.problem import FitProblem
+from pfaffian.fitting.solve import WithoutStarts
 
 BLIND = 1e-7
 """A combination counts as not determined at all if it changes the residuals less than this fraction of the best one."""
@@ -76,7 +76,7 @@ def _scale(theta: np.ndarray) -> np.ndarray:
     return np.where(theta != 0, np.abs(theta), 1.0)
 
 
-def uncertainty(problem: Problem, part: Reduced, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
+def uncertainty(problem: FitProblem, part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
     """The covariance of theta, with residuals that are correlated within a segment but not between segments.
 
         H^-1 (sum g g^T) H^-1,   g the gradient of a segment, H = sum of R^T R

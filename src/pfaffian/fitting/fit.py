@@ -17,15 +17,16 @@ from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
 from pfaffian.fitting.prediction import Machine, sizes
-from pfaffian.fitting.problem import Problem, evaluate
-from pfaffian.fitting.records import Layout, Record, as_records, check, check_degrees, measured_names, noise
+from pfaffian.fitting.problem import FitProblem, evaluate
+from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
 from pfaffian.fitting.segments import cut, usual_interval
-from pfaffian.fitting.solve import Settings, Solution, solve
+from pfaffian.fitting.solve import FitSolution, Settings, solve
 from pfaffian.fitting.unknowns import as_unknowns
 from pfaffian.maths.inertia import are_physical, moments, pseudo
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import interval, named_float
 from pfaffian.simulate.step.signals import OutputFunction
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 
 SAMPLES = 50
@@ -101,8 +102,9 @@ def fit(
         >>> round(pf.fit(m, record).values["stiffness"], 1)
         8.0
     """
-    given = Given(start, bounds or {}, priors or {}, guess, units or {}, robust)
-    task = _task(m, records, parameters, outputs or {}, unknown, horizon, control, scheme, given)
+    given = Given(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
+    s = differentiable(m, control, scheme, "fit")
+    task = _task(s, _free(s.mechanism, parameters), records, outputs or {}, given)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
 
     def tell(iteration: int, cost: float, decrement: float) -> None:
@@ -128,12 +130,14 @@ class Given(NamedTuple):
     guess: Any
     units: Mapping[str, str]
     robust: bool
+    unknown: Any
+    horizon: Any
 
 
 class Task(NamedTuple):
     """A problem with the numbers, starts and standard deviations from which its solution begins."""
 
-    problem: Problem
+    problem: FitProblem
     theta: np.ndarray
     x: np.ndarray
     deviation: np.ndarray
@@ -142,22 +146,17 @@ class Task(NamedTuple):
     near: bool
 
 
-def _task(
-    m: Mechanism, records: Any, parameters: Any, outputs: Mapping[str, OutputFunction], unknown: Any, horizon: Any,
-    control: Any, scheme: Any, given: Given,
-) -> Task:  # fmt: skip
-    """The task of a fit, checked."""
-    s = differentiable(m, control, scheme, "fit")
+def _task(s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[str, OutputFunction], given: Given) -> Task:
+    """The task of a fit of the parameters with the indices `free`, checked."""
     m = s.mechanism
-    free = _free(m, parameters)
     read = as_records(records)
     names = measured_names(read, outputs)
     of = Machine(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
     layout = _layout(of)
     checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
     _check_content(m, checked, layout)
-    length = as_number(horizon, "horizon", above=0) if horizon is not None else SAMPLES * usual_interval(checked)
-    unknowns = as_unknowns(unknown, layout, tuple(read), _usual(layout, checked))
+    length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
+    unknowns = as_unknowns(given.unknown, layout, tuple(read), _usual(layout, checked))
     p = m.p_defaults.copy()
     first = given.start.values if isinstance(given.start, Fit) else given.start or {}
     known = (*m.p_names, *[x.name for x in unknowns])
@@ -166,7 +165,7 @@ def _task(
             p[m.p_names.index(name)] = named_float(value, f"start[{name!r}]")
         elif name not in known and not isinstance(given.start, Fit):
             raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, known)}")
-    problem = Problem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
+    problem = FitProblem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
     theta = np.append(p[list(free)], [float(first.get(x.name, x.default)) for x in unknowns])
     x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
     x = np.hstack([x, np.tile(s.z, (len(x), 1))])
@@ -188,15 +187,15 @@ def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
     return tuple(m.p_names.index(name) for name in dict.fromkeys(names))
 
 
-def _layout(of: Machine) -> Layout:
+def _layout(of: Machine) -> Measurements:
     """The layout of what a machine measures."""
     m, counts = of.s.mechanism, sizes(of)
     known = {"q": m.q_names, "v": m.v_names}
     entries = tuple(known.get(n, ("",) if k == 1 else tuple(map(str, range(k)))) for n, k in zip(of.names, counts, strict=True))
-    return Layout(of.names, entries, of.s.w_names)
+    return Measurements(of.names, entries, of.s.w_names)
 
 
-def _check_content(m: Mechanism, records: tuple[Record, ...], layout: Layout) -> None:
+def _check_content(m: Mechanism, records: tuple[CheckedRecord, ...], layout: Measurements) -> None:
     """Raise ModelError: nothing changes in the records, or angles are in degrees."""
     for r in records:
         check_degrees(m, r, layout)
@@ -207,13 +206,13 @@ def _check_content(m: Mechanism, records: tuple[Record, ...], layout: Layout) ->
         )
 
 
-def _usual(layout: Layout, records: tuple[Record, ...]) -> dict[str, str]:
+def _usual(layout: Measurements, records: tuple[CheckedRecord, ...]) -> dict[str, str]:
     """The unknowns by default: the delay of inputs that change, and of v beside q."""
     moving = any((np.ptp(r.u, axis=0) > 0).any() for r in records if r.u.size)
     return ({"u": "delay"} if moving else {}) | ({"v": "delay"} if {"q", "v"} <= set(layout.names) else {})
 
 
-def _settings(problem: Problem, given: Given) -> Settings:
+def _settings(problem: FitProblem, given: Given) -> Settings:
     """Bounds and priors by number, and the check of physical possibility."""
     names, m = problem.names, problem.of.s.mechanism
     bounds, prior = np.tile([-np.inf, np.inf], (len(names), 1)), np.tile([0.0, np.inf], (len(names), 1))
@@ -237,7 +236,7 @@ def _possible(m: Mechanism) -> Callable[[np.ndarray], bool]:
     return lambda p: bool(are_physical(np.array([np.array(P) for P in f.call([p])])).all())
 
 
-def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[Problem, Solution]:
+def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
     """The solution, with steps so short that their error is small beside the residuals."""
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
@@ -258,7 +257,7 @@ def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[Prob
         problem = problem._replace(segments=cut(problem.records, task.horizon, substeps))
 
 
-def _fine(problem: Problem, solution: Solution, task: Task, substeps: int) -> bool:
+def _fine(problem: FitProblem, solution: FitSolution, task: Task, substeps: int) -> bool:
     """Whether steps of half the length change the residuals by less than a tenth of their standard deviation."""
     finer = problem._replace(segments=cut(problem.records, task.horizon, 2 * substeps))
     other = evaluate(finer, solution.theta, solution.fitted.x, solution.deviation)

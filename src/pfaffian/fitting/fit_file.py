@@ -18,17 +18,28 @@ from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.yaml_tree import Node, parse_tree
 
 KEYS = (
-    "machine", "records", "held_out", "horizons", "columns", "parameters", "unknown", "horizon", "start", "bounds", "priors",
+    "machine", "records", "unseen", "horizons", "columns", "parameters", "unknown", "horizon", "start", "bounds", "priors",
     "guess", "units", "robust",
 )  # fmt: skip
 """The keys of a file."""
 
 
 class FitFile(NamedTuple):
-    """What a file describes.   arguments: of `pf.fit`.   held_out: records that the fit must not see.   horizons: [s]."""
+    """What a file describes.   arguments: of `pf.fit`.   unseen: records that the fit must not see.   horizons: [s].
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> k = pf.Parameter("stiffness", 5.0, "N/m")
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+        >>> t = np.arange(0.0, 4.0, 0.02)
+        >>> file = pf.identification.FitFile({"m": m, "records": {"time": t, "q": np.cos(2.0 * t)}}, {}, None)
+        >>> round(file.fit().values["stiffness"], 3)
+        8.0
+    """
 
     arguments: dict[str, Any]
-    held_out: dict[str, Any]
+    unseen: dict[str, Any]
     horizons: list[float] | None
 
     def fit(self, progress: bool = False) -> Fit:
@@ -42,12 +53,12 @@ def read_fit(path: str | Path) -> FitFile:
         machine: arm.yaml                          any file that `pf.read` reads
         records: {first: run_1.csv}                CSV files with a line of names, or a list of them
         columns: {time: t, q: {hinge: angle}, u: {motor: torque}}
-        held_out: {second: run_2.csv}
+        unseen: {second: run_2.csv}
         unknown: {u: delay}
 
     `columns` says which column holds the time, and for each signal which column holds each of its numbers. The other keys are
     parameters, unknown, horizon, start, bounds, priors, guess, units and robust as in `pf.fit`, and horizons as in
-    `Fit.held_out`.
+    `Fit.unseen`.
 
     Args:
         path: of the YAML file.
@@ -74,9 +85,9 @@ def read_fit(path: str | Path) -> FitFile:
     for key, reader in _READERS.items():
         if key in found:
             arguments[key] = reader(found[key])
-    held_out = _records(found["held_out"], found["columns"], place.parent) if "held_out" in found else {}
+    unseen = _records(found["unseen"], found["columns"], place.parent) if "unseen" in found else {}
     horizons = [_number(x) for x in found["horizons"].items()] if "horizons" in found else None
-    return FitFile(arguments, held_out, horizons)
+    return FitFile(arguments, unseen, horizons)
 
 
 def _file(node: Node, folder: Path) -> Path:

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from pfaffian.fitting.determined import Uncertainty, blind, named, uncertainty
-from pfaffian.fitting.held_out import held_out
-from pfaffian.fitting.problem import HUBER, Problem
+from pfaffian.fitting.problem import HUBER, FitProblem
 from pfaffian.fitting.records import as_records, check
-from pfaffian.fitting.solve import Solution, reduced
+from pfaffian.fitting.solve import FitSolution, reduced
+from pfaffian.fitting.unseen import unseen
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.with_numbers import with_numbers
 
@@ -32,10 +32,20 @@ class Fit:
     mechanism: the mechanism with the fitted values in place of the parameters, which `pf.write` writes.
     deviations: {measured number: standard deviation of its residuals}.
     converged, iterations: whether the last step was small, and their number.
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> k = pf.Parameter("stiffness", 5.0, "N/m")
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+        >>> t = np.arange(0.0, 4.0, 0.02)
+        >>> fit = pf.fit(m, {"time": t, "q": np.cos(2.0 * t)})
+        >>> fit.converged, round(fit.values["stiffness"], 3), fit.mechanism.p_names, fit.undetermined
+        (True, 8.0, (), ())
     """
 
-    problem: Problem = field(repr=False)
-    solution: Solution = field(repr=False)
+    problem: FitProblem = field(repr=False)
+    solution: FitSolution = field(repr=False)
     first: np.ndarray = field(repr=False)
     prior: np.ndarray = field(repr=False)
     units: Mapping[str, str] = field(repr=False, default_factory=dict)
@@ -124,7 +134,7 @@ class Fit:
                 frames.append(frame.assign(record=name, segment=i, time=segments.begin[i] + segments.at[i][seen]))
         return pd.concat(frames).set_index(["record", "time"]) if frames else pd.DataFrame(columns=labels)
 
-    def held_out(self, records: Any, horizons: Sequence[float] | None = None, units: Any = None) -> pd.DataFrame:
+    def unseen(self, records: Any, horizons: Sequence[float] | None = None, units: Any = None) -> pd.DataFrame:
         """Errors of predictions of records that the fit has not seen, at the end of each horizon.
 
         Each prediction starts from a state that is estimated from five samples before it.
@@ -142,7 +152,7 @@ class Fit:
         checked = tuple(check(name, x, self.problem.layout, self.units if units is None else units) for name, x in read.items())
         shortest = min(float(r.time[-1] - r.time[0]) for r in checked)
         steps = horizons if horizons is not None else [part * shortest / 4 for part in HORIZONS]
-        return held_out(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
+        return unseen(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
 
     def stalled(self) -> str:
         """What stalls a fit that has not converged: the combination that the residuals determine least."""

@@ -16,7 +16,7 @@ LOG_CHOLESKY = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3"
 
 
 def free_inertia(body: Body) -> tuple[Body, tuple[Parameter, ...]]:
-    """The same body with ten parameters for its inertia, of which every choice is physically possible.
+    """A body with ten parameters in place of its inertia, of which every choice is physically possible.
 
         P = exp(2 alpha) U U^T,   U = [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]]
 

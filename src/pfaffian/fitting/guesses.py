@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pfaffian.fitting.records import Layout, Record
+from pfaffian.fitting.records import CheckedRecord, Measurements
 from pfaffian.fitting.segments import Segments
 from pfaffian.fitting.starts import closed, kinematic_matrix
 from pfaffian.model.mechanism import Mechanism
@@ -20,7 +20,7 @@ SEARCH = 40
 
 
 def guesses(
-    m: Mechanism, layout: Layout, records: tuple[Record, ...], segments: Segments, q: np.ndarray, p: np.ndarray
+    m: Mechanism, layout: Measurements, records: tuple[CheckedRecord, ...], segments: Segments, q: np.ndarray, p: np.ndarray
 ) -> np.ndarray:
     """(segments, nq + nv) states at the starts: measured numbers by a line through near samples.
 

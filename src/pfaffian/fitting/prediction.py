@@ -51,7 +51,7 @@ class Directions(NamedTuple):
         return self.starts + len(self.free) + self.inputs
 
 
-class Motion(NamedTuple):
+class Prediction(NamedTuple):
     """A batch of predictions.   y: (steps + 1, segments, ny) measured signals.   dy: (steps + 1, segments, ny, directions).
     stopped: (segments,) of bool, those that did not reach their end."""
 
@@ -60,7 +60,9 @@ class Motion(NamedTuple):
     stopped: np.ndarray
 
 
-def predict(of: Machine, along: Directions, x: np.ndarray, dx: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span) -> Motion:
+def predict(
+    of: Machine, along: Directions, x: np.ndarray, dx: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span
+) -> Prediction:
     """The measured signals of all segments at all steps, and their changes along the directions.
 
     x: (segments, nx) starts.   dx: (segments, nx, starts + free) their changes; those along inputs are zero.
@@ -73,7 +75,7 @@ def predict(of: Machine, along: Directions, x: np.ndarray, dx: np.ndarray, u: np
     r = _rollout(of, along)(state, now, p, span._replace(last=True))
     ny = r.records.shape[2] // (1 + n)
     dy = r.records[:, :, ny:].reshape(*r.records.shape[:2], n, ny).swapaxes(2, 3)
-    return Motion(r.records[:, :, :ny], dy, r.status != 0)
+    return Prediction(r.records[:, :, :ny], dy, r.status != 0)
 
 
 @by_key(64)
@@ -97,6 +99,7 @@ def _rollout(of: Machine, along: Directions) -> kernel.Rollout:
     """The compiled steps of [x; dx] under the inputs [w; dw], which record [y; dy]; their time is t0, a parameter, plus t."""
 
     def build() -> tuple[ca.Function, ...]:
+        """The step and the record, each with its tangents."""
         parts = with_matrices(of.s)  # which keeps the derivatives of its functions alive
         (x, w, p, t, h), x_next = parts.step(of.s)
         symbols, y = _measured(of)

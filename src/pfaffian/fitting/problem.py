@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.fitting.prediction import Directions, Machine, predict
-from pfaffian.fitting.records import Layout, Record
-from pfaffian.fitting.segments import ON_GRID, Segments, held, weights
+from pfaffian.fitting.records import CheckedRecord, Measurements
+from pfaffian.fitting.segments import ON_GRID, Segments, input_integral, weights
 from pfaffian.fitting.starts import Freedom, closed, freedom
 from pfaffian.fitting.unknowns import Unknown
 from pfaffian.kernel import Span
@@ -20,13 +20,13 @@ HUBER = 3.0
 """Residuals beyond this many standard deviations count by their size instead of their square."""
 
 
-class Problem(NamedTuple):
+class FitProblem(NamedTuple):
     """What a fit compares.   free: indices of the parameters that are fitted.   p: (np,) values of all of them.
     robust: whether residuals beyond HUBER count less."""
 
     of: Machine
-    layout: Layout
-    records: tuple[Record, ...]
+    layout: Measurements
+    records: tuple[CheckedRecord, ...]
     segments: Segments
     free: tuple[int, ...]
     p: np.ndarray
@@ -64,7 +64,7 @@ class Fitted(NamedTuple):
     residual: np.ndarray
 
 
-def evaluate(problem: Problem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray) -> Fitted | None:
+def evaluate(problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray) -> Fitted | None:
     """The problem at numbers theta, starts x (segments, nx) and standard deviations (ny,); None if a motion fails."""
     p, _ = problem.at(theta)
     m, begin = problem.of.s.mechanism, problem.segments.begin
@@ -94,7 +94,7 @@ class _Block(NamedTuple):
 
 
 def _block(
-    problem: Problem, theta: np.ndarray, x: np.ndarray, free: Freedom, which: slice, deviation: np.ndarray
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, free: Freedom, which: slice, deviation: np.ndarray
 ) -> _Block | None:
     """The part of `Fitted` of some segments."""
     r, J = residuals(problem, theta, x[which], Freedom(free.basis[which], free.by_p[which]), which)
@@ -115,7 +115,7 @@ def _block(
 
 
 def residuals(
-    problem: Problem, theta: np.ndarray, x: np.ndarray, free: Freedom, which: slice
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, free: Freedom, which: slice
 ) -> tuple[np.ndarray | None, np.ndarray]:
     """Measured minus predicted (segments, samples, ny), nan where nothing is measured, and the derivatives of the prediction
 
@@ -135,7 +135,7 @@ def residuals(
     return _compared(problem, segments, motion.y, motion.dy, values)
 
 
-def _inputs(problem: Problem, segments: Segments, inputs: list[Unknown], values: np.ndarray) -> np.ndarray:
+def _inputs(problem: FitProblem, segments: Segments, inputs: list[Unknown], values: np.ndarray) -> np.ndarray:
     """(steps, segments, nw, 1 + unknowns) means of the inputs over each step, and their derivatives by the unknowns."""
     nw = len(problem.layout.u_names)
     found = np.zeros((segments.steps, segments.runs, nw, 1 + len(inputs)))
@@ -146,7 +146,7 @@ def _inputs(problem: Problem, segments: Segments, inputs: list[Unknown], values:
     now, rate = found[..., 0], np.zeros(found.shape[:3])
     for k in np.unique(segments.record):
         mine = segments.record == k
-        now[:, mine], rate[:, mine] = held(problem.records[k]).over(times[:, mine], segments.h)
+        now[:, mine], rate[:, mine] = input_integral(problem.records[k]).over(times[:, mine], segments.h)
     raw = now.copy()
     for j, (x, value) in enumerate(zip(inputs, values, strict=False), start=1):
         mine = np.ones(segments.runs, bool) if x.record < 0 else segments.record == x.record
@@ -162,7 +162,7 @@ def _inputs(problem: Problem, segments: Segments, inputs: list[Unknown], values:
 
 
 def _compared(
-    problem: Problem, segments: Segments, y: np.ndarray, dy: np.ndarray, values: np.ndarray
+    problem: FitProblem, segments: Segments, y: np.ndarray, dy: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Measured minus predicted, and the derivatives of the predicted, at the times of the samples."""
     n_inputs = sum(x.signal == "u" for x in problem.unknowns)
@@ -193,7 +193,7 @@ def _compared(
     return measured - predicted, J
 
 
-def _nearest_turn(problem: Problem, measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+def _nearest_turn(problem: FitProblem, measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Measured values, with the sign of each quaternion that is nearest to the predicted one."""
     at = problem.layout.slices.get("q")
     turns = problem.of.s.mechanism.quaternions.values() if at else ()

@@ -28,7 +28,7 @@ DEGREES = 0.05
 """Relative distance of the ratio between a rate and the change of its angle from 180 / pi that counts as degrees."""
 
 
-class Record(NamedTuple):
+class CheckedRecord(NamedTuple):
     """A checked record.
 
     name: in messages.   time: (n,) [s], increasing.   u: (n, nw) inputs, each held until the next sample.
@@ -41,7 +41,7 @@ class Record(NamedTuple):
     y: np.ndarray
 
 
-class Layout(NamedTuple):
+class Measurements(NamedTuple):
     """The measured signals.   names: of the signals.   entries: of each signal, names of its entries.   u_names: inputs."""
 
     names: tuple[str, ...]
@@ -96,7 +96,7 @@ def measured_names(records: Mapping[str, Mapping[str, Any]], outputs: Mapping[st
     return found
 
 
-def check(name: str, x: Mapping[str, Any], layout: Layout, units: Mapping[str, str]) -> Record:
+def check(name: str, x: Mapping[str, Any], layout: Measurements, units: Mapping[str, str]) -> CheckedRecord:
     """A record as arrays. Raises ModelError: what is wrong, with the record, the signal and the time."""
     time = _numbers(x["time"], f"{name}: time")
     if time.ndim != 1 or len(time) < 2:
@@ -116,7 +116,7 @@ def check(name: str, x: Mapping[str, Any], layout: Layout, units: Mapping[str, s
     y = np.hstack(parts)
     if not np.isfinite(y).any():
         raise ModelError(f"{name}: no measured number is finite, in {listed(layout.names)}")
-    return Record(name, time, u, np.where(np.isfinite(y), y, np.nan))
+    return CheckedRecord(name, time, u, np.where(np.isfinite(y), y, np.nan))
 
 
 def _factor(signal: str, units: Mapping[str, str]) -> float:
@@ -158,7 +158,7 @@ def _numbers(value: Any, what: str) -> np.ndarray:
         raise ModelError(f"{what}: numbers are needed, got {brief(value)}") from None
 
 
-def check_degrees(m: Mechanism, record: Record, layout: Layout) -> None:
+def check_degrees(m: Mechanism, record: CheckedRecord, layout: Measurements) -> None:
     """Raise ModelError: an angle and its rate of which one is in degrees."""
     at = layout.slices
     if "q" not in at or "v" not in at or m.nq != m.nv:
@@ -179,7 +179,7 @@ def check_degrees(m: Mechanism, record: Record, layout: Layout) -> None:
                 )
 
 
-def noise(records: Sequence[Record]) -> np.ndarray:
+def noise(records: Sequence[CheckedRecord]) -> np.ndarray:
     """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of a sample."""
     found = np.ones(records[0].y.shape[1])
     for i in range(len(found)):

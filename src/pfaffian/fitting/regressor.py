@@ -32,6 +32,14 @@ class Regressor(NamedTuple):
     """Y (n, nv, 10 bodies) with Y phi = M a + c - f of bodies and their weights.
 
     names: of phi.   phi: (10 bodies,) of the mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("box", [pf.body("box", mass=2.0)], [slide])
+        >>> r = pf.identification.regressor(m, [0.0], [0.0], [3.0])
+        >>> r.names[0], r.Y[0, 0, 0], r.phi[0]
+        ('box m', np.float64(3.0), np.float64(2.0))
     """
 
     Y: np.ndarray
@@ -66,7 +74,7 @@ def regressor(
         >>> round(float(r.Y[0, 0] @ r.phi), 2)  # the moment that holds 2 kg still, 1 m out
         19.62
     """
-    values, of = _values(m, q, v, a, None, parameters), _chosen(m, bodies)
+    of, values = _chosen(m, bodies), _values(m, q, v, a, None, parameters)
     Y, _, phi = _compiled(m, of)(*values)
     return Regressor(Y.reshape(len(Y), -1, m.nv).swapaxes(1, 2), _names(of), phi[0])
 
@@ -105,7 +113,7 @@ def equation_error(
         >>> pf.identification.least_squares(mass).value.round(6)
         array([2.])
     """
-    values, of = _values(m, q, v, a, u, parameters), _chosen(m, bodies)
+    of, values = _chosen(m, bodies), _values(m, q, v, a, u, parameters)
     Y, b, _ = _compiled(m, of)(*values)
     Y = Y.reshape(len(Y), -1, m.nv).swapaxes(1, 2)
     if m.ideal:
@@ -187,6 +195,14 @@ class BaseParameters(NamedTuple):
     names: of the combinations, such as "link 2 hx + 0.3 link 3 m".   columns: indices of the numbers that lead them.
     matrix: (k, numbers) with combinations = matrix @ phi.   condition: of the equations for them, columns of unit length; above
         some hundred the motion excites them poorly.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> e = pf.identification.LinearEquations(np.array([[1.0, 2.0], [3.0, 6.0]]), np.array([5.0, 15.0]), ("a", "b"))
+        >>> base = pf.identification.base_parameters(e)
+        >>> base.names, base.reduced(e).A.ravel()
+        (('a + 2 b',), array([1., 3.]))
     """
 
     names: tuple[str, ...]

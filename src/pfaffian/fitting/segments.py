@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.fitting.records import Record
+from pfaffian.fitting.records import CheckedRecord
 
 GAP = 3.5
 """An interval longer than this many usual ones is a gap, where a segment ends."""
@@ -43,12 +43,12 @@ class Segments(NamedTuple):
         return self._replace(record=self.record[which], begin=self.begin[which], at=self.at[which], y=self.y[which])
 
 
-def usual_interval(records: Sequence[Record]) -> float:
+def usual_interval(records: Sequence[CheckedRecord]) -> float:
     """The median time between samples, the smallest of all records [s]."""
     return float(min(np.median(np.diff(r.time)) for r in records))
 
 
-def cut(records: Sequence[Record], horizon: float, substeps: int = 1, every: float | None = None) -> Segments:
+def cut(records: Sequence[CheckedRecord], horizon: float, substeps: int = 1, every: float | None = None) -> Segments:
     """Segments of at most `horizon` [s], one after another without a common sample, or one that begins `every` so many seconds.
 
     substeps: steps in a usual interval.   Raises ModelError: no record has a segment of two samples.
@@ -72,7 +72,7 @@ def cut(records: Sequence[Record], horizon: float, substeps: int = 1, every: flo
     return Segments(np.array([k for k, _ in pieces]), begin, h, steps, at, y)
 
 
-def _pieces(r: Record, run: np.ndarray, horizon: float, every: float, usual: float) -> list[np.ndarray]:
+def _pieces(r: CheckedRecord, run: np.ndarray, horizon: float, every: float, usual: float) -> list[np.ndarray]:
     """The samples of each segment of samples without a gap."""
     t, found, first = r.time[run], list[np.ndarray](), 0
     while first < len(run) - 1:
@@ -85,7 +85,7 @@ def _pieces(r: Record, run: np.ndarray, horizon: float, every: float, usual: flo
     return found[: len(found) - len(short)]
 
 
-class Held(NamedTuple):
+class InputIntegral(NamedTuple):
     """The integral of an input that is held between samples.   time: (n,) with ends far away.   area: (n, nw)."""
 
     time: np.ndarray
@@ -103,10 +103,10 @@ class Held(NamedTuple):
         return self.area[i] + self.u[i] * (t - self.time[i])[..., None], self.u[i]
 
 
-def held(r: Record) -> Held:
+def input_integral(r: CheckedRecord) -> InputIntegral:
     """The inputs of a record, each held until the next sample, the first one before its time too."""
     steps = np.diff(r.time)[:, None] * r.u[:-1]
-    return Held(r.time, np.concatenate([np.zeros((1, r.u.shape[1])), np.cumsum(steps, axis=0)]), r.u)
+    return InputIntegral(r.time, np.concatenate([np.zeros((1, r.u.shape[1])), np.cumsum(steps, axis=0)]), r.u)
 
 
 def weights(at: np.ndarray, h: float, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.fitting.problem import HUBER, Fitted, Problem, evaluate
+from pfaffian.fitting.problem import HUBER, FitProblem, Fitted, evaluate
 
 CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
 STALLED = 1.0
-"""The same where no step lowers the cost any more, as kinks of friction or rounding may have it."""
+"""Largest such square at a point from which no step lowers the cost, as at a kink of friction."""
 
 REJECTED = 12
 """Most steps tried from one point."""
@@ -35,7 +35,7 @@ EXACT = 1e-7
 """Smallest standard deviation, relative to the size of the measured signal: data without noise have none."""
 
 
-class Solution(NamedTuple):
+class FitSolution(NamedTuple):
     """A solution.
 
     theta: (n,).   fitted: the problem there.   deviation: (ny,) of the residuals.   converged: whether the last step was small.
@@ -50,7 +50,7 @@ class Solution(NamedTuple):
     decrement: float
 
 
-class Reduced(NamedTuple):
+class WithoutStarts(NamedTuple):
     """The triangles without the starts.   R: (segments * r, n), rhs: (segments * r,) with R dtheta = rhs in least squares.
     starts: (segments, k, k + n + 1) rows from which the changes of the starts follow."""
 
@@ -59,7 +59,7 @@ class Reduced(NamedTuple):
     starts: np.ndarray
 
 
-def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> Reduced:
+def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> WithoutStarts:
     """Eliminate the k starts of each segment.   damping: of the starts, relative to the square of the length of each column."""
     if damping:
         size = np.sqrt((triangles[:, :, :k] ** 2).sum(axis=1)) * np.sqrt(damping)
@@ -67,7 +67,7 @@ def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> Reduced:
         rows[:, np.arange(k), np.arange(k)] = size
         triangles = np.asarray(np.linalg.qr(np.concatenate([triangles, rows], axis=1), mode="r"))
     rest = triangles[:, k:, k:]
-    return Reduced(rest[:, :, :-1].reshape(-1, rest.shape[2] - 1), rest[:, :, -1].ravel(), triangles[:, :k])
+    return WithoutStarts(rest[:, :, :-1].reshape(-1, rest.shape[2] - 1), rest[:, :, -1].ravel(), triangles[:, :k])
 
 
 class Settings(NamedTuple):
@@ -85,8 +85,8 @@ class Settings(NamedTuple):
 
 
 def solve(
-    problem: Problem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
-) -> Solution | None:
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
+) -> FitSolution | None:
     """The numbers theta and starts x of least squares, with standard deviations estimated from the residuals.
 
     near: whether `deviation` is that of a solution nearby.   None if the motion of the first numbers fails.
@@ -106,17 +106,17 @@ def solve(
             near = True
             continue
         if found is None:
-            return Solution(theta, here, deviation, settled and decrement < STALLED, iteration, decrement)
+            return FitSolution(theta, here, deviation, settled and decrement < STALLED, iteration, decrement)
         theta, here, damping, decrement = found
         deviation = estimated
         s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)
         if settled and decrement < CONVERGED:
-            return Solution(theta, here, deviation, True, iteration, decrement)
-    return Solution(theta, here, deviation, False, s.most, decrement)
+            return FitSolution(theta, here, deviation, True, iteration, decrement)
+    return FitSolution(theta, here, deviation, False, s.most, decrement)
 
 
 def _next(
-    problem: Problem, theta: np.ndarray, here: Fitted, deviation: np.ndarray, damping: float, s: Settings
+    problem: FitProblem, theta: np.ndarray, here: Fitted, deviation: np.ndarray, damping: float, s: Settings
 ) -> tuple[np.ndarray, Fitted, float, float] | None:
     """The next point, with its damping and the squared length of the step; None if no step lowers the cost."""
     before = _total(problem, here.residual, theta, deviation, s.prior)
@@ -134,7 +134,7 @@ def _next(
     return None
 
 
-def _total(problem: Problem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
+def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
     """The cost of residuals, and of the distance from the prior."""
     size = np.abs(np.nan_to_num(residual)) / deviation
     linear = HUBER * (2 * size - HUBER)
@@ -142,7 +142,7 @@ def _total(problem: Problem, residual: np.ndarray, theta: np.ndarray, deviation:
     return float(cost.sum() + (((theta - prior[:, 0]) / prior[:, 1]) ** 2).sum())
 
 
-def estimate(problem: Problem, here: Fitted, n: int) -> np.ndarray:
+def estimate(problem: FitProblem, here: Fitted, n: int) -> np.ndarray:
     """(ny,) standard deviations of the residuals, with the share of the fitted numbers in them."""
     k = int((np.abs(here.basis).max(axis=1) > 0).sum())
     total = int(here.counts.sum())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.fitting.records import Layout
+from pfaffian.fitting.records import Measurements
 
 WORDS = ("delay", "gain", "offset", "zero")
 """delay: of a whole signal [s].   gain, offset: of each of its numbers.   zero: an offset of each record's own."""
@@ -28,7 +28,7 @@ class Unknown(NamedTuple):
         return 1.0 if self.word == "gain" else 0.0
 
 
-def as_unknowns(unknown: Any, layout: Layout, records: Sequence[str], usual: Mapping[str, Any]) -> tuple[Unknown, ...]:
+def as_unknowns(unknown: Any, layout: Measurements, records: Sequence[str], usual: Mapping[str, Any]) -> tuple[Unknown, ...]:
     """All unknowns of {signal: word or words}; `usual` if None. Those of inputs come first.
 
     Raises ModelError: a signal that is not measured, an unknown word.

@@ -1,4 +1,4 @@
-"""The same mechanism with numbers in place of some of its parameters."""
+"""A mechanism with numbers in place of some of its parameters."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ STYLE = "body{font:15px sans-serif;max-width:60em;margin:2em auto;color:#222}td,
 STYLE += "table{border-collapse:collapse}tr:nth-child(even){background:#f2f2f2}img{max-width:100%}"
 
 
-def fit_report(fit: Fit, path: str | Path, *, held_out: pd.DataFrame | None = None, record: str | None = None) -> Path:
+def fit_report(fit: Fit, path: str | Path, *, unseen: pd.DataFrame | None = None, record: str | None = None) -> Path:
     """Write a page that shows a fit: every number with its interval, motion, residuals and what the records do not determine.
 
     Args:
         fit: the result of `pf.fit`.
         path: of the page, ending in .html; it needs no other file.
-        held_out: the table that `fit.held_out(...)` returned, to be shown too.
+        unseen: the table that `fit.unseen(...)` returned, to be shown too.
         record: whose motion is drawn; the first one by default.
     Returns: the path.
     Raises ModelError: the path is none; matplotlib is missing.
@@ -52,8 +52,8 @@ def fit_report(fit: Fit, path: str | Path, *, held_out: pd.DataFrame | None = No
     parts = [f"<h1>{escape(title)}</h1>", _summary(fit), _table(fit.table)]
     parts += [f"<h2>Measured and fitted, {escape(name)}</h2>", _picture(_motion(fit, name))]
     parts += ["<h2>Residuals</h2>", _table(_residuals(fit))]
-    if held_out is not None:
-        parts += ["<h2>Predictions of records that the fit has not seen</h2>", _table(held_out), _losses(held_out)]
+    if unseen is not None:
+        parts += ["<h2>Predictions of records that the fit has not seen</h2>", _table(unseen), _losses(unseen)]
     head = f"<!doctype html><html><head><meta charset='utf-8'><title>{escape(title)}</title><style>{STYLE}</style></head><body>"
     write_whole(place, f"{head}{''.join(parts)}</body></html>\n".encode())
     return place
@@ -92,8 +92,8 @@ def _residuals(fit: Fit) -> pd.DataFrame:
 def _losses(table: pd.DataFrame) -> str:
     """A sentence for each row in which something simpler predicts better."""
     rows = table["loses to"].reset_index().astype(str).to_numpy()
-    said = [f"For {', '.join(index)} the fit loses to {rival}." for *index, rival in rows if rival]
-    return "".join(f"<p>{escape(x)}</p>" for x in said)
+    words = [f"For {', '.join(index)} the fit loses to {rival}." for *index, rival in rows if rival]
+    return "".join(f"<p>{escape(x)}</p>" for x in words)
 
 
 def _motion(fit: Fit, record: str) -> Any:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from pfaffian.errors import RunError
 from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.problem import Problem, evaluate
-from pfaffian.fitting.records import Record
+from pfaffian.fitting.problem import FitProblem, evaluate
+from pfaffian.fitting.records import CheckedRecord
 from pfaffian.fitting.segments import Segments, cut, usual_interval
 from pfaffian.fitting.solve import Settings, solve
 
@@ -24,8 +24,8 @@ RIVALS = ("persistence", "constant speed", "start values")
 """What a fit has to beat."""
 
 
-def held_out(
-    problem: Problem, theta: np.ndarray, first: np.ndarray, deviation: np.ndarray, records: tuple[Record, ...],
+def unseen(
+    problem: FitProblem, theta: np.ndarray, first: np.ndarray, deviation: np.ndarray, records: tuple[CheckedRecord, ...],
     horizons: Sequence[float],
 ) -> pd.DataFrame:  # fmt: skip
     """Root mean square errors at the end of each horizon, of theta, of the numbers `first`, of the last measured value, and of
@@ -54,13 +54,13 @@ def _whole(segments: Segments, last: np.ndarray) -> Segments:
     """The segments that reach the horizon. Raises RunError: none does."""
     whole = last.any(axis=1)
     if not whole.any():
-        raise RunError("held_out: no record is as long as the horizon; give shorter horizons")
+        raise RunError("unseen: no record is as long as the horizon; give shorter horizons")
     return segments._replace(
         record=segments.record[whole], begin=segments.begin[whole], at=segments.at[whole], y=segments.y[whole]
     )
 
 
-def _at_end(problem: Problem, theta: np.ndarray, deviation: np.ndarray, lead: float) -> np.ndarray:
+def _at_end(problem: FitProblem, theta: np.ndarray, deviation: np.ndarray, lead: float) -> np.ndarray:
     """(ny,) errors at the last sample of each segment, predicted from a start that fits its first samples."""
     p, values = problem.at(theta)
     segments, m = problem.segments, problem.of.s.mechanism
@@ -69,15 +69,15 @@ def _at_end(problem: Problem, theta: np.ndarray, deviation: np.ndarray, lead: fl
     x = guesses(m, problem.layout, problem.records, segments, m.neutral(), p)
     x = np.hstack([x, np.tile(problem.of.s.z, (len(x), 1))])
     n = len(values)
-    held = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True, lambda *_: None)
-    solution = solve(fixed, values, x, deviation, held, near=True)
+    pinned = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True, lambda *_: None)
+    solution = solve(fixed, values, x, deviation, pinned, near=True)
     found = solution and evaluate(fixed._replace(segments=segments), values, solution.fitted.x, deviation)
     if not found:
         return np.full(len(deviation), np.inf)
     return _rms(found.residual, segments)
 
 
-def _line(problem: Problem, lead: float, horizon: float, order: int) -> np.ndarray:
+def _line(problem: FitProblem, lead: float, horizon: float, order: int) -> np.ndarray:
     """(ny,) errors of a polynomial of this order through the first samples."""
     segments = problem.segments
     error = np.full_like(segments.y, np.nan)
