@@ -12,10 +12,7 @@ from pfaffian.fitting.problem import HUBER, FitProblem, Fitted, evaluate
 CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
-STALLED = 1.0
-"""Largest such square at a point from which no step lowers the cost, as at a kink of friction."""
-
-REJECTED = 12
+REJECTED = 14
 """Most steps tried from one point."""
 
 FIRST = 1e-6
@@ -102,13 +99,13 @@ def solve(
         estimated = estimated if near else np.maximum(shape * common, EXACT)
         settled = near and bool((np.abs(estimated / deviation - 1) < SETTLED).all())
         found = _next(problem, theta, here, estimated, damping, s)
-        if found is None and not near:
-            near = True
+        if isinstance(found, float) and settled:
+            return FitSolution(theta, here, deviation, found < CONVERGED, iteration, found)
+        deviation, near = estimated, near or isinstance(found, float)
+        if isinstance(found, float):  # with other standard deviations there may be a step
+            here = evaluate(problem, theta, here.x, deviation) or here
             continue
-        if found is None:
-            return FitSolution(theta, here, deviation, settled and decrement < STALLED, iteration, decrement)
         theta, here, damping, decrement = found
-        deviation = estimated
         s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)
         if settled and decrement < CONVERGED:
             return FitSolution(theta, here, deviation, True, iteration, decrement)
@@ -117,8 +114,12 @@ def solve(
 
 def _next(
     problem: FitProblem, theta: np.ndarray, here: Fitted, deviation: np.ndarray, damping: float, s: Settings
-) -> tuple[np.ndarray, Fitted, float, float] | None:
-    """The next point, with its damping and the squared length of the step; None if no step lowers the cost."""
+) -> tuple[np.ndarray, Fitted, float, float] | float:
+    """The next point, with its damping and the squared length of the step.
+
+    If no step lowers the cost, the squared length of the shortest one that was tried: small at a minimum, also at one with a
+    kink, such as a delay at which the samples of an input meet the ends of steps.
+    """
     before = _total(problem, here.residual, theta, deviation, s.prior)
     for tried in range(REJECTED):
         step, dx, decrement = _step(here, theta, damping, s)
@@ -127,11 +128,11 @@ def _next(
         if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
             return trial, moved, damping / 10, decrement
         if decrement < CONVERGED:
-            return None  # rounding: there is nothing left to gain
+            return decrement
         if tried == 0:
             here = evaluate(problem, theta, here.x, deviation) or here  # the step was that of other standard deviations
         damping = max(damping * 10, FIRST)
-    return None
+    return decrement
 
 
 def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
