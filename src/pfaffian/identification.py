@@ -2,6 +2,7 @@
 
 Fit, fit_report                                                        the result of `pf.fit`; a page that shows it
 read_fit, FitFile                                                      a fit described by a YAML file
+compare_friction                                                       friction laws by what they predict
 free_inertia                                                           a body of which every inertia is possible
 regressor, equation_error, base_parameters; Regressor, BaseParameters  equations linear in the inertias of bodies
 least_squares, LinearEquations, Estimate                               linear equations with confidence intervals
@@ -25,6 +26,7 @@ from pfaffian.fitting.fit_file import FitFile as FitFile
 from pfaffian.fitting.fit_file import read_fit as read_fit
 from pfaffian.fitting.fit_result import Fit as Fit
 from pfaffian.fitting.free_inertia import free_inertia as free_inertia
+from pfaffian.fitting.friction_laws import compare_friction as compare_friction
 from pfaffian.fitting.regressor import BaseParameters as BaseParameters
 from pfaffian.fitting.regressor import Regressor as Regressor
 from pfaffian.fitting.regressor import base_parameters as base_parameters

@@ -258,3 +258,21 @@ def test_a_run_is_a_record() -> None:
         warnings.simplefilter("error")
         fit = pf.fit(m, run, parameters=["damping"], start={"m_r": 1.0, "I": 0.6})
     assert np.isclose(fit.values["damping"], 0.1, rtol=1e-6)
+
+
+def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
+    def box(forces: tuple[Any, ...] = ()) -> pf.Mechanism:
+        slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        return pf.mechanism("box", [pf.body("box", mass=2.0)], [slide], forces=forces)
+
+    dry = pf.forces.joint_friction("dry", "x", 0.3, smooth=0.01)
+    rng, records = np.random.default_rng(4), list[dict[str, Any]]()
+    for start in (1.0, 0.6):
+        run = pf.run(box((dry,)), {"x": start}, duration=4.0, step=1e-3, every=20, error_bound=np.inf)
+        records.append({"time": run.time, "q": run.q.values + 1e-3 * rng.normal(size=run.q.shape)})
+    laws = ("none", "viscous", "dry", "dry and viscous", "asymmetric")
+    table = pf.identification.compare_friction(box(), *records, joints=["x"], horizon=1.0, size=0.1, laws=laws)
+    assert table["proposed"].idxmax() == "dry" and table["error"]["viscous"] > 2
+    found(table["fit"]["dry"], **{"dry x": 0.3})
+    with pytest.raises(pf.ModelError, match="no law 'wet'"):
+        pf.identification.compare_friction(box(), *records, joints=["x"], horizon=1.0, laws=["wet"])

@@ -13,6 +13,7 @@ solve.py            Gauss-Newton with a trust region; starts eliminated segment 
 determined.py       combinations that are not determined, covariance, intervals
 regressor.py        equation error: equations linear in inertias, base parameters
 free_inertia.py     a body whose inertia is possible for all values of ten parameters
+friction_laws.py    friction laws fitted, and compared by what they predict
 fit_file.py         a fit described by a YAML file
 unseen.py         errors on records that a fit has not seen
 """

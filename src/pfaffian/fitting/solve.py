@@ -64,7 +64,9 @@ def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> WithoutStart
         rows[:, np.arange(k), np.arange(k)] = size
         triangles = np.asarray(np.linalg.qr(np.concatenate([triangles, rows], axis=1), mode="r"))
     rest = triangles[:, k:, k:]
-    return WithoutStarts(rest[:, :, :-1].reshape(-1, rest.shape[2] - 1), rest[:, :, -1].ravel(), triangles[:, :k])
+    segments, rows, columns = rest.shape
+    R = rest[:, :, :-1].reshape(segments * rows, columns - 1)
+    return WithoutStarts(R, rest[:, :, -1].ravel(), triangles[:, :k])
 
 
 class Settings(NamedTuple):
