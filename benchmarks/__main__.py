@@ -35,6 +35,7 @@ NAMES = (
     "laws",
     "reduction",
     "embedded",
+    "fit",
 )
 CHECK, CRASH = 1, 2
 """Exit status after a failed check, and after another failure."""

@@ -37,8 +37,8 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian import identification as found_by
 from pfaffian.control import actuation
-from pfaffian.control import identification as found_by
 from pfaffian.study import Claim, blank_figure
 
 T, STEP, SECONDS = 0.005, 0.0025, 30.0
@@ -170,14 +170,14 @@ def bench(random: np.random.Generator) -> xr.Dataset:
             w += h * (P[1] * i[k] - P[2] - P[0] * middle**2)
         speed[k + 1] = w
     window, half = 7, 3
-    seen, rate, _ = found_by.derivatives(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
+    seen, rate, _ = found_by.smoothed(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
     mean_current = (np.convolve(i, [0.5, 0.5])[: t.size])[
         half:-half
     ]  # mean current around each sample, since the current steps there
-    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, mean_current), correlated=6 * window)
+    propeller = found_by.least_squares(found_by.propeller_bench(seen, rate, mean_current), correlated=6 * window)
     at = np.linspace(150, 750, 25)
     thrust = X["thrust"] * at**2 + 0.03 * random.normal(size=at.size)
-    scale = control.identification.least_squares(found_by.thrust_scale(at, thrust))
+    scale = found_by.least_squares(found_by.thrust_scale(at, thrust))
     known = np.array([X["thrust"], *P, *SERVO])
     plain, simulated = servo(random)
     all_of = (scale, propeller, simulated)
@@ -203,13 +203,13 @@ def servo(random: np.random.Generator) -> tuple[found_by.Estimate, found_by.Esti
         for k, u in enumerate(goal):
             angle[k] = x[0]
             x = F @ x + (np.eye(2) - F) @ [u, 0]
-        seen = found_by.derivatives(angle + noise * random.normal(size=t.size), h, window)
-        between, _, _ = found_by.derivatives(np.convolve(goal, [0.5, 0.5])[: t.size], h, window)
+        seen = found_by.smoothed(angle + noise * random.normal(size=t.size), h, window)
+        between, _, _ = found_by.smoothed(np.convolve(goal, [0.5, 0.5])[: t.size], h, window)
         return found_by.servo_bench(*seen, between)
 
     read = equations(SERVO, np.radians(0.05))
-    plain = control.identification.least_squares(read, correlated=6 * window)
-    return plain, control.identification.least_squares(read, instruments=equations(plain.value, 0.0), correlated=6 * window)
+    plain = found_by.least_squares(read, correlated=6 * window)
+    return plain, found_by.least_squares(read, instruments=equations(plain.value, 0.0), correlated=6 * window)
 
 
 def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
@@ -233,7 +233,7 @@ def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
 
 def response(window: int, period: float) -> np.ndarray:
     """Coefficients of the samples in the first derivative of `derivatives`."""
-    return found_by.derivatives(np.eye(window), period, window)[1, 0]
+    return found_by.smoothed(np.eye(window), period, window)[1, 0]
 
 
 def strings(random: np.random.Generator) -> xr.Dataset:
@@ -247,12 +247,12 @@ def strings(random: np.random.Generator) -> xr.Dataset:
         gyro = rate + SWING * random.normal(size=t.size)
         for j, window in reversed(list(enumerate(WINDOWS))):
             inner, correlated = slice(window // 2, -(window // 2)), 4 * window
-            _, a2, _ = found_by.derivatives(gyro, t[1], window)
+            _, a2, _ = found_by.smoothed(gyro, t[1], window)
             swing = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **STRINGS)
-            e = control.identification.least_squares(swing, correlated=correlated)
+            e = found_by.least_squares(swing, correlated=correlated)
             like = swinging(*e.value, t) if like is None else like  # by the result of the longest window
             instruments = found_by.bifilar_pendulum(*(x[inner] for x in like), **STRINGS)
-            better = control.identification.least_squares(swing, instruments=instruments, correlated=correlated)
+            better = found_by.least_squares(swing, instruments=instruments, correlated=correlated)
             found[:, j, draw] = [x[0] / inertia for x in (e.value, e.half_width, better.value, better.half_width)]
     noise = np.array([SWING * np.linalg.norm(response(window, t[1])) for window in WINDOWS])
     parts = zip(("plain", "half", "instruments", "half_instruments"), found, strict=True)
@@ -267,12 +267,12 @@ def measured(of: Any, r: xr.Dataset, random: np.random.Generator, window: int, n
     sizes = noise * np.repeat([NOISE["v"], NOISE["w"], NOISE["speeds"]], [3, 3, propellers])
     up = Rotation.from_quat(quaternion).as_matrix()[:, 2, :] + noise * NOISE["up"] * random.normal(size=(n, 3))
     seen = np.hstack([v[:, :6], v[:, -propellers:]])
-    x, rate, _ = found_by.derivatives(seen + sizes * random.normal(size=seen.shape), T, window)
+    x, rate, _ = found_by.smoothed(seen + sizes * random.normal(size=seen.shape), T, window)
     x, rate, up = x[chosen], rate[chosen], up[half:-half][chosen]
     numbers = {name: of[name] for name in ("azimuths", "spins", "arm", "height", "rotor", "thrust", "torque") if name in of}
     if of["tilt"] is not None:
         angle = r["q"].values[:, 7 : 7 + propellers]
-        tilts = found_by.derivatives(angle + noise * NOISE["tilt"] * random.normal(size=angle.shape), T, window)
+        tilts = found_by.smoothed(angle + noise * NOISE["tilt"] * random.normal(size=angle.shape), T, window)
         numbers |= {"tilts": np.stack(tilts)[:, chosen], "tilt_inertia": of["tilt"][1]}
     wrench = found_by.propeller_wrench(x[:, 6:], rate[:, 6:], x[:, 3:6], **numbers)
     return found_by.flight(x[:, :3], x[:, 3:6], rate[:, :3], rate[:, 3:6], up, wrench, mass=of["mass"])
@@ -289,9 +289,7 @@ def identified(of: Any, r: xr.Dataset, random: np.random.Generator, ways: dict[s
                 used = r.isel(time=slice(round(begin / T), None))
                 sets[window, begin] = [measured(of, used, random, window) for _ in range(2)]
             one, two = sets[window, begin]
-            e = control.identification.least_squares(
-                one, instruments=two if better else None, correlated=max(1, 6 * window // THIN)
-            )
+            e = found_by.least_squares(one, instruments=two if better else None, correlated=max(1, 6 * window // THIN))
             found[:, i, draw] = e.value, e.half_width
             worst[i, draw] = np.abs((one.A @ e.value - one.b) / e.deviation).max()
     parts = {name: (("way", "draw", "number"), x) for name, x in zip(("value", "half"), found, strict=True)}
@@ -351,7 +349,7 @@ def compared(r: xr.Dataset, random: np.random.Generator, m: pf.Mechanism, simple
     v = r["v"].values
     sizes = np.full(m.nv, NOISE["w"])
     sizes[:3], sizes[propeller:] = NOISE["v"], NOISE["speeds"]
-    x, rate, _ = found_by.derivatives(v + sizes * random.normal(size=v.shape), T, MIDDLE)
+    x, rate, _ = found_by.smoothed(v + sizes * random.normal(size=v.shape), T, MIDDLE)
     x, rate = x[chosen], rate[chosen]
     q, u = (r[name].values[half:-half][chosen] for name in ("q", "u"))
     parts = {"measured": rate, "whole": pf.forward_dynamics(m, q, x, u).v_dot, "simple": simple(x, q, u)}

@@ -11,14 +11,16 @@
     evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
+    measured motion       fit: parameters from records
     use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99
     types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, Motion, System
     errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 
 Further names are in modules by subject: control (laws, references, filters), analysis (of machines and laws), forces,
 rolling, multicopters, rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints,
-results (causes, files), statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3),
-cuda, study, bridges (acados, JAX). `help(pf.control)` shows what is in one, `help(pf.run)` explains a name.
+results (causes, files), statistics (along a run), sweeps, formats (options of the readers), maths (so3, se3), cuda, study,
+identification (numbers from measurements), bridges (acados, JAX, Gymnasium). `help(pf.control)` shows what is in one,
+`help(pf.run)` explains a name.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pfaffian import control as control
 from pfaffian import cuda as cuda
 from pfaffian import forces as forces
 from pfaffian import formats as formats
-from pfaffian import learning as learning
+from pfaffian import identification as identification
 from pfaffian import maths as maths
 from pfaffian import multicopters as multicopters
 from pfaffian import reduction as reduction
@@ -43,6 +43,7 @@ from pfaffian.evaluate.quantities import mass_centre as mass_centre
 from pfaffian.evaluate.quantities import mass_matrix as mass_matrix
 from pfaffian.evaluate.quantities import momentum as momentum
 from pfaffian.evaluate.reactions import reaction_wrench as reaction_wrench
+from pfaffian.fitting.fit import fit as fit
 from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
 from pfaffian.model.body import Body as Body

@@ -145,6 +145,9 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("--latex", action="store_true", help=words)
     info.add_argument("--equations", action="store_true", help="print the equations of motion in letters (needs sympy)")
     info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
+    fit = command("fit", _fit, "fit a machine to measured records as a .yaml file describes; write its numbers and a page")
+    fit.add_argument("file", type=Path, metavar="FILE", help="a YAML file with machine, records and columns")
+    fit.add_argument("--out", type=Path, metavar="DIR", help="folder for page and mechanism (default: out/FILE)")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
@@ -503,6 +506,25 @@ def _info(chosen: argparse.Namespace) -> int:
 
     print(describe(m, settings))
     return DONE
+
+
+def _fit(chosen: argparse.Namespace) -> int:
+    """The command `pfaffian fit`: fit a machine to records, print the numbers, write a page and the mechanism."""
+    import pfaffian as pf
+    from pfaffian.fitting.fit_file import read_fit
+    from pfaffian.output.folder import prepare
+    from pfaffian.viewer.fit_report import fit_report
+
+    described = read_fit(chosen.file)
+    out = prepare(chosen.out or Path("out", chosen.file.stem))
+    found = described.fit(progress=sys.stderr.isatty())
+    table = found.unseen(described.unseen, described.horizons) if described.unseen else None
+    files = [fit_report(found, out / "fit.html", unseen=table), *pf.write(found.mechanism, out / "fitted.yaml")]
+    print(lines(found))
+    if table is not None:
+        print(table.to_string())
+    print("\n".join(f"wrote {text(str(file))}" for file in files))
+    return DONE if found.converged else STOPPED
 
 
 def _study(chosen: argparse.Namespace) -> int:

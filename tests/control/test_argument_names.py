@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.control import estimation, flat, identification, placement
+from pfaffian import identification
+from pfaffian.control import estimation, flat, placement
 
 LINE = np.linspace(0.0, 1.0, 40)
 PLACES = np.column_stack([LINE] * 3)

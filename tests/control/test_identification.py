@@ -9,8 +9,8 @@ from scipy.integrate import solve_ivp
 from scipy.signal import savgol_filter
 
 import pfaffian as pf
-from pfaffian.control import identification as found_by
-from pfaffian.control.identification import LinearEquations, least_squares
+from pfaffian import identification as found_by
+from pfaffian.control.identification import QUANTILE, LinearEquations, least_squares
 from tests.refused import refusals
 from tests.tolerance import close
 
@@ -58,7 +58,7 @@ def test_intervals_of_correlated_errors():
     without = inside([least_squares(LinearEquations(A, b)) for b in noisy], x)
     found = [least_squares(LinearEquations(A, b), correlated=6 * m) for b in noisy]
     assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
-    spread = found_by.QUANTILE * np.std([e.value for e in found], axis=0)
+    spread = QUANTILE * np.std([e.value for e in found], axis=0)
     close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half-widths")
 
 
@@ -84,11 +84,11 @@ def test_noise_in_the_rows_biases_unless_instruments_are_given():
 def test_derivatives_are_savitzky_and_golay_s():
     random, T = np.random.default_rng(7), 0.01
     x = random.normal(size=(60, 2))
-    for i, d in enumerate(found_by.derivatives(x, T, 11)):
+    for i, d in enumerate(found_by.smoothed(x, T, 11)):
         close(d, savgol_filter(x, 11, 3, deriv=i, delta=T, axis=0)[5:-5], 1e-12, f"derivative {i}")
-    close(found_by.derivatives(x, T, 7, 2)[2], savgol_filter(x, 7, 2, deriv=2, delta=T, axis=0)[3:-3], 1e-12, "of order two")
+    close(found_by.smoothed(x, T, 7, 2)[2], savgol_filter(x, 7, 2, deriv=2, delta=T, axis=0)[3:-3], 1e-12, "of order two")
     t = np.arange(60) * T
-    close(found_by.derivatives(t**3, T, 7)[1], 3 * t[3:-3] ** 2, 1e-11, "of its own order exactly")
+    close(found_by.smoothed(t**3, T, 7)[1], 3 * t[3:-3] ** 2, 1e-11, "of its own order exactly")
 
 
 def test_a_propeller_on_its_bench():
@@ -160,7 +160,7 @@ def test_noisy_accelerations_bias_the_inertia_of_a_pendulum():
     for _ in range(15):
         gyro = rate + noise * random.normal(size=t.size)
         for name, window in windows.items():
-            _, a2, _ = found_by.derivatives(gyro, T, window)
+            _, a2, _ = found_by.smoothed(gyro, T, window)
             inner = slice(window // 2, -(window // 2))
             rows = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **PENDULUM)
             found[name].append(least_squares(rows, correlated=4 * window))
@@ -321,8 +321,8 @@ WRONG = {
         r"of the shape of A, \(4, 2, 3\)",
     ),
     "correlated": (lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), correlated=5), "from 1 to 4"),
-    "a window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 4), "odd window"),
-    "a long window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 11), "up to the 9 samples"),
+    "a window": (lambda: found_by.smoothed(np.zeros(9), 0.1, 4), "odd window"),
+    "a long window": (lambda: found_by.smoothed(np.zeros(9), 0.1, 11), "up to the 9 samples"),
     "signals": (lambda: found_by.propeller_bench([1.0, 2.0], [1.0, 2.0], [1.0]), r"of one length are needed.*current \(1,\)"),
     "a scale": (lambda: found_by.thrust_scale([1.0, 2.0], [1.0]), r"^thrust_scale: arrays .*thrust \(1,\)"),
     "a flight": (lambda: found_by.flight(*[np.zeros((4, 3))] * 5, np.zeros((4, 3)), mass=1.0), r"wrench \(n, 6\)"),

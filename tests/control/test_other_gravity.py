@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
-from pfaffian import control
-from pfaffian.control import check_thrust, estimation, extremes, identification, least_time
+from pfaffian import control, identification
+from pfaffian.control import check_thrust, estimation, extremes, least_time
 from tests.tolerance import close
 
 MOON = 1.62

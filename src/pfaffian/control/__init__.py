@@ -10,7 +10,7 @@ set_point, polynomial, function_of_time, sampled, series                        
 rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_attitude,    references from flat outputs
     pvtol_reference, bicopter_reference, quadcopter_reference, tricopter_reference;
     course, course_step, taylor
-discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time, their parts
+discrete, sensor, several, python_law; actuation, estimation,             laws in discrete time, their parts
     regulators
 nearest                                                                                  inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
@@ -35,7 +35,6 @@ estimation.py, identification.py                     states and parameters from 
 from pfaffian import lazy
 from pfaffian.control import actuation as actuation
 from pfaffian.control import estimation as estimation
-from pfaffian.control import identification as identification
 from pfaffian.control import regulators as regulators
 from pfaffian.control.allocation import length_weights as length_weights
 from pfaffian.control.attitude_path import path_end as path_end
@@ -101,4 +100,4 @@ from pfaffian.control.task import stack as stack
 from pfaffian.control.task import whole as whole
 from pfaffian.maths.qp import nearest as nearest
 
-__dir__ = lazy.lister(globals(), ["actuation", "estimation", "identification", "regulators"])
+__dir__ = lazy.lister(globals(), ["actuation", "estimation", "regulators"])

@@ -3,7 +3,7 @@
 least_squares                                                          parameters with confidence intervals from equations
 thrust_scale, propeller_bench, servo_bench, bifilar_pendulum           equations of a bench test
 flight, propeller_wrench, FLIGHT                                       equations of a flight
-derivatives                                                            rates and accelerations of a sampled signal
+smoothed                                                               rates and accelerations of a sampled signal
 
 Equations of motion are linear in masses, inertias and coefficients: A x = b, with one or more rows for each sample.
 `thrust_scale`, `propeller_bench`, `servo_bench`, `bifilar_pendulum` and `flight` build these `LinearEquations` from
@@ -12,7 +12,7 @@ measurements, and `least_squares` solves them.
 Measurements are noisy. Noise in b scatters the estimate, and the confidence interval says by how much. Noise in A biases the
 estimate towards zero, which the interval does not show: where A is one column of root mean square a with noise of root mean
 square e, the estimate is 1 / (1 + (e / a)^2) times the true value. There are two remedies: smoother measurements (a longer
-window of `derivatives`), and `instruments`, the same equations built from another measurement of the same motion or from a
+window of `smoothed`), and `instruments`, the same equations built from another measurement of the same motion or from a
 simulation of it.
 
 Neither remedy removes the error of the smoothing itself: the product of two smoothed signals is not their smoothed product.
@@ -22,7 +22,7 @@ deviation of their kind.
 
 Example:
     >>> import numpy as np
-    >>> from pfaffian.control import identification
+    >>> from pfaffian import identification
     >>> speed = np.array([100.0, 200.0, 300.0, 400.0])
     >>> x = identification.least_squares(identification.thrust_scale(speed, 1.5e-5 * speed**2 + [0.01, -0.02, 0.01, 0.0]))
     >>> f"{x.value[0]:.2e} +- {x.half_width[0]:.1e}"
@@ -59,6 +59,11 @@ class LinearEquations(NamedTuple):
     """Linear equations A x = b for k parameters x, with r rows of different kinds for each of n samples.
 
     A: (n, r, k), or (n, k) for a single kind of row.   b: (n, r), or (n,).   names: of the k parameters; x[0], ... if empty.
+
+    Example:
+        >>> from pfaffian import identification
+        >>> identification.LinearEquations([[1.0], [2.0]], [2.0, 4.0], ("mass",)).names
+        ('mass',)
     """
 
     A: Any
@@ -71,6 +76,12 @@ class Estimate(NamedTuple):
 
     value: (k,) the estimate x.   half_width: (k,) half the width of its 95 % confidence interval.   covariance: (k, k) of x.
     deviation: (r,) standard deviation of the residuals of each kind of row.
+
+    Example:
+        >>> from pfaffian import identification
+        >>> x = identification.least_squares(identification.LinearEquations([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0]))
+        >>> x.value.round(6), x.deviation.round(6)
+        (array([2.]), array([0.]))
     """
 
     value: np.ndarray
@@ -98,7 +109,7 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
     Raises ModelError: other shapes; too few rows; parameters that the rows do not determine, which the message names.
 
     Example:
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> line = identification.LinearEquations([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0], ("slope", "offset"))
         >>> identification.least_squares(line).value.round(6)
         array([2., 1.])
@@ -189,7 +200,7 @@ def _covariance_of_sum(errors: np.ndarray, correlated: int) -> np.ndarray:
     return sums.T @ sums / correlated
 
 
-def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
+def smoothed(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
     """Smooth x and differentiate it twice by polynomials fitted to `window` samples (the Savitzky-Golay filter).
 
     A longer window leaves less noise, in the second derivative by the power -5/2 of the window, but smooths out fast changes.
@@ -205,15 +216,15 @@ def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarra
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> t = np.arange(0.0, 1.0, 0.1)
-        >>> identification.derivatives(t**2, 0.1, window=5)[:, 0].round(6)  # at t = 0.2
+        >>> identification.smoothed(t**2, 0.1, window=5)[:, 0].round(6)  # at t = 0.2
         array([0.04, 0.4 , 2.  ])
     """
-    x, T = floats(x, "derivatives: x"), named_float(period, "derivatives: period")
+    x, T = floats(x, "smoothed: x"), named_float(period, "smoothed: period")
     if not T > 0 or window % 2 == 0 or not 2 <= order < window <= len(x):
         raise ModelError(
-            f"derivatives: a period above zero, an order from 2 and an odd window above it, up to the {len(x)} samples, are "
+            f"smoothed: a period above zero, an order from 2 and an odd window above it, up to the {len(x)} samples, are "
             f"needed, got {T:g} s, {order} and {window}"
         )
     offsets = np.arange(window) - window // 2
@@ -233,7 +244,7 @@ def thrust_scale(speed: Any, thrust: Any) -> LinearEquations:
     Raises ModelError: other shapes.
 
     Example:
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> x = identification.least_squares(identification.thrust_scale([100.0, 200.0], [0.1, 0.4]))
         >>> f"{x.value[0]:.3e}"
         '1.000e-05'
@@ -247,7 +258,7 @@ def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquation
 
     Args:
         speed: varpi (n,) [rad/s].
-        speed_rate: (n,) [rad/s^2], as from `derivatives`.
+        speed_rate: (n,) [rad/s^2], as from `smoothed`.
         current: i (n,) [A].
     Returns:
         Equations for (p1 [1/rad], p2 [rad/(s^2 A)], p3 [rad/s^2]).
@@ -255,7 +266,7 @@ def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquation
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> w, i = np.array([100.0, 200.0, 300.0, 400.0]), np.array([1.0, 2.0, 1.0, 2.0])
         >>> bench = identification.propeller_bench(w, 20 * i - 4e-4 * w**2 - 3, i)
         >>> identification.least_squares(bench).value.round(6)
@@ -277,7 +288,7 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, setpoint: Any) -> Line
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> t = np.linspace(0.0, 1.0, 20)
         >>> angle, rate = np.exp(-5 * t) * (1 + 5 * t), -25 * t * np.exp(-5 * t)  # returns to zero
         >>> bench = identification.servo_bench(angle, rate, -25 * angle - 10 * rate, 0 * t)
@@ -310,7 +321,7 @@ def bifilar_pendulum(
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> t = np.linspace(0.0, 3.0, 50)
         >>> a = 1e-3 * np.cos(2 * t)  # 2 rad/s
         >>> rate, acceleration = -2e-3 * np.sin(2 * t), -4 * a
@@ -366,7 +377,7 @@ def flight(
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> rest, up = np.zeros((5, 3)), np.tile([0.0, 0.0, 1.0], (5, 1))
         >>> x = identification.flight(rest, rest, rest, rest, up, np.tile([0, 0, 9.81, 0, 0, 0], (5, 1)), mass=1.0)
         >>> x.A.shape, x.names[:3]
@@ -417,7 +428,7 @@ def propeller_wrench(
         thrust: kF [N s^2].
         torque: kT [N m s^2].
         height: h_A, from the centre up to a propeller [m], one number for all or (rho,); default 0.
-        tilts: (3, n, rho) angles of the arms about their own axes [rad] with rates and accelerations, as from `derivatives`;
+        tilts: (3, n, rho) angles of the arms about their own axes [rad] with rates and accelerations, as from `smoothed`;
             (rho,) for fixed angles; None for upright propellers.
         tilt_inertia: Theta_AC of an arm that tilts [kg m^2]; default 0.
     Returns:
@@ -426,7 +437,7 @@ def propeller_wrench(
 
     Example:
         >>> import numpy as np
-        >>> from pfaffian.control import identification
+        >>> from pfaffian import identification
         >>> arms, spins = np.arange(4) * np.pi / 2, [1, -1, 1, -1]
         >>> numbers = {"arm": 0.2, "rotor": 3e-5, "thrust": 1e-5, "torque": 2e-7}
         >>> x = identification.propeller_wrench([[500.0] * 4], [[0.0] * 4], [[0.0] * 3], arms, spins, **numbers)

@@ -24,4 +24,5 @@ slider_crank.py        the travel of a slider that a rod pushes
 traced_function.py     user functions, each with a digest of the expressions that it returned when it was traced
 unphysical.py          bodies with physically impossible mass and inertia at given parameter values
 user_functions.py      all calls of user functions, so that errors in them name the element at fault
+with_numbers.py        a mechanism with numbers in place of some parameters
 """

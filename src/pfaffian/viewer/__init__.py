@@ -11,6 +11,7 @@ doctor.py       the packages and tools of this computer, and a test of each back
 drawing.py      the common style of all figures
 equations.py    the equations of motion in letters
 figures.py      the overview of a result in one figure
+fit_report.py   a fit to measured motion as one HTML page
 fittings.py     the parts of a scene other than bodies
 lines.py        lines along paths, and what they go round, as parts of a scene
 latex.py        the kinematics of an open chain as LaTeX

@@ -171,7 +171,6 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     sizes = lane[at.speeds.start : at.law.stop, 0]
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root, 0], sizes, *repeated)
     old = lane[: at.moving, 0]
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, old[at.root :, 0])
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))

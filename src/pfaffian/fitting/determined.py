@@ -1,0 +1,107 @@
+"""What the records determine: combinations of numbers that cannot be told apart, covariance and intervals."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.control.identification import QUANTILE
+from pfaffian.fitting.problem import FitProblem
+from pfaffian.fitting.solve import WithoutStarts
+
+BLIND = 1e-7
+"""A combination counts as not determined at all if it changes the residuals less than this fraction of the best one."""
+
+SMALL = 0.05
+"""Entries of a combination below this fraction of its largest one are not named."""
+
+MANY = 20
+"""Segments for each number from which on the scatter between them gives the whole covariance."""
+
+
+class Uncertainty(NamedTuple):
+    """covariance: (n, n), infinite for what is not determined.   half_width: (n,) of the 95 % interval.
+    correlated: factor by which correlation of the residuals has enlarged the variances, on average."""
+
+    covariance: np.ndarray
+    half_width: np.ndarray
+    correlated: float
+
+
+def blind(R: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """(n, k) orthonormal relative changes of theta that the residuals do not show.   R: (rows, n) the reduced Jacobian."""
+    scaled = np.linalg.qr(R * _scale(theta), mode="r")
+    _, s, Vt = np.linalg.svd(np.atleast_2d(scaled), full_matrices=True)
+    s = np.append(s, np.zeros(len(theta) - len(s)))
+    return Vt[s <= BLIND * max(s.max(), np.finfo(float).tiny)].T
+
+
+def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray, driven: bool) -> list[str]:
+    """A sentence for each group of numbers that depend on each other along the blind directions.
+
+    driven: whether a record has inputs that change.
+    """
+    left, found = [i for i in range(len(names)) if directions.shape[1] and (np.abs(directions[i]) > SMALL).any()], list[str]()
+    coupled = np.abs(directions @ directions.T) > SMALL**2
+    while left:
+        group, added = [left[0]], [left[0]]
+        while added:
+            added = [j for j in left if j not in group and coupled[j, added].any()]
+            group += added
+        left = [i for i in left if i not in group]
+        more = "" if driven or len(group) == 1 else "; no record has an input, so the scale of masses and forces is missing"
+        found.append(_sentence(directions, sorted(group), names, theta) + more)
+    return found
+
+
+def _sentence(directions: np.ndarray, group: list[int], names: tuple[str, ...], theta: np.ndarray) -> str:
+    """What cannot be told about a group, and the way out."""
+    if len(group) == 1:
+        return f"the records do not depend on {names[group[0]]!r}: excite it, or leave it out"
+    who = ", ".join(repr(names[i]) for i in group)
+    lines = np.linalg.svd(directions[group])[0][:, : np.linalg.matrix_rank(directions[group], tol=SMALL)]
+    if lines.shape[1] > 1:
+        return f"the records do not determine {lines.shape[1]} of {who}: leave {lines.shape[1]} of them out"
+    line = lines[:, 0] / np.abs(lines[:, 0]).max()
+    line = line * np.sign(line[np.argmax(np.abs(line))])
+    if np.allclose(line, 1.0, atol=SMALL):
+        return f"the records determine {who} only up to a common factor, their scale is missing: leave one of them out"
+    terms = " ".join(f"{x * theta[i] if theta[i] else x:+.3g} in {names[i]!r}" for i, x in zip(group, line, strict=True))
+    return f"the records do not tell {who} apart, a change of {terms} changes nothing: leave one of them out"
+
+
+def _scale(theta: np.ndarray) -> np.ndarray:
+    """The sizes by which changes are compared."""
+    return np.where(theta != 0, np.abs(theta), 1.0)
+
+
+def uncertainty(problem: FitProblem, part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
+    """The covariance of theta, with residuals that are correlated within a segment but not between segments.
+
+        H^-1 (sum g g^T) H^-1,   g the gradient of a segment, H = sum of R^T R
+
+    With few segments that sum is poor; then the usual covariance H^-1 is enlarged by one factor, the mean of the ratio of the
+    two, where this ratio is larger than chance explains.
+    """
+    n, count = len(theta), problem.segments.runs
+    scale = _scale(theta)
+    R = part.R.reshape(count, -1, n) * scale
+    weight = scale / prior[:, 1]
+    H = np.einsum("sri,srj->ij", R, R) + np.diag(weight**2)
+    s, V = np.linalg.eigh(H)
+    seen = s > BLIND**2 * s[-1]
+    inverse = (V[:, seen] / s[seen]) @ V[:, seen].T
+    g = np.einsum("sri,sr->si", R, part.rhs.reshape(count, -1))
+    g = g - g.mean(axis=0)
+    meat = g.T @ g * (count / max(count - 1, 1))
+    ratio = float(np.trace(inverse @ meat) / max(int(seen.sum()), 1))
+    chance = 1 + 2 * np.sqrt(2 / max(count * int(seen.sum()), 1))
+    if count >= MANY * n and ratio > chance:
+        covariance = inverse @ meat @ inverse
+    else:
+        covariance = inverse * (ratio if ratio > chance else 1.0)
+    covariance = covariance * np.outer(scale, scale)
+    lost = (np.abs(V[:, ~seen]) > SMALL).any(axis=1) if not seen.all() else np.zeros(n, bool)
+    covariance[lost, lost] = np.inf
+    return Uncertainty(covariance, QUANTILE * np.sqrt(np.diag(covariance)), max(ratio, 1.0))

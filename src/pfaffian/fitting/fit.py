@@ -1,0 +1,268 @@
+"""`pf.fit`: from records of a motion to the numbers of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from tqdm import tqdm
+
+from pfaffian.control.law import Control
+from pfaffian.differentiation.step_slopes import differentiable
+from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nearest, notice
+from pfaffian.evaluate.arrays import guessed_configurations
+from pfaffian.evaluate.single_values import as_number
+from pfaffian.fitting.fit_result import Fit
+from pfaffian.fitting.guesses import guesses
+from pfaffian.fitting.prediction import Machine, sizes
+from pfaffian.fitting.problem import FitProblem, evaluate
+from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
+from pfaffian.fitting.segments import cut, usual_interval
+from pfaffian.fitting.solve import FitSolution, Settings, solve
+from pfaffian.fitting.unknowns import as_unknowns
+from pfaffian.maths.inertia import are_physical, moments, pseudo
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import interval, named_float
+from pfaffian.simulate.step.signals import OutputFunction
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.step import Scheme
+
+SAMPLES = 50
+"""Usual intervals in a segment, by default."""
+
+ITERATIONS = 60
+"""Most iterations."""
+
+FINE = 0.1
+"""Largest error of the steps, in standard deviations of the residuals."""
+
+FINEST = 32
+"""Most steps in a usual interval."""
+
+
+def fit(
+    m: Mechanism,
+    records: Any,
+    *,
+    parameters: Iterable[str] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
+    unknown: Mapping[str, Any] | None = None,
+    horizon: float | None = None,
+    start: Mapping[str, float] | Fit | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    priors: Mapping[str, tuple[float, float]] | None = None,
+    guess: Any = None,
+    units: Mapping[str, str] | None = None,
+    robust: bool = True,
+    control: Control | None = None,
+    scheme: Scheme | None = None,
+    progress: bool = False,
+) -> Fit:
+    """Fit parameters of a mechanism to records of its motion: least squares over short segments whose starts are unknown too.
+
+    The motion of every segment is simulated, and compared with everything that was measured in it. Parameters, the starts of
+    all segments, which stay on the constraints, and the unknown numbers of sensors change until the sum of squares is least.
+    Derivatives are exact; signals have weights that are estimated from their residuals.
+
+    Args:
+        m: the mechanism.
+        records: one record, a list of them or {name: record}: a dict, DataFrame or Dataset of a run with "time" (n,) [s], the
+            inputs "u" (n, nu), each held until the next sample, and what was measured: "q" (n, nq), "v" (n, nv) and outputs
+            by name, as arrays or {name: (n,)}, nan where nothing was measured.
+        parameters: names of the parameters to fit; all of the mechanism by default.
+        outputs: {name: function of the kinematics, or `of_motion`}, other signals that were measured.
+        unknown: {signal: word or words} of what is not known of a signal or of "u": "delay" by which its record is late,
+            "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of the inputs, and that
+            of v where q is measured.
+        horizon: length of a segment [s]; 50 samples by default.
+        start: {parameter or unknown: value} from which to start, defaults where left out; or a Fit, to go on from it.
+        bounds: {parameter: (low, high)}.
+        priors: {parameter: (value, standard deviation)}, known before.
+        guess: configuration near which coordinates that are not measured start, as for `run`; neutral by default.
+        units: {signal: unit} of records that are not in SI units, such as {"q": "deg"}.
+        robust: whether residuals beyond 3 standard deviations count less (Huber); True by default.
+        control: a law in continuous time that was in the loop; its inputs take the place of the mechanism's.
+        scheme: of the simulation; `pf.Scheme()` by default.
+        progress: whether to show a progress bar.
+    Returns:
+        a `Fit`: values with intervals, residuals, what the records do not determine, the fitted mechanism, held-out errors.
+    Warns RunWarning: parameters that the records do not determine; a fit that did not converge.
+    Raises ModelError: a record that cannot be read, by name, signal and time; unknown names.
+    Raises RunError: the motion of the first guess fails.
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> k = pf.Parameter("stiffness", 5.0, "N/m")
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+        >>> t = np.arange(0.0, 4.0, 0.02)
+        >>> record = {"time": t, "q": np.cos(2.0 * t) + 1e-3 * np.random.default_rng(1).normal(size=200)}
+        >>> round(pf.fit(m, record).values["stiffness"], 1)
+        8.0
+    """
+    given = Given(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
+    s = differentiable(m, control, scheme, "fit")
+    task = _task(s, _free(s.mechanism, parameters), records, outputs or {}, given)
+    bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
+
+    def tell(iteration: int, cost: float, decrement: float) -> None:
+        bar.update(1)
+        bar.set_postfix_str(f"cost per sample {cost:.4g}, step {np.sqrt(max(decrement, 0)):.2g} standard errors")
+
+    with bar:
+        problem, solution = _solved(task, tell)
+    found = Fit(problem, solution, task.theta, task.settings.prior, given.units)
+    if not solution.converged:
+        notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
+    for sentence in found.undetermined:
+        notice(f"fit: {sentence}", RunWarning)
+    return found
+
+
+class Given(NamedTuple):
+    """Options of a caller, as in `fit`."""
+
+    start: Any
+    bounds: Mapping[str, tuple[float, float]]
+    priors: Mapping[str, tuple[float, float]]
+    guess: Any
+    units: Mapping[str, str]
+    robust: bool
+    unknown: Any
+    horizon: Any
+
+
+class Task(NamedTuple):
+    """A problem with the numbers, starts and standard deviations from which its solution begins."""
+
+    problem: FitProblem
+    theta: np.ndarray
+    x: np.ndarray
+    deviation: np.ndarray
+    settings: Settings
+    horizon: float
+    near: bool
+
+
+def _task(s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[str, OutputFunction], given: Given) -> Task:
+    """The task of a fit of the parameters with the indices `free`, checked."""
+    m = s.mechanism
+    read = as_records(records)
+    names = measured_names(read, outputs)
+    of = Machine(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
+    layout = _layout(of)
+    checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
+    _check_content(m, checked, layout)
+    length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
+    unknowns = as_unknowns(given.unknown, layout, tuple(read), _usual(layout, checked))
+    p = m.p_defaults.copy()
+    first = given.start.values if isinstance(given.start, Fit) else given.start or {}
+    known = (*m.p_names, *[x.name for x in unknowns])
+    for name, value in first.items():
+        if name in m.p_names:
+            p[m.p_names.index(name)] = named_float(value, f"start[{name!r}]")
+        elif name not in known and not isinstance(given.start, Fit):
+            raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, known)}")
+    problem = FitProblem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
+    theta = np.append(p[list(free)], [float(first.get(x.name, x.default)) for x in unknowns])
+    x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
+    x = np.hstack([x, np.tile(s.z, (len(x), 1))])
+    deviation = noise(checked)
+    before = given.start.solution if isinstance(given.start, Fit) else None
+    if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
+        x, deviation = before.fitted.x, before.deviation
+    return Task(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
+
+
+def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
+    """Indices of the parameters to fit."""
+    names = m.p_names if parameters is None else (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    for name in names:
+        if name not in m.p_names:
+            raise ModelError(f"parameters: there is no {brief(name)}; {nearest(name, m.p_names)}")
+    if not names:
+        raise ModelError(f"fit: {m.name!r} has no parameters; write numbers that are not known as pf.Parameter(name, default)")
+    return tuple(m.p_names.index(name) for name in dict.fromkeys(names))
+
+
+def _layout(of: Machine) -> Measurements:
+    """The layout of what a machine measures."""
+    m, counts = of.s.mechanism, sizes(of)
+    known = {"q": m.q_names, "v": m.v_names}
+    entries = tuple(known.get(n, ("",) if k == 1 else tuple(map(str, range(k)))) for n, k in zip(of.names, counts, strict=True))
+    return Measurements(of.names, entries, of.s.w_names)
+
+
+def _check_content(m: Mechanism, records: tuple[CheckedRecord, ...], layout: Measurements) -> None:
+    """Raise ModelError: nothing changes in the records, or angles are in degrees."""
+    for r in records:
+        check_degrees(m, r, layout)
+    still = [np.nanmax(r.y, axis=0, initial=-np.inf) <= np.nanmin(r.y, axis=0, initial=np.inf) for r in records]
+    if np.all(still):
+        raise ModelError(
+            f"records: {listed(layout.labels)} are constant in all records; nothing moves, so nothing can be fitted"
+        )
+
+
+def _usual(layout: Measurements, records: tuple[CheckedRecord, ...]) -> dict[str, str]:
+    """The unknowns by default: the delay of inputs that change, and of v beside q."""
+    moving = any((np.ptp(r.u, axis=0) > 0).any() for r in records if r.u.size)
+    return ({"u": "delay"} if moving else {}) | ({"v": "delay"} if {"q", "v"} <= set(layout.names) else {})
+
+
+def _settings(problem: FitProblem, given: Given) -> Settings:
+    """Bounds and priors by number, and the check of physical possibility."""
+    names, m = problem.names, problem.of.s.mechanism
+    bounds, prior = np.tile([-np.inf, np.inf], (len(names), 1)), np.tile([0.0, np.inf], (len(names), 1))
+    for what, table, into in (("bounds", given.bounds, bounds), ("priors", given.priors, prior)):
+        for name, pair in table.items():
+            if name not in names:
+                raise ModelError(f"{what}: {brief(name)} is not fitted; {nearest(name, names)}")
+            into[names.index(name)] = interval(pair, f"{what}[{name!r}]") if what == "bounds" else np.asarray(pair, float)
+    if (bounds[:, 0] > bounds[:, 1]).any() or not (prior[:, 1] > 0).all():
+        raise ModelError("bounds: (low, high) is needed; priors: (value, standard deviation above zero)")
+    possible = _possible(m)
+    return Settings(bounds, prior, ITERATIONS, lambda theta: possible(problem.at(theta)[0]), lambda *_: None)
+
+
+def _possible(m: Mechanism) -> Callable[[np.ndarray], bool]:
+    """Whether every body is physically possible at parameters p (np,); always, where the mechanism is lenient."""
+    varied = [] if m.lenient else [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
+    if not varied:
+        return lambda _: True
+    f = ca.Function("bodies", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia)) for b in varied])
+    return lambda p: bool(are_physical(np.array([np.array(P) for P in f.call([p])])).all())
+
+
+def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
+    """The solution, with steps so short that their error is small beside the residuals."""
+    problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
+    substeps = 1
+    while True:
+        solution = solve(problem, theta, x, deviation, task.settings._replace(tell=tell), near)
+        if solution is None:
+            if substeps >= FINEST:
+                raise RunError(
+                    "fit: the motion from the first guess fails, as it is not finite or off the constraints; give start= "
+                    "values nearer to the truth, or a shorter horizon"
+                )
+            substeps *= 4
+        else:
+            theta, x, deviation, near = solution.theta, solution.fitted.x, solution.deviation, True
+            if substeps >= FINEST or _fine(problem, solution, task, substeps):
+                return problem, solution
+            substeps *= 2
+        problem = problem._replace(segments=cut(problem.records, task.horizon, substeps))
+
+
+def _fine(problem: FitProblem, solution: FitSolution, task: Task, substeps: int) -> bool:
+    """Whether steps of half the length change the residuals by less than a tenth of their standard deviation."""
+    finer = problem._replace(segments=cut(problem.records, task.horizon, 2 * substeps))
+    other = evaluate(finer, solution.theta, solution.fitted.x, solution.deviation)
+    if other is None:
+        return False
+    change = np.nan_to_num(other.residual - solution.fitted.residual)
+    size = np.sqrt((change**2).sum(axis=(0, 1)) / np.maximum(solution.fitted.counts, 1))
+    return bool((size <= FINE * solution.deviation).all())

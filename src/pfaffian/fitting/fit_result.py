@@ -1,0 +1,173 @@
+"""The result of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pfaffian.fitting.determined import Uncertainty, blind, named, uncertainty
+from pfaffian.fitting.problem import HUBER, FitProblem
+from pfaffian.fitting.records import as_records, check
+from pfaffian.fitting.solve import FitSolution, reduced
+from pfaffian.fitting.unseen import unseen
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.with_numbers import with_numbers
+
+HORIZONS = (0.25, 0.5, 1.0)
+"""Horizons of the held-out table, as parts of the shortest record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The result of `pf.fit`.
+
+    values, half_widths: {name: number}, of the parameters and of the unknowns of signals, and half the width of their 95 %
+        intervals, infinite where the records do not determine them.
+    undetermined: sentences that name what the records do not tell apart.
+    mechanism: the mechanism with the fitted values in place of the parameters, which `pf.write` writes.
+    deviations: {measured number: standard deviation of its residuals}.
+    converged, iterations: whether the last step was small, and their number.
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> k = pf.Parameter("stiffness", 5.0, "N/m")
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+        >>> t = np.arange(0.0, 4.0, 0.02)
+        >>> fit = pf.fit(m, {"time": t, "q": np.cos(2.0 * t)})
+        >>> fit.converged, round(fit.values["stiffness"], 3), fit.mechanism.p_names, fit.undetermined
+        (True, 8.0, (), ())
+    """
+
+    problem: FitProblem = field(repr=False)
+    solution: FitSolution = field(repr=False)
+    first: np.ndarray = field(repr=False)
+    prior: np.ndarray = field(repr=False)
+    units: Mapping[str, str] = field(repr=False, default_factory=dict)
+
+    def __repr__(self) -> str:
+        lines = [f"<Fit of {self.problem.of.s.mechanism.name!r}: {self.problem.segments.runs} segments>"]
+        return "\n".join([*lines, self.table.to_string(), *self.undetermined])
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.problem.names
+
+    @property
+    def converged(self) -> bool:
+        return self.solution.converged
+
+    @property
+    def iterations(self) -> int:
+        return self.solution.iterations
+
+    @property
+    def values(self) -> dict[str, float]:
+        return dict(zip(self.names, map(float, self.solution.theta), strict=True))
+
+    @property
+    def half_widths(self) -> dict[str, float]:
+        return dict(zip(self.names, map(float, self._known.half_width), strict=True))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """(n, n) covariance of the values, with residuals that are correlated in time."""
+        return self._known.covariance
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        return dict(zip(self.problem.layout.labels, map(float, self.solution.deviation), strict=True))
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        m = self.problem.of.s.mechanism
+        return with_numbers(m, {n: x for n, x in self.values.items() if n in m.p_names})
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Value, 95 % interval, start value and unit of each number."""
+        units = {p.name: p.unit for p in self.problem.of.s.mechanism.parameters}
+        unit = [units.get(n, "s" if n.startswith("delay") else "") for n in self.names]
+        data = {"value": self.solution.theta, "half width": self._known.half_width, "start": self.first, "unit": unit}
+        return pd.DataFrame(data, index=list(self.names))
+
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        part = reduced(self.solution.fitted.triangles, self._k)
+        rows = np.vstack([part.R, np.diag(1 / self.prior[:, 1])])
+        directions = blind(rows, self.solution.theta)
+        driven = any((np.ptp(r.u, axis=0) > 0).any() for r in self.problem.records if r.u.size)
+        return tuple(named(directions, self.names, self.solution.theta, driven))
+
+    @property
+    def rejected(self) -> pd.DataFrame:
+        """The samples beyond 3 standard deviations, which count less in a robust fit: record, time, signal, size."""
+        r = self.solution.fitted.residual / self.solution.deviation
+        segments, where = self.problem.segments, np.argwhere(np.abs(np.nan_to_num(r)) > HUBER)
+        record = [self.problem.records[segments.record[i]].name for i, _, _ in where]
+        time = [float(segments.begin[i] + segments.at[i, j]) for i, j, _ in where]
+        signal = [self.problem.layout.labels[k] for _, _, k in where]
+        size = [float(r[i, j, k]) for i, j, k in where]
+        return pd.DataFrame({"record": record, "time": time, "signal": signal, "size": size})
+
+    def residuals(self, record: str | None = None) -> pd.DataFrame:
+        """Measured minus predicted by record, time and signal, nan where nothing was measured.
+
+        Args:
+            record: name of one record; all of them by default.
+        """
+        segments, labels = self.problem.segments, list(self.problem.layout.labels)
+        frames = list[pd.DataFrame]()
+        for i in range(segments.runs):
+            name = self.problem.records[segments.record[i]].name
+            seen = np.isfinite(segments.y[i]).any(axis=1)
+            if record in (None, name):
+                frame = pd.DataFrame(self.solution.fitted.residual[i][seen], columns=labels)
+                frames.append(frame.assign(record=name, segment=i, time=segments.begin[i] + segments.at[i][seen]))
+        return pd.concat(frames).set_index(["record", "time"]) if frames else pd.DataFrame(columns=labels)
+
+    def unseen(self, records: Any, horizons: Sequence[float] | None = None, units: Any = None) -> pd.DataFrame:
+        """Errors of predictions of records that the fit has not seen, at the end of each horizon.
+
+        Each prediction starts from a state that is estimated from five samples before it.
+
+        Args:
+            records: as for `fit`.
+            horizons: [s]; a quarter, a half and the whole of the shortest record up to 50 samples long by default.
+            units: as for `fit`; those of the fitted records by default.
+        Returns:
+            root mean square errors by horizon and measured number: of the fit, of the last measured value (persistence), of a
+            straight line through the last ones (constant speed), of the start values, and which of these beat the fit.
+        Raises RunError: the records are shorter than the horizons.
+        """
+        read = as_records(records)
+        checked = tuple(check(name, x, self.problem.layout, self.units if units is None else units) for name, x in read.items())
+        shortest = min(float(r.time[-1] - r.time[0]) for r in checked)
+        steps = horizons if horizons is not None else [part * shortest / 4 for part in HORIZONS]
+        return unseen(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
+
+    def stalled(self) -> str:
+        """What stalls a fit that has not converged: the combination that the residuals determine least."""
+        part = reduced(self.solution.fitted.triangles, self._k)
+        scale = np.where(self.solution.theta != 0, np.abs(self.solution.theta), 1.0)
+        _, s, Vt = np.linalg.svd(np.linalg.qr(part.R * scale, mode="r"))
+        weak = Vt[-1] / np.abs(Vt[-1]).max()
+        terms = [f"{x:+.2g} {n}" for n, x in zip(self.names, weak, strict=True) if abs(x) > 0.2]
+        return f"the records determine {' '.join(terms)} (relative changes) least, to {1 / max(s[-1], 1e-300):.2g}"
+
+    @property
+    def _k(self) -> int:
+        return self.solution.fitted.basis.shape[2]
+
+    @cached_property
+    def _known(self) -> Uncertainty:
+        part = reduced(self.solution.fitted.triangles, self._k)
+        return uncertainty(self.problem, part, self.solution.theta, self.prior)

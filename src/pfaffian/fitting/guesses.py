@@ -1,0 +1,82 @@
+"""First guesses of the starts of segments, from what is measured near them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pfaffian.fitting.records import CheckedRecord, Measurements
+from pfaffian.fitting.segments import Segments
+from pfaffian.fitting.starts import closed, kinematic_matrix
+from pfaffian.model.mechanism import Mechanism
+
+NEAR = 7
+"""Samples from which a position and a rate are guessed."""
+
+MEASURED = 1e-3
+"""By how much less a measured number moves onto the constraints than another one."""
+
+SEARCH = 40
+"""Newton iterations from a guess of coordinates that are not measured."""
+
+
+def guesses(
+    m: Mechanism, layout: Measurements, records: tuple[CheckedRecord, ...], segments: Segments, q: np.ndarray, p: np.ndarray
+) -> np.ndarray:
+    """(segments, nq + nv) states at the starts: measured numbers by a line through near samples.
+
+    The others are those of the segment before, and q (nq,) without speed at the start of a record; on loops they follow from
+    the measured ones. p: (np,) parameters.
+    """
+    x, at = np.zeros((segments.runs, m.nq + m.nv)), layout.slices
+    for i in range(segments.runs):
+        r = records[segments.record[i]]
+        fresh = i == 0 or segments.record[i] != segments.record[i - 1]
+        x[i, : m.nq] = q if fresh else x[i - 1, : m.nq]
+        first = int(np.searchsorted(r.time, segments.begin[i]))
+        near, ease = slice(first, first + NEAR), np.ones(2 * m.nv)
+        t = r.time[near] - segments.begin[i]
+        if "q" in at:
+            _position(m, x[i], ease, t, _continuous(m, r.y[near, at["q"]]))
+        if "v" in at:
+            _rate(m, x[i], ease, t, r.y[near, at["v"]])
+        if m.ideal:
+            x[i : i + 1] = closed(m, x[i : i + 1], p, segments.begin[i : i + 1], ease, SEARCH)[0]
+    return x
+
+
+def _position(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
+    """Write measured coordinates and their rates into a state."""
+    seen = np.isfinite(y).any(axis=0)
+    lines = np.array([_line(t, column) for column in y.T])
+    x[: m.nq][seen] = lines[seen, 0]
+    owners = [o for o in m.owners if seen[m.q_slices[o.name]].all()] if not m.velocities else []
+    K = kinematic_matrix(m, x[: m.nq]) if owners else np.zeros((0, 0))
+    for owner in owners:
+        here, rates = m.q_slices[owner.name], m.v_slices[owner.name]
+        x[m.nq :][rates] = np.linalg.lstsq(K[here, rates], lines[here, 1], rcond=None)[0]
+        ease[rates] = ease[m.nv :][rates] = MEASURED
+
+
+def _continuous(m: Mechanism, q: np.ndarray) -> np.ndarray:
+    """Samples of q (n, nq) whose quaternions keep the sign of the first one."""
+    q = q.copy()
+    for at in m.quaternions.values():
+        q[:, at] *= np.where(np.nan_to_num(q[:, at]) @ np.nan_to_num(q[0, at]) < 0, -1.0, 1.0)[:, None]
+    return q
+
+
+def _rate(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:
+    """Write measured velocities into a state."""
+    seen = np.isfinite(y).any(axis=0)
+    x[m.nq :][seen] = [_line(t, column)[0] for column in y[:, seen].T]
+    ease[m.nv :][seen] = MEASURED
+
+
+def _line(t: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """The value at t = 0 and the slope of a line through the finite samples."""
+    good = np.isfinite(y)
+    t, y = t[good], y[good]
+    if len(y) < 2:
+        return (float(y[0]), 0.0) if len(y) else (0.0, 0.0)
+    slope, value = np.polyfit(t, y, 1)
+    return float(value), float(slope)

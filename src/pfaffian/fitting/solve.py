@@ -1,0 +1,185 @@
+"""Gauss-Newton with a trust region, for residuals whose starts are eliminated segment by segment (variable projection)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.fitting.problem import HUBER, FitProblem, Fitted, evaluate
+
+CONVERGED = 1e-2
+"""A step counts as the last if the square of its length, in standard errors, is below this."""
+
+REJECTED = 14
+"""Most steps tried from one point."""
+
+FIRST = 1e-6
+"""First damping, relative to the square of each column's length."""
+
+SINGULAR = 1e-8
+"""A direction with a singular value below this fraction of the largest one is not determined, and does not change."""
+
+NEAR = 10.0
+"""Until the square of a step is below this, all signals have standard deviations in proportion to their noise: residuals of a
+poor guess would give a signal that it happens to meet a weight that it never loses."""
+
+SETTLED = 0.01
+"""Relative change of a standard deviation that counts as settled."""
+
+EXACT = 1e-7
+"""Smallest standard deviation, relative to the size of the measured signal: data without noise have none."""
+
+
+class FitSolution(NamedTuple):
+    """A solution.
+
+    theta: (n,).   fitted: the problem there.   deviation: (ny,) of the residuals.   converged: whether the last step was small.
+    iterations: number of points with derivatives.   decrement: square of the last step in standard errors.
+    """
+
+    theta: np.ndarray
+    fitted: Fitted
+    deviation: np.ndarray
+    converged: bool
+    iterations: int
+    decrement: float
+
+
+class WithoutStarts(NamedTuple):
+    """The triangles without the starts.   R: (segments * r, n), rhs: (segments * r,) with R dtheta = rhs in least squares.
+    starts: (segments, k, k + n + 1) rows from which the changes of the starts follow."""
+
+    R: np.ndarray
+    rhs: np.ndarray
+    starts: np.ndarray
+
+
+def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> WithoutStarts:
+    """Eliminate the k starts of each segment.   damping: of the starts, relative to the square of the length of each column."""
+    if damping:
+        size = np.sqrt((triangles[:, :, :k] ** 2).sum(axis=1)) * np.sqrt(damping)
+        rows = np.zeros((len(triangles), k, triangles.shape[2]))
+        rows[:, np.arange(k), np.arange(k)] = size
+        triangles = np.asarray(np.linalg.qr(np.concatenate([triangles, rows], axis=1), mode="r"))
+    rest = triangles[:, k:, k:]
+    segments, rows, columns = rest.shape
+    R = rest[:, :, :-1].reshape(segments * rows, columns - 1)
+    return WithoutStarts(R, rest[:, :, -1].ravel(), triangles[:, :k])
+
+
+class Settings(NamedTuple):
+    """What a solution may be.
+
+    bounds: (n, 2) of theta.   prior: (n, 2) values and standard deviations, infinite where there is none.   most: iterations.
+    allowed: whether numbers are physically possible.   tell: (iteration, cost per sample, decrement) after each.
+    """
+
+    bounds: np.ndarray
+    prior: np.ndarray
+    most: int
+    allowed: Callable[[np.ndarray], bool]
+    tell: Callable[[int, float, float], None]
+
+
+def solve(
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
+) -> FitSolution | None:
+    """The numbers theta and starts x of least squares, with standard deviations estimated from the residuals.
+
+    near: whether `deviation` is that of a solution nearby.   None if the motion of the first numbers fails.
+    """
+    here = evaluate(problem, theta, x, deviation)
+    if here is None:
+        return None
+    damping, decrement, shape = FIRST, np.inf, deviation
+    for iteration in range(1, s.most + 1):
+        estimated = estimate(problem, here, len(theta))
+        common = np.sqrt(np.average((estimated / shape) ** 2, weights=here.counts))
+        near = near or decrement < NEAR
+        estimated = estimated if near else np.maximum(shape * common, EXACT)
+        settled = near and bool((np.abs(estimated / deviation - 1) < SETTLED).all())
+        found = _next(problem, theta, here, estimated, damping, s)
+        if isinstance(found, float) and settled:
+            return FitSolution(theta, here, deviation, found < CONVERGED, iteration, found)
+        deviation, near = estimated, near or isinstance(found, float)
+        if isinstance(found, float):  # with other standard deviations there may be a step
+            here = evaluate(problem, theta, here.x, deviation) or here
+            continue
+        theta, here, damping, decrement = found
+        s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)
+        if settled and decrement < CONVERGED:
+            return FitSolution(theta, here, deviation, True, iteration, decrement)
+    return FitSolution(theta, here, deviation, False, s.most, decrement)
+
+
+def _next(
+    problem: FitProblem, theta: np.ndarray, here: Fitted, deviation: np.ndarray, damping: float, s: Settings
+) -> tuple[np.ndarray, Fitted, float, float] | float:
+    """The next point, with its damping and the squared length of the step.
+
+    If no step lowers the cost, the squared length of the shortest one that was tried: small at a minimum, also at one with a
+    kink, such as a delay at which the samples of an input meet the ends of steps.
+    """
+    before = _total(problem, here.residual, theta, deviation, s.prior)
+    for tried in range(REJECTED):
+        step, dx, decrement = _step(here, theta, damping, s)
+        trial = np.clip(theta + step, s.bounds[:, 0], s.bounds[:, 1])
+        moved = evaluate(problem, trial, here.x + dx, deviation) if s.allowed(trial) else None
+        if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
+            return trial, moved, damping / 10, decrement
+        if decrement < CONVERGED:
+            return decrement
+        if tried == 0:
+            here = evaluate(problem, theta, here.x, deviation) or here  # the step was that of other standard deviations
+        damping = max(damping * 10, FIRST)
+    return decrement
+
+
+def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
+    """The cost of residuals, and of the distance from the prior."""
+    size = np.abs(np.nan_to_num(residual)) / deviation
+    linear = HUBER * (2 * size - HUBER)
+    cost = np.where(size > HUBER, linear, size**2) if problem.robust else size**2
+    return float(cost.sum() + (((theta - prior[:, 0]) / prior[:, 1]) ** 2).sum())
+
+
+def estimate(problem: FitProblem, here: Fitted, n: int) -> np.ndarray:
+    """(ny,) standard deviations of the residuals, with the share of the fitted numbers in them."""
+    k = int((np.abs(here.basis).max(axis=1) > 0).sum())
+    total = int(here.counts.sum())
+    left = max(total - k - n, 1) / max(total, 1)
+    size = np.nanmax(np.abs(np.where(np.isfinite(problem.segments.y), problem.segments.y, 0.0)), axis=(0, 1))
+    found = np.sqrt(here.square / np.maximum(here.counts * left, 1))
+    return np.maximum(found, EXACT * np.where(size > 0, size, 1.0))
+
+
+def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, np.ndarray, float]:
+    """The damped Gauss-Newton step of theta and of the starts, and the square of its length in standard errors."""
+    k, n = here.basis.shape[2], len(theta)
+    part = reduced(here.triangles, k, damping)
+    R, rhs = (np.vstack([part.R, np.diag(1 / s.prior[:, 1])]), np.append(part.rhs, (s.prior[:, 0] - theta) / s.prior[:, 1]))
+    Q, R = np.linalg.qr(R)
+    rhs, size = Q.T @ rhs, np.sqrt((R**2).sum(axis=0))
+    size = np.where(size > 0, size, 1.0)
+    free, step = np.ones(n, bool), np.zeros(n)
+    for _ in range(n + 1):
+        damped = np.vstack([R, np.sqrt(damping) * np.diag(size)])[:, free] / size[free]
+        step = np.zeros(n)
+        step[free] = np.linalg.lstsq(damped, np.append(rhs, np.zeros(n)), rcond=SINGULAR)[0] / size[free]
+        out = free & (((theta <= s.bounds[:, 0]) & (step < 0)) | ((theta >= s.bounds[:, 1]) & (step > 0)))
+        if not out.any():
+            break
+        free &= ~out
+    A, b = part.starts[:, :, :k], part.starts[:, :, -1] - part.starts[:, :, k:-1] @ step
+    dx = (here.basis @ _triangular(A, b)[:, :, None])[:, :, 0]
+    return step, dx, float(((R @ step) ** 2).sum())
+
+
+def _triangular(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The solutions of A x = b (segments, k, k), zero for directions that nothing measures."""
+    size = np.sqrt((A**2).sum(axis=1))
+    size = np.where(size > 0, size, 1.0)
+    scaled = np.linalg.pinv(A / size[:, None], rcond=SINGULAR)
+    return (scaled @ b[:, :, None])[:, :, 0] / size
