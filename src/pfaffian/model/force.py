@@ -12,7 +12,7 @@ from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
-from pfaffian.model.traced_function import TracedFunction
+from pfaffian.model.traced_function import untraced
 
 
 @data
@@ -194,7 +194,7 @@ def joints_of(f: Force) -> tuple[str, ...]:
     if isinstance(f, GeneralisedForce):
         return () if f.joint is None else (f.joint,)
     law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
-    return getattr(law.function if isinstance(law, TracedFunction) else law, "joints", ())
+    return getattr(untraced(law), "joints", ())
 
 
 def actuator(
