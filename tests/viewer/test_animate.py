@@ -69,12 +69,13 @@ def test_a_page_contains_the_motion_and_loads_nothing(rod, swing, tmp_path: Path
 
 def test_a_page_has_all_that_its_player_reads(rod, swing) -> None:
     """Every field that the script takes from the data, and the triangles of the scene."""
-    page = pf.animate(rod, swing, show=["reactions", "trails"]).data
+    page = pf.animate(rod, swing, show=["reactions", "trails"], plot="q").data
     found, script = data_of(page), page.decode().rpartition("<script>")[2]
     fields = lambda name: set(re.findall(rf"\b{name}\.([a-z]\w*)\b(?!\()", script))  # noqa: E731
     assert (
         fields("data") - {"map", "forEach"} == set(found) and found["floor"] and found["floor"].keys() == fields(r"data\.floor")
     )
+    assert fields("panel") == set(found["plots"][0]) and fields("l") - {"t", "y", "x"} == set(found["plots"][0]["lines"][0])
     assert fields("m") - {"values"} == set(found["moving"][0]) and set(found["geometries"][0]) == fields("g")
     assert {p["layer"] for p in found["parts"]} and set(found["parts"][0]) - {"name"} == {"geometry", "body", "colour", "layer"}
     drawn = scene(rod, state_of(rod))
@@ -82,6 +83,17 @@ def test_a_page_has_all_that_its_player_reads(rod, swing) -> None:
         g = found["geometries"][part["geometry"]]
         faces = np.frombuffer(base64.b64decode(g["faces"]), dtype="<u4" if g["wide"] else "<u2").reshape(-1, 3)
         np.testing.assert_array_equal(faces, there.solid.faces)
+
+
+def test_plots_beside_the_motion_have_the_numbers_of_the_run(rod, swing) -> None:
+    (panel,) = data_of(pf.animate(rod, swing, plot="q.hinge").data)["plots"]
+    (line,) = panel["lines"]
+    assert panel["title"] == "hinge, angle [rad]"
+    np.testing.assert_array_equal(doubles(line["time"]), swing["time"].values)
+    np.testing.assert_array_equal(floats(line["values"]), swing["q"].values[:, 0].astype("<f4"))
+    with pytest.raises(pf.ModelError, match="no signal 'w'"):
+        pf.animate(rod, swing, plot="w")
+    assert data_of(pf.animate(rod, swing).data)["plots"] == []
 
 
 def test_geometry_shared_by_bodies_is_stored_once() -> None:
@@ -122,7 +134,7 @@ def test_a_notebook_shows_pages_and_gifs(rod, swing, tmp_path: Path) -> None:
     assert page.file is None and repr(page) == f"<Animation: html, {len(page.data) / 1e6:.2g} MB, in memory>"
     parser = Tags()
     parser.feed(page._repr_html_())
-    assert parser.tags == ["iframe"] and 'sandbox="allow-scripts"' in page._repr_html_()
+    assert parser.tags == ["iframe"] and 'sandbox="allow-scripts allow-downloads"' in page._repr_html_()
     gif = pf.animate(rod, swing, tmp_path / "a.gif", **SMALL)
     assert gif._repr_html_().startswith('<img src="data:image/gif;base64,')
 

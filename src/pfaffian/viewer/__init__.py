@@ -1,6 +1,7 @@
 """Output for people: tables, summaries, figures, 3D views, studies and their claims.
 
 animate.py      the motion of a run as a film, a GIF or a page that plays in a browser
+beside.py       plots that an animation page shows beside the motion
 browser.py      a 3D view of a machine or its motion in a browser, seen from any side and moved by its joints
 build.py        make the scene of a mechanism from its states
 camera.py       where a picture is taken from

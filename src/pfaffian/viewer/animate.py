@@ -21,6 +21,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import write_file
 from pfaffian.simulate.record.result import as_result, recorded
+from pfaffian.viewer.beside import beside_motion
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
@@ -56,7 +57,8 @@ class Animation(NamedTuple):
     def _repr_html_(self) -> str:
         if self.suffix == ".html":
             words = escape(self.data.decode("utf-8"))
-            return f'<iframe srcdoc="{words}" width="720" height="540" sandbox="allow-scripts" style="border:0"></iframe>'
+            rights = "allow-scripts allow-downloads"  # it saves pictures
+            return f'<iframe srcdoc="{words}" width="720" height="540" sandbox="{rights}" style="border:0"></iframe>'
         source = f"{'video/mp4' if self.suffix == '.mp4' else 'image/gif'};base64,{b64encode(self.data).decode('ascii')}"
         return f'<video src="data:{source}" controls loop></video>' if self.suffix == ".mp4" else f'<img src="data:{source}">'
 
@@ -64,7 +66,7 @@ class Animation(NamedTuple):
 def animate(
     m: Mechanism, result: xr.Dataset, file: str | Path | None = None, *, parameters: Any = None, speed: float = 1.0,
     size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (), follow: str | None = None,
-    beside: bool = False, progress: bool = False,
+    plot: str | Iterable[str] = (), beside: bool = False, progress: bool = False,
 ) -> Animation:  # fmt: skip
     """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it can be played, turned and paused.
 
@@ -82,6 +84,8 @@ def animate(
             computed only if they are named here, from q, v, u and switched parameters as the run recorded them.
         hide: layers to leave out: shapes, joints, contacts, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
+        plot: names of signals or entries, such as "q" or "energy", that the page plots beside the motion; a click in a plot
+            moves the machine to that time. None by default; films have no plots.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
         progress: show a progress bar; False by default.
     Returns:
@@ -109,7 +113,7 @@ def animate(
     if follow is not None and follow not in motion.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
     if suffix == ".html":
-        data = page(motion).encode("utf-8")
+        data = page(motion, beside_motion(result, plot)).encode("utf-8")
     else:
         width, height = _pixels(size)
         films = {".mp4": _mp4, ".gif": _gif}
