@@ -153,12 +153,40 @@ def look_at_page(file: Path, out: Path) -> list[str]:
                 after = page.picture(out / f"page-{layer}.png")
                 wrong += [] if change(before, after) > 0 else [f"the switch of {layer} changes nothing"]
                 page.evaluate(f"document.getElementById('layer-{layer}').click()")
+        wrong += _faults_of_plots(page) + _faults_of_time(page)
         before = page.picture()
         for kind, x in (("mousePressed", 300), ("mouseMoved", 420), ("mouseReleased", 420)):
             page.ask("Input.dispatchMouseEvent", type=kind, x=x, y=300, button="left", buttons=1, clickCount=1)
         wrong += [] if change(before, page.picture(out / "page-turned.png")) > 0.001 else ["the mouse turns nothing"]
         wrong += [f"the page requested {x}" for x in page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")]
         return wrong + page.errors
+
+
+MOST_SCRIPT = 5.0
+"""Longest time that the script of a frame may take, without the drawing itself [ms]: the median of FRAMES frames."""
+
+FRAMES = 40
+
+
+def _faults_of_time(page: Page) -> list[str]:
+    """Whether the script of a frame takes too long. What it asks WebGL to draw is drawn by another process."""
+    frame = f"state.time = first + (last - first) * i / {FRAMES}; draw(); return state.script;"
+    median = float(np.median(page.evaluate(f"Array.from({{length: {FRAMES}}}, (_, i) => {{ {frame} }})")))
+    return [f"the script of a frame takes {median:.1f} ms"] if median > MOST_SCRIPT else []
+
+
+def _faults_of_plots(page: Page) -> list[str]:
+    """Whether a click in the first plot, if there is one, moves the machine to the time there."""
+    box = "(({left, right, top}) => [left, right, top])(p.getBoundingClientRect())"
+    place = page.evaluate(f"(p => p && {box})(document.querySelector('#side canvas'))")
+    if not place:
+        return []
+    page.evaluate("state.time = first; draw()")
+    at = {"x": 0.3 * place[0] + 0.7 * place[1], "y": place[2] + 60, "button": "left", "clickCount": 1}
+    for kind in ("mousePressed", "mouseReleased"):
+        page.ask("Input.dispatchMouseEvent", type=kind, buttons=1, **at)
+    part = page.evaluate("(state.time - first) / (last - first)")
+    return [] if 0.5 < part < 0.8 else [f"a click in a plot moves the machine to {part:.2f} of the time"]
 
 
 CANVAS = (slice(130, None), slice(0, 660))
@@ -253,7 +281,7 @@ def main() -> int:
         result = pf.run(m, start.q, start.v, u=u, parameters=p, **times)
         if chosen.what in ("both", "page"):
             file = chosen.out / "motion.html"
-            pf.animate(m, result, file, parameters=p)
+            pf.animate(m, result, file, parameters=p, plot="q")
             wrong += [f"page: {x}" for x in look_at_page(file, chosen.out)]
         if chosen.what in ("both", "view"):
             wrong += [f"view: {x}" for x in look_at_view(lambda: pf.view(m, result, parameters=p, block=False), chosen.out)]

@@ -178,7 +178,7 @@ def test_a_rolling_body_is_round_and_stands_on_the_floor() -> None:
     coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
     edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0), plane=pf.rolling.plane(through=(0, 0, 0.5)))
     made = of(pf.mechanism("coin", [coin], [base], constraints=[edge]), [0, 0, 0.6, 0, 0, 0, 1])
-    (wheel,) = parts(made, "shapes")["coin"]
+    wheel, *_ = parts(made, "shapes")["coin"]
     np.testing.assert_allclose(spread(wheel), [0.2, 0.012, 0.2], rtol=0.01)
     assert (
         made.floor and made.floor.real and made.floor.point.tolist() == [0, 0, 0.5] and made.floor.normal.tolist() == [0, 0, 1]

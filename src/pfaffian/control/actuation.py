@@ -21,7 +21,8 @@ Example:
 
 from __future__ import annotations
 
-from math import pi, sqrt
+import math
+from math import pi
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -428,7 +429,7 @@ def quadcopter_filter(
     w = 2 * pi * np.array(f)
     turning = w[2] / p4
     k0 = np.array([w[0] ** 2, w[1] ** 2, w[1] ** 2, turning])
-    k1 = np.array([*(sqrt(2) * w[[0, 1, 1]]), 1 / p4 + static * turning * p4])
+    k1 = np.array([*(math.sqrt(2) * w[[0, 1, 1]]), 1 / p4 + static * turning * p4])
     B_copy, spin_copy = (np.array(floats(x, f"quadcopter_filter: {n}")) for n, x in (("B", B), ("spin", spin)))
     return QuadcopterFilter(B_copy, spin_copy, k0, k1, static)
 

@@ -31,7 +31,7 @@ Example:
 
 from __future__ import annotations
 
-from math import factorial
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,7 +229,7 @@ def smoothed(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
         )
     offsets = np.arange(window) - window // 2
     fit = np.linalg.pinv(np.vander(offsets, order + 1, increasing=True))[:3]
-    fit = fit * np.array([factorial(i) / T**i for i in range(3)])[:, None]
+    fit = fit * np.array([math.factorial(i) / T**i for i in range(3)])[:, None]
     return np.einsum("dj,n...j->dn...", fit, np.lib.stride_tricks.sliding_window_view(x, window, axis=0))
 
 

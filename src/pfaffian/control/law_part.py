@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import casadi as ca
@@ -60,6 +60,14 @@ class Sample(Mapping[str, ca.SX]):
         if name not in self.known:
             raise ModelError(f"the sample of {self.owner!r} has no {brief(name)}; {nearest(name, tuple(self.known))}")
         return self.known[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("known", ()):
+            raise AttributeError(f"a Sample has no attribute {name!r}: read s[{name!r}]")
+        known = [f.name for f in fields(Sample)]
+        of_terms = [*(f.name for f in fields(Terms)), *(x for x in vars(Terms) if x[0] != "_")]
+        way = f"read s.terms.{name}" if name in of_terms else nearest(name, known)
+        raise AttributeError(f"a Sample has no attribute {name!r}: {way}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.known)

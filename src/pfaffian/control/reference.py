@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -244,7 +245,7 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
     return Reference(at, a.numel())
 
 
-def sampled(names: Sequence[str]) -> Reference:
+def sampled(names: Sequence[str], values: None = None) -> Reference:
     """A reference whose samples are supplied by the run as inputs of the law.
 
     For each name there are three inputs, the value `name`, the rate `name'` and the acceleration `name''`: all values first,
@@ -252,9 +253,10 @@ def sampled(names: Sequence[str]) -> Reference:
 
     Args:
         names: one for each coordinate of the task, all different.
+        values: not used; samples are given to `series`, and an error says so.
     Returns:
         Reference with one coordinate for each name; its `w_names` are the names of the inputs.
-    Raises ModelError: names that are not texts, none, or repeated ones.
+    Raises ModelError: names that are not texts, none, or repeated ones; samples in their place.
 
     Example:
         >>> import pfaffian as pf
@@ -268,6 +270,11 @@ def sampled(names: Sequence[str]) -> Reference:
         array([0.2])
     """
     given = tuple(names) if several(names) else ()
+    if values is not None or any(isinstance(n, Real) for n in given):
+        raise ModelError(
+            "sampled takes names, not samples: u = control.series(times, values, step) makes the inputs from samples; then "
+            "run with control.sampled(['x', ...]), u=u, u_step=step and hold='linear'"
+        )
     if not given or not all(isinstance(n, str) for n in given) or len(set(given)) < len(given):
         raise ModelError(f"sampled: distinct names are needed, one for each task coordinate, such as ['x'], got {brief(names)}")
     names = given

@@ -19,7 +19,8 @@ Example:
 
 from __future__ import annotations
 
-from math import cos, exp, inf, sin, sqrt
+import math
+from math import inf
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -109,7 +110,7 @@ def lag_step(x: Number, setpoint: Number, period: float, *, time_constant: float
     T, tau = _above_zero(period, "period"), _above_zero(time_constant, "time_constant")
     if not rate > 0:
         raise ModelError(f"rate must be above zero, got {rate!r}")
-    return x + _clip((setpoint - x) * (1 - exp(-T / tau)), -rate * T, rate * T)
+    return x + _clip((setpoint - x) * (1 - math.exp(-T / tau)), -rate * T, rate * T)
 
 
 def second_order_step(
@@ -135,8 +136,8 @@ def second_order_step(
     T, w, d = _above_zero(period, "period"), _above_zero(frequency, "frequency"), named_float(damping, "damping")
     if not 0 <= d < 1:
         raise ModelError(f"damping must be from 0 to below 1, got {damping!r}; for an actuator without overshoot use lag_step")
-    v, y = w * sqrt(1 - d * d), x - setpoint
-    decay, c, s = exp(-d * w * T), cos(v * T), sin(v * T)
+    v, y = w * math.sqrt(1 - d * d), x - setpoint
+    decay, c, s = math.exp(-d * w * T), math.cos(v * T), math.sin(v * T)
     after = decay * (y * c + (x_dot + d * w * y) / v * s)
     rate = decay * (x_dot * c - (w * w * y + d * w * x_dot) / v * s)
     return setpoint + after, rate

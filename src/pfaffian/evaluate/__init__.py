@@ -10,6 +10,7 @@ connections.py               the quantities of a reduction: momentum map, locked
 derivatives.py               derivatives of constrained forward and inverse dynamics at given states
 directions_at_states.py      directions that constraints leave where they determine no group, decided at random states
 effects.py                   what changes the momenta of motions, and combinations of motions that nothing changes
+flat_disks.py                disks that lie flat on their plane, where rolling has no value
 floating_quantities.py       numerical quantities of a machine with a floating base
 gain_bound.py                lower bound of the position gain of tracking in quasi-velocities
 given_state.py               checks of the state that a caller passes for one instant

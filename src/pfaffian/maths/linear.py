@@ -14,8 +14,8 @@ Example:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -47,7 +47,7 @@ def largest(sizes: Iterable[ca.SX]) -> ca.SX:
         if not x.is_zero():
             key = float(x) if x.is_constant() else (x.op(), *[x.dep(i).element_hash() for i in range(x.n_dep())])
             found.setdefault(key if x.is_constant() or x.n_dep() else x.element_hash(), x)
-    return reduce(ca.fmax, found.values()) if found else ca.SX(0)
+    return functools.reduce(ca.fmax, found.values()) if found else ca.SX(0)
 
 
 def largest_entry(x: ca.SX) -> ca.SX:

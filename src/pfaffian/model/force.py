@@ -14,7 +14,7 @@ from pfaffian.model.data import data
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 from pfaffian.model.path_force import PathSpring, Winch
-from pfaffian.model.traced_function import TracedFunction
+from pfaffian.model.traced_function import untraced
 
 
 @data
@@ -209,7 +209,7 @@ def joints_of(f: Force | Motor) -> tuple[str, ...]:
     if isinstance(f, (Actuator, Thruster, Transmission)):
         return tuple(joint for joint, _ in f.ends)
     law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
-    return getattr(law.function if isinstance(law, TracedFunction) else law, "joints", ())
+    return getattr(untraced(law), "joints", ())
 
 
 def actuator(

@@ -43,6 +43,19 @@ class Condition(ca.SX):
         )
 
 
+class Number(ca.SX):
+    """A number of a model: an expression like any other, which NumPy reads as an array where it depends on no parameter."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if not self.is_constant():
+            owners = sorted({p.name if (p := parameter_of(s)) else s.name() for s in ca.symvar(self)})
+            raise ModelError(
+                f"this number depends on {', '.join(map(repr, owners))}, which each run may change: m.value(x) gives it for "
+                "the defaults, m.value(x, p) for the values p (np,) of all parameters"
+            )
+        return np.array(ca.DM(self).full(), dtype=dtype)
+
+
 @dataclass(frozen=True)
 class Parameter(NDArrayOperatorsMixin):
     """A named number of a model, which each run may change without another compilation.

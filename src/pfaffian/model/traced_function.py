@@ -40,6 +40,11 @@ class TracedFunction:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
 
+def untraced(f: Any) -> Any:
+    """The function itself, whether it was traced or not."""
+    return f.function if isinstance(f, TracedFunction) else f
+
+
 def _same(f: Any, g: Any) -> bool:
     """Whether f and g are the same object, the same method of the same object, or equal data of the library."""
     if isinstance(f, MethodType) and isinstance(g, MethodType):

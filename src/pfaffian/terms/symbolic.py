@@ -96,11 +96,15 @@ def _value(value: Any, name: str) -> SymPy:
         raise ModelError(f"to_sympy: symbol {name!r}: a SymPy expression or a number is needed, got {brief(value)}") from None
 
 
-def converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
+def converted(
+    x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0,
+    tidied: Callable[[SymPy], SymPy] | None = None,
+) -> SymPy:  # fmt: skip
     """x as a SymPy matrix, with `values` substituted for the entries of its symbols.
 
     closed: whether to use the closed form of functions that are computed by a series near zero.
     near: as in `exact`.
+    tidied: function that rewrites the result of each operation; None: results stay as they are.
     """
     sp = need_sympy()
     f = ca.Function("x", [ca.vertcat(ca.SX(0, 1), *symbols)], [ca.vec(ca.densify(x))])
@@ -115,7 +119,8 @@ def converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: 
         elif code == ca.OP_OUTPUT:
             out[write[1]] = work[read[0]]
         else:
-            work[write[0]] = _operation(code, [work[k] for k in read], closed)
+            value = _operation(code, [work[k] for k in read], closed)
+            work[write[0]] = value if tidied is None else tidied(value)
     return sp.Matrix(x.shape[1], x.shape[0], out).T
 
 

@@ -1,10 +1,12 @@
 """Output for people: tables, summaries, figures, 3D views, studies and their claims.
 
 animate.py      the motion of a run as a film, a GIF or a page that plays in a browser
+beside.py       plots that an animation page shows beside the motion
 browser.py      a 3D view of a machine or its motion in a browser, seen from any side and moved by its joints
 build.py        make the scene of a mechanism from its states
 camera.py       where a picture is taken from
 chart.py        a matplotlib Figure that a notebook displays in the library's style
+contacts.py     where a machine touches its surroundings: planes, feet, obstacles, what rolls
 curves.py       lines over time: medians and bands, thinned without losing a peak
 describe.py     describe a mechanism in tables
 doctor.py       the packages and tools of this computer, and a test of each backend
@@ -16,12 +18,15 @@ fittings.py     the parts of a scene other than bodies
 lines.py        lines along paths, and what they go round, as parts of a scene
 latex.py        the kinematics of an open chain as LaTeX
 laws.py         find a control law named on the command line
+legend.py       the scale of arrows in pictures
 maps.py         maps of a quantity over two coordinates or goals of a mechanism
 notebook.py     machines and results as HTML for notebooks, with a picture and the main facts
 page.py         a scene as one HTML file that plays anywhere
+picture.h       pictures with shadows, in C
+picture.py      pictures of triangles as pixels, with shadows and occlusion
 player.html     the script of a page
 plots.py        plots of chosen signals of a result, over time or over another signal
-render.py       frames of a scene as pixels, drawn with NumPy alone
+render.py       frames of a scene as pixels
 run_study.py    studies: modules that reproduce a figure or table of a paper and check claims about it
 scene.py        what a picture contains, whichever program draws it
 sketch.py       pictures of bodies without shapes

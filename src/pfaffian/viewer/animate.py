@@ -21,9 +21,11 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import write_file
 from pfaffian.simulate.record.result import as_result, recorded
+from pfaffian.viewer.beside import beside_motion
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
+from pfaffian.viewer.picture import workspace
 from pfaffian.viewer.render import backdrop, batched, frame
 from pfaffian.viewer.scene import LAYERS, Scene, States, at_times, combined, states_of, switched, thinned
 
@@ -32,6 +34,10 @@ RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 
 MAX_FRAMES = 3600
 """Largest number of frames in a film."""
+
+
+ENCODING = "-crf", "20", "-preset", "ultrafast", "-threads", "1"
+"""How ffmpeg compresses films: drawings are small whatever it tries, and threads would only take longer."""
 
 
 class Animation(NamedTuple):
@@ -51,7 +57,8 @@ class Animation(NamedTuple):
     def _repr_html_(self) -> str:
         if self.suffix == ".html":
             words = escape(self.data.decode("utf-8"))
-            return f'<iframe srcdoc="{words}" width="720" height="540" sandbox="allow-scripts" style="border:0"></iframe>'
+            rights = "allow-scripts allow-downloads"  # it saves pictures
+            return f'<iframe srcdoc="{words}" width="720" height="540" sandbox="{rights}" style="border:0"></iframe>'
         source = f"{'video/mp4' if self.suffix == '.mp4' else 'image/gif'};base64,{b64encode(self.data).decode('ascii')}"
         return f'<video src="data:{source}" controls loop></video>' if self.suffix == ".mp4" else f'<img src="data:{source}">'
 
@@ -59,7 +66,7 @@ class Animation(NamedTuple):
 def animate(
     m: Mechanism, result: xr.Dataset, file: str | Path | None = None, *, parameters: Any = None, speed: float = 1.0,
     size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (), follow: str | None = None,
-    beside: bool = False, progress: bool = False,
+    plot: str | Iterable[str] = (), beside: bool = False, progress: bool = False,
 ) -> Animation:  # fmt: skip
     """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it can be played, turned and paused.
 
@@ -75,8 +82,10 @@ def animate(
         size: width and height of the film in pixels, even numbers; (720, 540) by default.
         show: layers to add to those that are visible by default: collision, joints, reactions, trails, frames. Reactions are
             computed only if they are named here, from q, v, u and switched parameters as the run recorded them.
-        hide: layers to leave out: shapes, joints, closures, springs, rotors, forces, floor.
+        hide: layers to leave out: shapes, joints, contacts, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
+        plot: names of signals or entries, such as "q" or "energy", that the page plots beside the motion; a click in a plot
+            moves the machine to that time. None by default; films have no plots.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
         progress: show a progress bar; False by default.
     Returns:
@@ -84,7 +93,7 @@ def animate(
     Raises ModelError: the suffix, a layer or the body to follow is unknown; a package is missing; the result is of another
     mechanism; it lacks a record that reactions need; the film would have too many frames. RunError: the result has no finite
     state; the file cannot be written.
-    Warns ModelWarning: a mesh cannot be read, with the reason, and the box of the body's inertia is drawn instead; the run
+    Warns ModelWarning: a mesh cannot be read, with the reason, and the body is drawn by rods between its joints; the run
     changed a parameter that it did not record, or on which the shape or place of a part depends.
 
     Example:
@@ -104,7 +113,7 @@ def animate(
     if follow is not None and follow not in motion.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
     if suffix == ".html":
-        data = page(motion).encode("utf-8")
+        data = page(motion, beside_motion(result, plot)).encode("utf-8")
     else:
         width, height = _pixels(size)
         films = {".mp4": _mp4, ".gif": _gif}
@@ -196,13 +205,16 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
             f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
     at = at_times(motion.time, motion.time[0] + np.arange(count) / rate)
-    camera, batch = framing(motion, size[0] / size[1]), batched(motion, layers)
-    behind = backdrop(motion, layers, camera, size)
+    camera = framing(motion, size[0] / size[1])
+    motion, camera = motion.moved(-camera.target), following(camera, np.zeros(3))  # the renderer counts with float32
+    work = workspace(size)
+    batch = batched(motion, layers)
+    behind = backdrop(motion, layers, camera, size, work)
     for i in tqdm(at, desc="drawing", disable=not progress, leave=False):
         if follow is not None:
             camera = _followed(motion, camera, follow, int(i))
-            behind = backdrop(motion, layers, camera, size)
-        yield frame(motion, batch, layers, camera, behind, int(i))
+            behind = backdrop(motion, layers, camera, size, work)
+        yield frame(motion, batch, layers, behind, int(i))
 
 
 def _followed(motion: Scene, camera: Camera, follow: str, i: int) -> Camera:
@@ -218,7 +230,14 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder, "film.mp4")
         writer = ffmpeg.write_frames(
-            str(path), (width, height), fps=rate, codec="libx264", quality=7, macro_block_size=2, ffmpeg_log_level="error"
+            str(path),
+            (width, height),
+            fps=rate,
+            codec="libx264",
+            quality=None,
+            output_params=list(ENCODING),
+            macro_block_size=2,
+            ffmpeg_log_level="error",
         )
         writer.send(None)
         for picture in pictures:

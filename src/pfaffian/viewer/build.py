@@ -11,8 +11,9 @@ from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings, lines
-from pfaffian.viewer.scene import LAYERS, MovingPart, PlacedMechanism, Scene, ScenePart, States, body_colour
-from pfaffian.viewer.sketch import attached, inertia_box, radius_of_gyration, sketches
+from pfaffian.viewer.contacts import feet
+from pfaffian.viewer.scene import LAYERS, Floor, MovingPart, PlacedMechanism, Scene, ScenePart, States, body_colour
+from pfaffian.viewer.sketch import attached, radius_of_gyration, rods, sketches
 from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
 
@@ -45,14 +46,15 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     centres = np.array([k.value(b.com).ravel() for b in m.bodies]).reshape(-1, 3)
     groundless = Scene(
         m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None,
-        _layers(k, parts, moving, bool(g.any())),
+        _layers(k, parts, moving),
     )  # fmt: skip
-    return groundless._replace(floor=fittings.floor(k, groundless) if g.any() else None)
+    return with_floor(groundless, fittings.floor(k, groundless, bool(g.any())))
 
 
 def _parts(k: PlacedMechanism) -> tuple[ScenePart, ...]:
     """The parts that keep their shape and their place on a body."""
-    makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k), lines.guides(k))
+    of_parts = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
+    makers = (*of_parts, lines.guides(k), feet(k))
     return tuple(part for maker in makers for part in maker)
 
 
@@ -79,15 +81,20 @@ def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[MovingPart,
     return (*fittings.stretched(k), *lines.lines(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
 
 
-def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[MovingPart, ...], floor: bool) -> dict[str, bool]:
+def with_floor(scene: Scene, floor: Floor | None) -> Scene:
+    """The scene on a floor, whose layer is visible; unchanged for None."""
+    return scene if floor is None else scene._replace(floor=floor, layers=scene.layers | {"floor": LAYERS["floor"]})
+
+
+def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[MovingPart, ...]) -> dict[str, bool]:
     """Layer of the scene -> whether it is visible at first; joint axes are not if a body has a shape."""
-    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"} | ({"floor"} if floor else set())
+    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"}
     shapeless = not any(b.shapes for b in k.m.bodies)
     return {name: visible and (shapeless or name != "joints") for name, visible in LAYERS.items() if name in used}
 
 
 def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """Parts for the shapes of bodies; a mesh that cannot be read becomes the box of its body's inertia, with a warning."""
+    """Parts for the shapes of bodies; where meshes cannot be read, a body is drawn by rods, with a warning."""
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}
@@ -96,13 +103,13 @@ def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
             try:
                 solids = solids_of(k, s)
             except ModelError as error:
+                solids = () if b.name in missing.values() else tuple(rods(k, b))
                 missing[str(error)] = b.name
-                solids = inertia_box(k, b)
             for solid in solids:
                 yield ScenePart(b.name, i, solid._replace(colour=None), solid.colour or s.colour or body_colour(k, b), layer)
     if missing:
         first, more = next(iter(missing)), f"; and {len(missing) - 1} more" if len(missing) > 1 else ""
-        notice(f"meshes that are drawn as boxes: {first}{more}", ModelWarning)
+        notice(f"bodies without their meshes are drawn as rods between their joints: {first}{more}", ModelWarning)
 
 
 def solids_of(k: PlacedMechanism, s: Shape) -> tuple[Solid, ...]:

@@ -44,7 +44,7 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
 
     Curves that the eye cannot tell apart are one line, and the legend names them all.
     """
-    labelled = _most_variable(values)
+    labelled = most_variable(values)
     handles, others = list[Any](), list[Any]()
     for i in (i for i in range(len(names)) if i not in labelled):
         others += ax.plot(*thinned(time, median(values[:, :, i])), color=GREY, linewidth=0.8)
@@ -68,7 +68,7 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
 
 def phase_curves(ax: Any, x: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
     """Draw values (runs, time, n) over x (runs, time): one curve per run, with a ring at its start and a dot at its end."""
-    labelled, handles = _most_variable(values) or [0], list[Any]()
+    labelled, handles = most_variable(values) or [0], list[Any]()
     for i in labelled:
         style = _line_style(i)
         for run in range(min(len(values), MAX_PHASE_RUNS)):
@@ -111,7 +111,7 @@ def _line_style(i: int) -> dict[str, str]:
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
 
 
-def _most_variable(values: np.ndarray) -> list[int]:
+def most_variable(values: np.ndarray) -> list[int]:
     """The entries that vary most, in increasing order; none if there are more than MAX_LINES and all are constant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -11,15 +11,14 @@ from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.reactions import compiled_wrenches, through
 from pfaffian.maths.closures import TWIST, ClosureKind
 from pfaffian.maths.subgroups import PLANE, SUBGROUPS, Subgroup
-from pfaffian.model.body import WORLD
-from pfaffian.model.constraint import Closure, Nonholonomic, Servo
+from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.model.joint import KINDS, JointKind
 from pfaffian.model.shape import Colour
 from pfaffian.parts.cylinder import Cylinder
 from pfaffian.parts.fluid import Propeller
-from pfaffian.parts.wheels import Plane, Slip
 from pfaffian.terms.applied_forces import wrench_value
+from pfaffian.viewer.contacts import grounds
 from pfaffian.viewer.scene import Floor, MovingPart, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 
@@ -30,7 +29,7 @@ BARREL: Colour = (0.90, 0.62, 0.0, 1.0)
 ROTOR: Colour = (0.34, 0.71, 0.91, 0.45)
 FORCE: Colour = (0.0, 0.62, 0.45, 1.0)
 REACTION: Colour = (0.80, 0.10, 0.20, 1.0)
-TRAIL: Colour = (0.80, 0.47, 0.65, 1.0)
+TRAIL: Colour = (0.80, 0.47, 0.65, 0.98)  # not opaque, so that it casts no shadow
 
 NOTHING = 1e-300
 """Smallest length that is divided by [m]."""
@@ -208,23 +207,18 @@ def trails(k: PlacedMechanism) -> Iterator[MovingPart]:
             yield MovingPart(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 
-def floor(k: PlacedMechanism, scene: Scene) -> Floor:
-    """The plane of the world on which something rolls; otherwise a plane normal to gravity, just below the motion."""
-    for plane in _planes(k):
-        if plane.on == WORLD:
-            return Floor(k.value(plane.through).ravel(), k.value(plane.axes)[:, 2], True)
+def floor(k: PlacedMechanism, scene: Scene, weight: bool) -> Floor | None:
+    """The plane of the world on which something rolls or stands; otherwise one normal to gravity, just below the motion; None
+    without gravity."""
+    for ground in grounds(k):
+        return Floor(ground.point, ground.normal, True)
+    if not weight:
+        return None
     low, high = scene.bounds
     corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
     middle = (low + high) / 2
     below = min((corners - middle) @ scene.up)
     return Floor(middle + (below - 0.002 * k.size) * scene.up, scene.up, False)
-
-
-def _planes(k: PlacedMechanism) -> Iterator[Plane]:
-    """The planes on which ellipsoids, disks and balls roll and blades slide."""
-    for c in k.m.all_constraints:
-        if isinstance(c, Nonholonomic) and isinstance(c.eta, Slip):
-            yield c.eta.of.plane
 
 
 def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: int = 65) -> np.ndarray:

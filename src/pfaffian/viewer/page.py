@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,15 +16,26 @@ from pfaffian.viewer.camera import following, framing
 from pfaffian.viewer.scene import MovingPart, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
+
+class Panel(NamedTuple):
+    """A plot beside the motion.   lines: name -> times (n,) [s], and values (n,) at these."""
+
+    title: str
+    lines: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
 LARGEST_UINT16 = 65535
 """Vertices are rounded to this number of steps along the longest side of a mesh, to be stored as 16-bit integers."""
 
 
-def page(scene: Scene) -> str:
-    """The text of the HTML file. Names are only data in it, so none can become markup or script."""
+def page(scene: Scene, plots: Sequence[Panel] = ()) -> str:
+    """The text of the HTML file, with plots beside the motion.
+
+    Names are only data in it, so none can become markup or script.
+    """
     template = files("pfaffian.viewer").joinpath("player.html").read_text(encoding="utf-8")
     # The parser of HTML looks for </script> even inside JSON.
-    data = json.dumps(_data(scene), separators=(",", ":"), allow_nan=False)
+    data = json.dumps(_data(scene) | {"plots": [_panel(p) for p in plots]}, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
     return template.replace("@DATA@", data)
@@ -33,6 +45,7 @@ def _data(scene: Scene) -> dict[str, Any]:
     """The scene as data, about the point that the camera faces: far from the origin float32 would lose a machine's shape."""
     camera = framing(scene)
     scene, camera = scene.moved(-camera.target), following(camera, np.zeros(3))
+    low, high = scene.bounds
     indices: dict[bytes, int] = {}
     geometries: list[dict[str, Any]] = []
     parts = [_part(p, indices, geometries) for p in scene.parts]
@@ -49,6 +62,8 @@ def _data(scene: Scene) -> dict[str, Any]:
         "size": scene.size,
         "camera": {"eye": camera.eye.tolist(), "target": camera.target.tolist(), "up": camera.up.tolist()},
         "floor": _floor(scene),
+        "middle": ((low + high) / 2).tolist(),
+        "radius": max(float(np.linalg.norm(high - low)) / 2, 0.1 * scene.size),
     }
 
 
@@ -60,6 +75,11 @@ def _part(p: ScenePart, indices: dict[bytes, int], geometries: list[dict[str, An
         geometries.append(_geometry(p.solid))
     colour = [round(x, 4) for x in p.colour]
     return {"name": text(p.name, 100), "geometry": indices[key], "body": p.body, "colour": colour, "layer": p.layer}
+
+
+def _panel(p: Panel) -> dict[str, Any]:
+    lines = [{"name": text(n, 40), "time": _base64(t, "<f8"), "values": _base64(y, "<f4")} for n, (t, y) in p.lines.items()]
+    return {"title": text(p.title, 80), "lines": lines}
 
 
 def _geometry(solid: Solid) -> dict[str, Any]:

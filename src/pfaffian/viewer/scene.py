@@ -28,6 +28,7 @@ LAYERS = {
     "shapes": True,
     "collision": False,
     "joints": True,
+    "contacts": True,
     "closures": True,
     "springs": True,
     "lines": True,
@@ -104,7 +105,7 @@ class Scene(NamedTuple):
 
     time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).
     centres: (bodies, 3) mass centres in the body frames [m].   size: of the machine [m].   up: (3,) unit vector.
-    floor: None where there is no gravity.
+    floor: None where there is neither gravity nor a plane to stand on.
     layers: each layer with something to draw -> whether it is visible at first.
     """
 
@@ -126,7 +127,7 @@ class Scene(NamedTuple):
         """(k, 3) points that bound the machine throughout its motion [m], from at most POSES records."""
         at = np.unique(np.linspace(0, len(self.time) - 1, min(POSES, len(self.time))).astype(int))
         clouds = [x.ends[at].reshape(-1, 3) for x in self.moving if x.layer != "reactions"]
-        for part in (x for x in self.parts if x.layer in ("shapes", "closures", "rotors")):
+        for part in (x for x in self.parts if x.layer in ("shapes", "contacts", "closures", "rotors")):
             corners = _corners(part.solid)
             clouds.append(corners if part.body < 0 else self.placed(part.body, corners)[at].reshape(-1, 3))
         return np.concatenate([*clouds, self.positions[at].reshape(-1, 3)])

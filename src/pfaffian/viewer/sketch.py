@@ -9,15 +9,18 @@ import numpy as np
 
 from pfaffian.maths.spectrum import principal_axes
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.constraint import Closure, Nonholonomic
+from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Potential, Spring, Thruster, Wrench
 from pfaffian.model.path import Strand, Through
 from pfaffian.model.path_force import PathSpring, Winch
+from pfaffian.model.shape import Colour
 from pfaffian.parts.elastic import PoseSpring
 from pfaffian.parts.fluid import Propeller
-from pfaffian.parts.wheels import Ball, Disk, Slip
+from pfaffian.viewer.contacts import compliant, rolling_solids
 from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
-from pfaffian.viewer.solids import Solid, box, cylinder, rod, sphere, towards
+from pfaffian.viewer.solids import Solid, box, rod, sphere
+
+SPOKE: Colour = (0.93, 0.94, 0.95, 1.0)
 
 THICKNESS = 0.016
 """Radius of rods, as a fraction of the machine's size."""
@@ -37,11 +40,12 @@ HUB_DOFS = 3
 
 def sketches(k: PlacedMechanism) -> Iterator[ScenePart]:
     """Parts for all bodies that have no shapes and are not fixed to a body that has."""
-    round_ = dict(_round(k))
+    round_ = dict(rolling_solids(k))
     for i, b in enumerate(k.m.bodies):
         if not _shaped(k, b.name):
-            for solid in round_.get(b.name) or _rods(k, b):
-                yield ScenePart(b.name, i, solid, body_colour(k, b), "shapes")
+            for j, solid in enumerate(round_.get(b.name) or rods(k, b)):
+                colour = body_colour(k, b) if j == 0 or b.name not in round_ else SPOKE
+                yield ScenePart(b.name, i, solid, colour, "shapes")
 
 
 def _shaped(k: PlacedMechanism, body: str) -> bool:
@@ -53,8 +57,8 @@ def _shaped(k: PlacedMechanism, body: str) -> bool:
 
 
 def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
-    """Points (3,) of a body, in its frame, at which joints, closures, springs, bushings, thrusters and propellers act on it;
-    the point of the joint to its parent comes first."""
+    """Points (3,) of a body, in its frame, at which joints, closures, forces and contacts act on it; the point of the joint to
+    its parent comes first."""
     m, points = k.m, list[np.ndarray]()
     for j in m.joints:
         if j.child == b.name and j.nv <= HUB_DOFS:
@@ -68,6 +72,7 @@ def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
             points += [k.pose(X)[1] for body, X in ends if body == b.name]
     for f in (*m.all_forces, *m.actuators):
         points += [k.value(x).ravel() for body, x in _ends(f) if body == b.name]
+    points += [k.pose(c.shape_a.placement)[1] for c in compliant(k).values() if c.body_a == b.name]
     return points
 
 
@@ -85,7 +90,7 @@ def _ends(f: object) -> tuple[tuple[str, Any], ...]:
     return ()
 
 
-def _rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
+def rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
     """Rods from the joint to the parent, or the mass centre, to the other points; a solid of the inertia if these are few."""
     points, com = attached(k, b), k.value(b.com).ravel()
     jointed = any(j.child == b.name and j.nv <= HUB_DOFS for j in k.m.joints)
@@ -104,17 +109,6 @@ def _rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
         largest = BALL * distance
     if len(ends) < (2 if jointed else 3) and (k.value(b.mass).any() or k.value(b.inertia).any()):
         yield from inertia_solid(k, b, largest)
-
-
-def _round(k: PlacedMechanism) -> Iterator[tuple[str, list[Solid]]]:
-    """Names of the bodies that roll, with the wheels or balls that they are."""
-    for c in k.m.all_constraints:
-        of = c.eta.of if isinstance(c, Nonholonomic) and isinstance(c.eta, Slip) else None
-        if isinstance(of, Disk):
-            r = k.value(of.radius).item()
-            yield of.body, [cylinder(r, 0.12 * r, 36).moved(towards(k.value(of.axis)), k.value(of.centre))]
-        if isinstance(of, Ball):
-            yield of.body, [sphere(k.value(of.radius).item()).moved(np.eye(3), k.value(of.centre))]
 
 
 def radius_of_gyration(k: PlacedMechanism, b: Body) -> float:

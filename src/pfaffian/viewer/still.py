@@ -11,7 +11,7 @@ import xarray as xr
 
 from pfaffian.model.mechanism import as_mechanism
 from pfaffian.viewer.build import scene
-from pfaffian.viewer.camera import framing
+from pfaffian.viewer.camera import following, framing
 from pfaffian.viewer.render import backdrop, batched, frame
 from pfaffian.viewer.scene import MovingPart, Scene, ScenePart, faint, states_of, thinned
 
@@ -65,7 +65,8 @@ def drawn(motion: Scene, size: tuple[int, int]) -> np.ndarray:
         parts, moving = frozen(motion, int(i), float(opacity))
         motion = motion._replace(parts=motion.parts + parts, moving=motion.moving + moving)
     layers = frozenset(k for k, on in motion.layers.items() if on or k == "trails") - {"forces"}
-    return frame(motion, batched(motion, layers), layers, camera, backdrop(motion, layers, camera, size), last)
+    motion, camera = motion.moved(-camera.target), following(camera, np.zeros(3))  # the renderer counts with float32
+    return frame(motion, batched(motion, layers), layers, backdrop(motion, layers, camera, size), last)
 
 
 def frozen(motion: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...], tuple[MovingPart, ...]]:

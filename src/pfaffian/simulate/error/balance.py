@@ -22,7 +22,7 @@ from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.model.path_force import PathSpring
-from pfaffian.model.traced_function import TracedFunction
+from pfaffian.model.traced_function import untraced
 from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.elastic import PoseDamper
 from pfaffian.parts.friction import ContactFriction, JointFriction
@@ -163,7 +163,7 @@ def only_inputs_drive(s: Simulation) -> bool:
 def _only_dissipates(force: object) -> bool:
     """Whether a force that is not conservative can only dissipate energy."""
     law = force.value if isinstance(force, Wrench) else getattr(force, "function", None)
-    law = law.function if isinstance(law, TracedFunction) else law
+    law = untraced(law)
     known = isinstance(force, (Wrench, GeneralisedForce, Dissipation)) and isinstance(law, LOSSES)
     return known or isinstance(force, (Spring, PathSpring, LoadLoss))
 

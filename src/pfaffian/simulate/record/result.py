@@ -277,11 +277,13 @@ def ends(meaning: Sequence[str], status: np.ndarray, stopped: np.ndarray, reason
     """A message for each run on what ended it.
 
     meaning: the meaning of each value of status.   status: (runs,).   stopped: (runs,) [s].   reasons: (runs,) texts.
+    A reason for a violation takes the place of the general advice after the colon, which would lead away from it.
     """
-    return [
-        FINISHED if k == 0 else f"{meaning[int(k)]} (at t = {t:.6g} s)" + (f"; {reason}" if reason else "")
-        for k, t, reason in zip(status, stopped, reasons, strict=True)
-    ]
+    messages = []
+    for k, t, reason in zip(status, stopped, reasons, strict=True):
+        what = meaning[int(k)].partition(":")[0] if k == FIRST_FAULT and reason else meaning[int(k)]
+        messages.append(FINISHED if k == 0 else f"{what} (at t = {t:.6g} s)" + (f"; {reason}" if reason else ""))
+    return messages
 
 
 def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:

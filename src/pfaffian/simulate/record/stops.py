@@ -11,9 +11,10 @@ import numpy as np
 from pfaffian.control.law import Control
 from pfaffian.control.reason import ended
 from pfaffian.errors import RunWarning, notice
+from pfaffian.evaluate.flat_disks import lying_flat
 from pfaffian.evaluate.realisability import blamed, realisable_per_run
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.record.result import CAUSES, DIVERGED, causes_of, ends, status_of
+from pfaffian.simulate.record.result import CAUSES, DIVERGED, FIRST_FAULT, causes_of, ends, status_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
@@ -54,6 +55,9 @@ def record_stops(
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
             reasons[at] = explain(at)
+    at = np.flatnonzero(np.isin(status, (DIVERGED, FIRST_FAULT)) & (reasons == ""))
+    if at.size:
+        reasons[at] = _flat(s, x[at], s.parameters(p[at], x[at]), stopped[at], _step(result))
     for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), status_of(s, "integrator")} & set(status.tolist()):
         at = np.flatnonzero(status == code)
         for run, found in zip(at, _near_faults(result, s, x, p, at), strict=True):
@@ -111,6 +115,11 @@ def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.nda
 def _by_reason(s: AbstractSystem, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     """The causes that `find` names at (q, v, p, t), for the states x of a system."""
     return find(*show(s, x, p, t), p, t)
+
+
+def _flat(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, step: float) -> list[str]:
+    """The disks that lie flat at the last states x."""
+    return lying_flat(s.mechanism, *show(s.system, x, p, t), p, step)
 
 
 def _hold(s: AbstractSystem, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:

@@ -1,0 +1,34 @@
+"""Plots that an animation page shows beside the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import xarray as xr
+
+from pfaffian.errors import ModelError
+from pfaffian.output.plain import label
+from pfaffian.simulate.record.result import as_result
+from pfaffian.viewer.curves import most_variable, thinned
+from pfaffian.viewer.page import Panel
+from pfaffian.viewer.plots import entries_of
+
+
+def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[Panel]:
+    """The panels for signals or entries of these names, of the first run of a batch: one for each unit, with few lines.
+
+    Raises ModelError: there is no such signal or entry, or the result is one instant.
+    """
+    wanted = (names,) if isinstance(names, str) else tuple(names)
+    if not wanted:
+        return []
+    result = as_result(result)
+    if "time" not in result.dims:
+        raise ModelError("plot: a result over time is needed, not one instant of it")
+    run = result.isel(run=[0]) if "run" in result.dims else result.expand_dims("run")
+    panels = []
+    for part in (part for name in wanted for part in entries_of(run, name)):
+        chosen = most_variable(part.values) or [0]
+        lines = {label(part.names[i], 40): thinned(run["time"].values, part.values[0, :, i]) for i in chosen}
+        panels.append(Panel(part.axis, lines))
+    return panels
