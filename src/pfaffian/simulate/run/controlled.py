@@ -94,8 +94,9 @@ def controlled(
     total = (solver.end - solver.elapsed) * (len(starts.lane) + len(estimated)) or 1.0
     with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
         watch = Watch(lambda s: bar(100 * s / total), interrupted, lambda found: np.zeros(1, dtype=bool))  # type: ignore[arg-type]
-        for first in range(0, len(starts.lane), BLOCK):
-            block = np.arange(first, min(first + BLOCK, len(starts.lane)))
+        most = len(starts.lane) if solver.python else BLOCK  # a law in Python is called for all runs at once
+        for first in range(0, len(starts.lane), most):
+            block = np.arange(first, min(first + most, len(starts.lane)))
             _solve(solver, starts, accuracy, block, np.intersect1d(block, estimated), watch, done)
         return done._replace(interrupted=interrupted())
 
