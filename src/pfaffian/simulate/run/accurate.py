@@ -20,7 +20,7 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
-from pfaffian.simulate.run.controlled import PER_STEP, SMALLEST, Controlled, LaneStarts, controlled
+from pfaffian.simulate.run.controlled import Controlled, LaneStarts, controlled, first_tolerance
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.python_law import PythonCalls, messages_of
@@ -273,7 +273,7 @@ def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, 
     at, x = lane_of(s), first_state(s, begun, begin, count, seed)
     lane = np.zeros((count, at.size))
     lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
-    tolerance = np.full(count, max(PER_STEP * accuracy, SMALLEST))
+    tolerance = np.full(count, first_tolerance(accuracy))
     return LaneStarts(lane, lane, np.zeros((count, 2 * len(s.w_names))), tolerance, initial_status(s, begun, count, 0)[0])
 
 

@@ -101,6 +101,16 @@ def controlled(
         return done._replace(interrupted=interrupted())
 
 
+def first_tolerance(accuracy: float) -> float:
+    """The tolerance of the steps of a run of this accuracy, before its error is known."""
+    return max(PER_STEP * accuracy, SMALLEST)
+
+
+def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
+    """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
+    return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
+
+
 def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
     """Runs that are not solved yet."""
     n, of_one = len(starts.lane), solver.empty(1)
@@ -190,8 +200,8 @@ class _Pairs(NamedTuple):
         at = lane_of(s.simulation)
         before = dict(zip(at.units, self.starts.lane[self.second][:, at.speeds].T, strict=True))
         both = Solutions(found.q_v[:, self.coarse], fine)
-        part = PART + ROUNDED * SMALLEST / tolerance[self.second, None]
-        return ROUNDING + part * global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
+        difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
+        return error_from(difference, tolerance[self.second, None])
 
     def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is

@@ -113,17 +113,26 @@ class Solver(NamedTuple):
         """When the runs end [s]."""
         return float(self.instants[-1])
 
-    def solve(self, start: np.ndarray, before: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> SolvedRuns:
+    def solve(
+        self,
+        start: np.ndarray,
+        before: np.ndarray,
+        runs: np.ndarray,
+        tolerance: np.ndarray,
+        watch: Watch,
+        status: np.ndarray | int = 0,
+    ) -> SolvedRuns:
         """Solve runs, each with a tolerance (n,).
 
         start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw) the inputs until
-        `elapsed`.   runs: (n,) which run of the batch each is.
+        `elapsed`.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a lane has stopped already.
         """
         at, solved = lane_of(self.simulation), self.empty(len(start))
+        solved.status[:] = status
         lane = solved.lane
         lane[...] = start
         lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
-        for interval in self.inputs.intervals(self.end):
+        for interval in self.inputs.intervals(self.end, self.elapsed):
             if interval.barrier <= self.elapsed:
                 continue
             w = np.broadcast_to(interval.w[runs] if interval.w.ndim == 2 else interval.w, (len(runs), interval.w.shape[-1]))
