@@ -239,7 +239,6 @@ def test_refusals(bar):
         lambda: pf.calculus.rollout(m, q, v, steps=2, scheme=pair),
         lambda: pf.calculus.step_derivatives(m, q, v, scheme=pair),
         lambda: pf.casadi_function(m, "step", step=0.01, scheme=pair),
-        lambda: pf.bridges.jax_function(m, "step", step=0.01, scheme=pair),
     ):
         with pytest.raises(ModelError, match=r"'dop853' chooses its steps by the motion.*take rk4, with a step"):
             refused()
