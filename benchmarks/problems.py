@@ -13,12 +13,13 @@ from benchmarks.robots import EXAMPLES, robot
 
 
 class Problem(NamedTuple):
-    """A motion without inputs.   q, v: start.   duration: [s]."""
+    """A motion under constant inputs u.   q, v: start, on the constraints.   duration: [s]."""
 
     m: pf.Mechanism
     q: Any
     v: Any
     duration: float
+    u: Any = None
 
 
 def double_pendulum() -> Problem:
@@ -55,8 +56,8 @@ def four_bar(duration: float = 10.0) -> Problem:
 def example(name: str, duration: float) -> Problem:
     """A machine of the folder of examples, from the start in its file."""
     m, settings = pf.formats.read_yaml(EXAMPLES / f"{name}.yaml")
-    given = settings.arrays(m)
-    return Problem(m, given.q, given.v, duration)
+    at = pf.assemble(m, settings.start, settings.v, guess=settings.guess)
+    return Problem(m, np.ravel(at.q), np.ravel(at.v), duration, settings.arrays(m).u)
 
 
 def falling_ur5() -> Problem:

@@ -32,6 +32,9 @@ ROUNDED = 1.15
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
 
+RECENT = 0.5
+"""Part of the time since the run began in which the largest error counts for a record."""
+
 TRIES = 6
 """Largest number of solutions of a run."""
 
@@ -111,6 +114,14 @@ def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndar
     return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
 
 
+def _recent(error: np.ndarray, instants: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """(len(at), runs, kinds) the largest errors (times, runs, kinds) of the last part, RECENT, of the time up to each instant:
+    two solutions may meet by chance where both are wrong."""
+    first = np.searchsorted(instants, (1 - RECENT) * instants[at])
+    largest = [np.fmax.reduce(error[i : j + 1], axis=0) for i, j in zip(first, at, strict=True)]
+    return np.where(np.isnan(error[at]), np.nan, largest)
+
+
 def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
     """Runs that are not solved yet."""
     n, of_one = len(starts.lane), solver.empty(1)
@@ -146,7 +157,7 @@ def _solve(
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
         error = pairs.error(found, tolerance)
-        done.error[:, pairs.second] = error[at]
+        done.error[:, pairs.second] = _recent(error, dense.instants, at)
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
