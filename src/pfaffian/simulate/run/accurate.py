@@ -17,6 +17,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
@@ -274,7 +275,8 @@ def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, 
     lane = np.zeros((count, at.size))
     lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
     tolerance = np.full(count, first_tolerance(accuracy))
-    return LaneStarts(lane, lane, np.zeros((count, 2 * len(s.w_names))), tolerance, initial_status(s, begun, count, 0)[0])
+    w, error = np.zeros((count, 2 * len(s.w_names))), np.zeros((count, len(ERROR_KINDS)))
+    return LaneStarts(lane, lane, w, tolerance, initial_status(s, begun, count, 0)[0], error)
 
 
 def _start_and_inputs(

@@ -53,13 +53,15 @@ BLOCK = 2**12
 
 class LaneStarts(NamedTuple):
     """Where runs begin.   lane, coarse: (runs, numbers) their lanes and those of their coarser solutions, as in `Solver.solve`.
-    w: (runs, 2 nw) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot start."""
+    w: (runs, 2 nw) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot start.
+    error: (runs, kinds) estimated before, 0 at a new start."""
 
     lane: np.ndarray
     coarse: np.ndarray
     w: np.ndarray
     tolerance: np.ndarray
     status: np.ndarray
+    error: np.ndarray
 
 
 class Controlled(NamedTuple):
@@ -114,11 +116,13 @@ def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndar
     return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
 
 
-def _recent(error: np.ndarray, instants: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
     """(len(at), runs, kinds) the largest errors (times, runs, kinds) of the last part, RECENT, of the time up to each instant:
-    two solutions may meet by chance where both are wrong."""
-    first = np.searchsorted(instants, (1 - RECENT) * instants[at])
-    largest = [np.fmax.reduce(error[i : j + 1], axis=0) for i, j in zip(first, at, strict=True)]
+    two solutions may meet by chance where both are wrong.   before: (runs, kinds) such errors when the runs begin."""
+    since = (1 - RECENT) * solver.instants[at]
+    first = np.searchsorted(solver.instants, since)
+    largest = np.array([np.fmax.reduce(error[i : j + 1], axis=0) for i, j in zip(first, at, strict=True)])
+    largest[since <= solver.elapsed] = np.fmax(largest[since <= solver.elapsed], before)
     return np.where(np.isnan(error[at]), np.nan, largest)
 
 
@@ -157,7 +161,7 @@ def _solve(
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
         error = pairs.error(found, tolerance)
-        done.error[:, pairs.second] = _recent(error, dense.instants, at)
+        done.error[:, pairs.second] = _recent(error, dense, at, starts.error[pairs.second])
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
