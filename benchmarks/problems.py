@@ -42,7 +42,7 @@ def heavy_top() -> Problem:
 
 def four_bar(duration: float = 10.0) -> Problem:
     """Rods of 0.4, 0.9 and 0.8 m over 1 m, let go with the crank upright."""
-    rods, hinge = {"crank": 0.4, "coupler": 0.9, "rocker": 0.8}, {"kind": "revolute", "axis": (0, 1, 0)}
+    rods, hinge = {"crank": 0.4, "coupler": 0.9, "rocker": 0.8}, {"kind": "revolute", "axis": (0, -1, 0)}
     bodies = [pf.body(name, mass=2 * l, com=(l / 2, 0, 0), inertia=2 * l**3 / 12) for name, l in rods.items()]
     joints = [
         pf.joint("A", parent="world", child="crank", **hinge),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
-from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
+from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.integrators import INTEGRATORS
@@ -28,6 +28,9 @@ SAMPLE = 32
 
 SMALL = 1e-11
 """Differences up to this may be rounding."""
+
+LOOKS = 64
+"""Number of instants at which the largest speed of a run is looked for, if it has fewer records."""
 
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
@@ -44,6 +47,10 @@ class RecordedMotion(NamedTuple):
     q_v: np.ndarray | None
     end: np.ndarray
     status: np.ndarray
+
+    def every(self, number: int) -> RecordedMotion:
+        """The motion with only every so many records."""
+        return self._replace(times=self.times[::number], q_v=None if self.q_v is None else self.q_v[::number])
 
 
 def as_estimated(error: Any, runs: int) -> np.ndarray:
@@ -143,7 +150,13 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
     """(times, runs, kinds) the differences of runs from their motion with other steps, nan where one of them has no record;
     and (runs,) whether that motion stopped."""
     s, when, records = other.simulation, other.when, len(motion.times)
-    found = _motion(other, start, runs)
+    every = when.every
+    for factor in (2, 3, 5):
+        while every % factor == 0 and when.steps // every < LOOKS:
+            every //= factor
+    found = _motion(replace(other, when=when._replace(every=every)), start, runs)
+    speeds = {} if found.q_v is None else largest_speeds(s.mechanism, found.q_v)
+    found = found.every(when.every // every)
     if motion.q_v is None or found.q_v is None:
         mine, its = (_coordinates(other, x, runs)[None] for x in (motion.end[runs], found.end))
         its[:, found.status != 0] = np.nan
@@ -152,7 +165,7 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
         known = np.searchsorted(motion.times, found.times - when.step / 4)
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
-    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps)
+    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps, speeds)
     return difference, found.status != 0
 
 

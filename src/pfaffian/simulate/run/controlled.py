@@ -211,11 +211,11 @@ class _Pairs(NamedTuple):
 
     def error(self, found: SolvedRuns, tolerance: np.ndarray) -> np.ndarray:
         """(times, runs, kinds) the estimated error of the runs `second`.   tolerance: (runs,) of the first solutions."""
-        fine, s = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)], self.solver
+        rows, s = np.flatnonzero(~self.coarse)[np.searchsorted(self.first, self.second)], self.solver
         at = lane_of(s.simulation)
-        before = dict(zip(at.units, self.starts.lane[self.second][:, at.speeds].T, strict=True))
-        both = Solutions(found.q_v[:, self.coarse], fine)
-        difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
+        speeds = dict(zip(at.units, found.lane[rows, at.speeds].T, strict=True))
+        both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
+        difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
         return error_from(difference, tolerance[self.second, None])
 
     def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
