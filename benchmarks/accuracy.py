@@ -1,25 +1,26 @@
-"""Time to a true error: runs to an accuracy, beside runs with steps of one length and SciPy's integrators around our equations.
+"""Time to a true error: runs to an accuracy beside steps of one length, SciPy, SUNDIALS and diffrax, on nine motions.
 
 The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of lengths and speeds
-relative to the largest. `accuracy=` gets the asked error itself, so its true error is smaller; its estimate is included. RK4
-takes the longest of the steps T / 2^k whose true error is small enough, which a user does not know, and estimates nothing.
-SciPy's DOP853 and Radau call the compiled right-hand side, with relative and absolute tolerances of 1/10, 1/100, ... of the
-error, the first that is small enough; the time inside the callback is told apart.
+relative to the largest. `accuracy=` gets the asked error itself, so its true error is smaller; with and without its estimate.
+RK4 takes the longest of the steps T / 2^k whose true error is small enough, which a user does not know, and estimates nothing.
+The others take the largest of the tolerances error / 10^k that is small enough (`benchmarks/integrators.py`); where they call
+our compiled right-hand side, the time inside the callback is told apart. The true errors over time are drawn in `accuracy.png`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 import pfaffian as pf
 from benchmarks.check import CheckFailed
-from benchmarks.result import Comparison
-from benchmarks.robots import EXAMPLES
+from benchmarks.integrators import TRIES, Rate, around_ours, by_diffrax
+from benchmarks.problems import PROBLEMS, Problem, four_bar
+from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
 
 ERRORS = (1e-6, 1e-9)
@@ -27,94 +28,135 @@ EXACT = 1e-11
 LONGEST, SHORTEST = 4, 20
 """Powers k of the steps T / 2^k of RK4 that are tried."""
 
-
-class Problem(NamedTuple):
-    """A motion without inputs.   q, v: start.   duration: [s]."""
-
-    m: pf.Mechanism
-    q: Any
-    v: Any
-    duration: float
-
-
-def problems() -> dict[str, Problem]:
-    """The problems by name."""
-    rod = lambda name: pf.body(name, 1.0, com=(0, 0, -0.5), inertia=1 / 12)  # noqa: E731
-    hinge = {"kind": "revolute", "axis": (0, 1, 0)}
-    joints = [
-        pf.joint("h", parent="world", child="a", **hinge),
-        pf.joint("k", parent="a", child="b", placement=(0, 0, -1), **hinge),
-    ]
-    double = pf.mechanism("double pendulum", [rod("a"), rod("b")], joints)
-    top = pf.mechanism(
-        "heavy top",
-        [pf.body("top", 15.0, com=(0, 0, 1.0), inertia=(0.234375, 0.234375, 0.46875))],
-        [pf.joint("tip", "spherical", "world", "top")],
-    )
-    found = {"double pendulum, 4 s": Problem(double, {"h": 2.5, "k": 0.5}, None, 4.0)}
-    tilt = np.array([np.sin(0.2), 0.0, 0.0, np.cos(0.2)])
-    found["heavy top at 150 rad/s, 2 s"] = Problem(top, tilt, [0.0, 0.0, 150.0], 2.0)
-    for name, duration in {"four_bar": 10.0, "slider_crank": 5.0, "coin": 5.0, "scissor_lift": 2.0, "walker": 1.0}.items():
-        m, settings = pf.formats.read_yaml(EXAMPLES / f"{name}.yaml")
-        found[f"{name.replace('_', ' ')}, {duration:g} s"] = Problem(m, settings.arrays(m).q, settings.arrays(m).v, duration)
-    return found
+SLOWEST = 4.0
+"""Time of a rival's run [s] beyond which it is not repeated with smaller tolerances."""
 
 
 def run(o: Options) -> Iterator[Comparison]:
-    for what, of in list(problems().items())[: 2 if o.quick else None]:
+    for what, make in list(PROBLEMS.items())[: 2 if o.quick else None]:
+        of = make()
         exact = to(of, EXACT, o)
-        size = np.maximum(1.0, np.abs(exact))
-        off = lambda r, exact=exact, size=size: float(np.max(np.abs(r - exact) / size))  # noqa: E731
         for error in ERRORS[: 1 if o.quick else None]:
-            yield from compare(f"{what}, error {error:g}", of, error, off, o)
+            yield from compare(f"{what}, error {error:g}", of, error, exact, o)
+    if not o.quick:
+        yield batch(o)
+        draw(o.out / "accuracy.png", o)
 
 
-def compare(what: str, of: Problem, error: float, off: Callable[[np.ndarray], float], o: Options) -> Iterator[Comparison]:
-    mine = off(to(of, error, o))
+def off(x: np.ndarray, exact: np.ndarray) -> float:
+    """The error of a last state: of angles, of others relative to their size; inf where it is nan."""
+    found = float(np.max(np.abs(x - exact) / np.maximum(1.0, np.abs(exact))))
+    return found if np.isfinite(found) else np.inf
+
+
+def compare(what: str, of: Problem, error: float, exact: np.ndarray, o: Options) -> Iterator[Comparison]:
+    mine = off(to(of, error, o), exact)
     if not mine <= error:
         raise CheckFailed(f"{what}: a run to an accuracy of {error:g} has an error of {mine:.2g}")
-    steps = next((2**k for k in range(LONGEST, SHORTEST) if off(fixed(of, 2**k, o)) <= error), None)
-    tolerance = next((error / 10**k for k in range(1, 6) if off(by_scipy(of, "DOP853", error / 10**k)[0]) <= error), None)
-    calls: dict[str, Callable[[], object]] = {"": lambda: to(of, error, o)}
+    begin, ends = start(of), np.array([0.0, of.duration])
+    calls: dict[str, Callable[[], object]] = {"": lambda: to(of, error, o), "no estimate": lambda: to(of, error, o, False)}
+    notes: dict[str, dict[str, Any]] = {"no estimate": {}}
+    steps = next((2**k for k in range(LONGEST, SHORTEST) if off(fixed(of, 2**k, o), exact) <= error), None)
     if steps:
-        calls["RK4, best step"] = lambda: fixed(of, steps, o)
-    if tolerance:
-        calls["SciPy DOP853"] = lambda: by_scipy(of, "DOP853", tolerance)
-        calls["SciPy Radau"] = lambda: by_scipy(of, "Radau", tolerance)
-    times = interleaved(calls, 1, o)
+        calls["RK4, best step"], notes["RK4, best step"] = lambda: fixed(of, steps, o), {"steps": steps}
+    for name, solve in around_ours().items():
+        rate = Rate(of)
+        tolerance = reaching(lambda tol, solve=solve, rate=rate: solve(rate, begin, ends, tol)[-1], error, exact)
+        if tolerance:
+            calls[name] = lambda solve=solve, rate=rate, tolerance=tolerance: solve(rate, begin, ends, tolerance)
+            rate.inside, rate.calls = 0.0, 0
+            calls[name]()
+            notes[name] = {"inside the callback [s]": rate.inside, "calls": rate.calls, "tolerance": tolerance}
+    for solver in ("Dopri8", "Kvaerno5"):
+        if by := by_diffrax(of, solver):
+            tolerance = reaching(lambda tol, by=by: by(begin, ends, tol)[-1], error, exact)
+            if tolerance:
+                calls[f"diffrax {solver}"] = lambda by=by, tolerance=tolerance: by(begin, ends, tolerance)
+                notes[f"diffrax {solver}"] = {"tolerance": tolerance}
+    timings = interleaved(calls, 1, o)
     for name in list(calls)[1:]:
-        notes: dict[str, Any] = {"true error": mine, "steps of RK4": steps}
-        if name.startswith("SciPy"):
-            notes["its time inside the callback [s]"] = by_scipy(of, name.split()[1], tolerance or error)[1]
-        yield Comparison(f"{what}, beside {name}", "a run", times[""], times[name], None, notes)
+        yield Comparison(
+            f"{what}, beside {name}", "a run", timings[""], timings[name], None, {"true error": mine} | notes[name]
+        )
 
 
-def to(of: Problem, accuracy: float, o: Options) -> np.ndarray:
+def reaching(solve: Callable[[float], np.ndarray], error: float, exact: np.ndarray) -> float | None:
+    """The largest of the tolerances error / 10^k with which a solution is within the error, None if there is none."""
+    for k in range(1, TRIES + 1):
+        begun = time.process_time()
+        try:
+            if off(solve(error / 10**k), exact) <= error:
+                return error / 10**k
+        except Exception:
+            return None
+        if time.process_time() - begun > SLOWEST:
+            return None
+    return None
+
+
+def batch(o: Options) -> Comparison:
+    """Four-bars from different speeds at once, beside diffrax's vmap, or one by one where that is not installed."""
+    of, n = four_bar(), 64 if o.quick else 1024
+    speeds = np.linspace(0.5, 1.5, n)
+    with_speed = lambda v: pf.assemble(of.m, of.q, {"A": v})  # noqa: E731
+    at = with_speed(speeds)
+    begin, ends = np.concatenate([np.broadcast_to(at.q, (n, 3)), at.v], axis=1), np.array([0.0, of.duration])
+    mine = lambda: pf.run(of.m, begin[:, :3], begin[:, 3:], times=ends, accuracy=1e-6, record=["q", "v"], threads=1)  # noqa: E731
+    by = by_diffrax(of, "Dopri8")
+    peer = (lambda: by(begin, ends, 1e-8)) if by else lambda: [to(of._replace(v=v), 1e-6, o) for v in begin[:32, 3:]]
+    times = interleaved({"": mine, "peer": peer}, n, o)
+    name = "diffrax Dopri8, vmapped" if by else "one by one"
+    return Comparison(f"{n} four-bars, 10 s, beside {name}", "a run", times[""], times["peer"], Goal("ratio", ">=", 3.0), {})
+
+
+def start(of: Problem) -> np.ndarray:
+    """[q; v] at the start, on the constraints."""
+    at = pf.assemble(of.m, of.q, of.v)
+    return np.concatenate([np.ravel(at.q), np.ravel(at.v)])
+
+
+def to(of: Problem, accuracy: float, o: Options, error: bool = True) -> np.ndarray:
     """[q; v] at the end of a run to an accuracy."""
-    r = pf.run(of.m, of.q, of.v, times=[0.0, of.duration], accuracy=accuracy, record=["q", "v"], backend=o.backend)
+    r = pf.run(of.m, of.q, of.v, u=of.u, times=[0.0, of.duration], accuracy=accuracy, record=["q", "v"], error=error,
+               backend=o.backend)  # fmt: skip
     return np.concatenate([r.q.values[-1], r.v.values[-1]])
 
 
 def fixed(of: Problem, steps: int, o: Options) -> np.ndarray:
-    """[q; v] at the end of a run of RK4, without an estimate."""
-    r = pf.run(of.m, of.q, of.v, duration=of.duration, step=of.duration / steps, every=steps, record=["q", "v"],
+    """[q; v] at the end of a run of RK4, without an estimate; nan if it stops."""
+    r = pf.run(of.m, of.q, of.v, u=of.u, duration=of.duration, step=of.duration / steps, every=steps, record=["q", "v"],
                error_bound=np.inf, error=False, backend=o.backend)  # fmt: skip
     return np.concatenate([r.q.values[-1], r.v.values[-1]])
 
 
-def by_scipy(of: Problem, method: str, tolerance: float) -> tuple[np.ndarray, float]:
-    """[q; v] at the end by SciPy, and the time spent inside our right-hand side [s]."""
-    m, inside = of.m, 0.0
-    rate = pf.compile_terms(m, {"q": lambda T: T.kinematics.q_dot, "v": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, lanes=1)
-    at = pf.assemble(m, of.q, of.v)
+def draw(path: Path, o: Options) -> None:
+    """The true error of a four-bar over time: of each integrator at 1e-6, and what runs to an accuracy tell of theirs."""
+    import matplotlib
 
-    def f(t: float, x: np.ndarray) -> np.ndarray:
-        nonlocal inside
-        begun = time.perf_counter()
-        found = rate(x[: m.nq], x[m.nq :])
-        inside += time.perf_counter() - begun
-        return np.concatenate([found["q"].ravel(), found["v"].ravel()])
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
 
-    begin = np.concatenate([np.ravel(at.q), np.ravel(at.v)])
-    end = solve_ivp(f, (0.0, of.duration), begin, method, rtol=tolerance, atol=tolerance).y[:, -1]
-    return end, inside
+    of, times = four_bar(20.0), np.linspace(0.0, 20.0, 401)
+    how = {"times": times, "backend": o.backend}
+    exact, begin = pf.run(of.m, of.q, accuracy=EXACT, **how).q.values, start(of)
+    figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
+
+    def add(q: np.ndarray, label: str, **style: Any) -> None:
+        ax.semilogy(times[1:], np.maximum(np.abs(q - exact).max(axis=1), 1e-15)[1:], label=label, **style)
+
+    for accuracy, colour in zip(ERRORS, ("tab:blue", "tab:green"), strict=True):
+        r = pf.run(of.m, of.q, accuracy=accuracy, **how)
+        add(r.q.values, f"accuracy={accuracy:g}", color=colour)
+        ax.semilogy(times[1:], r.error.values[1:, 0], ":", color=colour, label="its `error`")
+    r = pf.run(of.m, of.q, duration=20.0, step=1e-3, every=50, backend=o.backend)
+    add(r.q.values, "RK4, step=1 ms", color="tab:orange")
+    ax.semilogy(times[1:], r.error.values[1:, 0], ":", color="tab:orange", label="its `error`")
+    for name, solve in around_ours().items():
+        if name != "SciPy Radau":
+            add(solve(Rate(of), begin, times, 1e-6)[:, :3], f"{name}, tolerances 1e-6", linewidth=0.8)
+    ax.set(xlabel="time [s]", ylabel="error of the angles [rad]", title="A four-bar let go at 1.57 rad")
+    ax.grid(True, alpha=0.4)
+    ax.legend(fontsize=8, ncols=2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

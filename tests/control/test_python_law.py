@@ -169,3 +169,42 @@ def test_a_law_in_python_and_one_of_zeros_are_two_laws():
     one, other, again = (run(law, seconds=0.03) for law in (nothing, called, nothing))
     same(one, other)
     same(one, again, in_python=False)
+
+
+TO_ACCURACY = {"accuracy": 1e-6, "backend": "interpreter", "record": "all", "seed": 5}
+
+
+@pytest.mark.parametrize("x", [X0, STARTS], ids=["one run", "three runs"])
+def test_runs_to_an_accuracy_call_the_law_once_at_its_instants(x):
+    """With the bits of the compiled law, sensors and noise included; their errors are not estimated."""
+    how, called_at = {**PLACES, "latency": 1, "hold": "first", "measure": sensors()}, []
+
+    def counted(t, q, v, y):
+        called_at.append(t)
+        return numbers(t, q, v, y)
+
+    plan = {"times": np.linspace(0, 0.04, 6), "error": False, **TO_ACCURACY}
+    compiled = pf.run(M, x[..., :3], x[..., 3:], control=control.discrete(equations, **how), **plan)
+    called = pf.run(M, x[..., :3], x[..., 3:], control=control.python_law(counted, **how), **plan | {"error": None})
+    same(compiled, called)
+    np.testing.assert_allclose(called_at, 0.002 + 0.008 * np.arange(5), atol=1e-12)
+    np.testing.assert_array_equal(called.steps, compiled.steps)
+
+
+def test_a_run_to_an_accuracy_under_a_law_in_python_continues():
+    law = control.python_law(lambda t, q, v: -2 * q[:2] - np.sin(v[:2]) + t, 0.01, latency=1)
+    whole, half = (pf.run(M, X0[:3], X0[3:], times=t, control=law, **TO_ACCURACY) for t in ([0, 0.047, 0.1], [0, 0.047]))
+    rest = pf.run(M, start_from=half, times=[0.047, 0.1], control=law, **TO_ACCURACY | {"seed": 0})
+    np.testing.assert_array_equal(rest.q.values, whole.q.values[1:])
+    np.testing.assert_array_equal(rest.end_state.values, whole.end_state.values)
+
+
+def test_a_law_in_python_that_fails_within_a_run_to_an_accuracy():
+    def wild(t, q, v):
+        return np.where((np.arange(len(q))[:, None] != 1) & (t > 0.025), np.nan, np.zeros((len(q), 2)))
+
+    with pytest.warns(RunWarning, match="2 of 3 runs stopped.*u is not finite.*at t = 0.03 s"):
+        r = pf.run(M, STARTS[:, :3], STARTS[:, 3:], duration=0.05, control=control.python_law(wild, 0.01), **TO_ACCURACY)
+    assert (r.status.values != 0).tolist() == [True, False, True] and np.nanmax(r.stopped) == pytest.approx(0.03)
+    with pytest.raises(pf.ModelError, match="second solution"):
+        pf.run(M, X0[:3], X0[3:], duration=0.05, control=control.python_law(wild, 0.01), error=True, **TO_ACCURACY)

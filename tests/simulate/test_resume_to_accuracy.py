@@ -12,8 +12,8 @@ from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, ve
 from tests.simulate.test_resume import cart, integral, law
 
 ACCURACY = 1e-6
-SIZED = 3.0
-"""Errors are relative to sizes at the first record, which is another one in the second part."""
+SIZED = 5.0
+"""Errors are relative to the largest speeds so far, which in the first part may be several times smaller than in both."""
 
 SWITCHED = pf.wrench(
     "push", "b", value=lambda k: ca.vertcat(ca.if_else(k.t > 0.5371, 3.0, 0) * ca.exp(-k.t), ca.SX.zeros(5, 1))

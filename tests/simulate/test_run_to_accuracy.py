@@ -11,7 +11,7 @@ from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
-from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
 
 UNDERESTIMATED, OVERESTIMATED = 3.0, 300.0
 """Largest ratios of the true error to its estimate, and of the estimate to the true error. Of 100 random machines the first
@@ -243,3 +243,20 @@ def test_one_run_in_32_tells_its_error():
     )
     assert known().tolist() == [0, 32] and known(error=False).tolist() == [] and len(known(error=True)) == 40
     assert known(error=np.arange(40) == 7).tolist() == [7]
+
+
+@pytest.mark.parametrize("how", [{"step": 4e-3}, {"accuracy": 1e-5}])
+def test_the_error_at_the_end_does_not_depend_on_the_number_of_records(how):
+    """A pendulum that ends nearly at rest, as it began: its largest speed lies between the two records."""
+    end, few = 6.416, {"every": 1604, "duration": 6.416} if "step" in how else {"times": [0.0, 6.416]}
+    rare = pf.run(pendulum(), {"pivot": 1.0}, **few, **how, error_bound=np.inf if "step" in how else 5e-5)
+    many = pf.run(pendulum(), {"pivot": 1.0}, duration=end, **how, error_bound=np.inf if "step" in how else 5e-5)
+    ratio = rare.error.values[-1] / many.error.values[-1]
+    assert abs(float(rare.v[-1, 0])) < 0.1 and (ratio > 1 / 3).all() and (ratio < 3).all(), ratio
+
+
+def test_two_solutions_that_meet_by_chance_do_not_tell_a_small_error():
+    """Angles of a pendulum agree at its turning points, between which their errors are those of the phase."""
+    r = pf.run(pendulum(), {"pivot": 2.0}, duration=20.0, accuracy=1e-6)
+    told = r.error.sel(error_kind="angle").values[20:]
+    assert (told[1:] > 0.5 * told[:-1]).all()

@@ -234,6 +234,14 @@ def test_refusals(bar):
         pf.calculus.step_derivatives(m.with_(constraints=[floor]), q, v)
     with pytest.raises(ModelError, match=r"takes the integrators rk4, euler, tr-bdf2; 'midpoint' corrects the energy"):
         pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator="midpoint"))
+    pair = pf.Scheme(integrator="dop853")
+    for refused in (
+        lambda: pf.calculus.rollout(m, q, v, steps=2, scheme=pair),
+        lambda: pf.calculus.step_derivatives(m, q, v, scheme=pair),
+        lambda: pf.casadi_function(m, "step", step=0.01, scheme=pair),
+    ):
+        with pytest.raises(ModelError, match=r"'dop853' chooses its steps by the motion.*take rk4, with a step"):
+            refused()
     with pytest.raises(ModelError, match="give its mechanism"):
         pf.calculus.step_derivatives(pf.reduction.hamiltonian(m), q, v)
     with pytest.raises(ModelError, match="off the constraints"):

@@ -64,6 +64,11 @@ def _check(s: Simulation, what: str) -> None:
         )
     if s.scheme.integrator not in DIFFERENTIATED:
         why = " corrects the energy by iterations" if s.scheme.integrator == "midpoint" else " is none of these"
+        if s.integrator.pair:
+            why = (
+                " chooses its steps by the motion, which is not differentiated: take rk4, with a step at which the `error` of "
+                "run(..., step=...) is small enough"
+            )
         raise ModelError(f"{what} takes the integrators {', '.join(DIFFERENTIATED)}; {s.scheme.integrator!r}{why}")
     names = [c.name for c in m.ideal if c.active]
     if names:

@@ -53,11 +53,11 @@ def _kinds(m: Mechanism) -> EntryKinds:
 
 
 def global_error(
-    m: Mechanism, of: Solutions, p: np.ndarray, duration: float, before: Mapping[str, np.ndarray] = MappingProxyType({})
+    m: Mechanism, of: Solutions, p: np.ndarray, duration: float, speeds: Mapping[str, np.ndarray] = MappingProxyType({})
 ) -> np.ndarray:
     """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s].
 
-    before: unit -> (runs,) largest speeds before the first record.
+    speeds: unit -> (runs,) largest speeds of the run, at records or between them.
     """
     kinds, off = once_for(m, "kinds of entries", lambda: _kinds(m)), np.abs(of.motion - of.finer)
     error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
@@ -71,19 +71,25 @@ def global_error(
         long = scales(m, p, largest, tuple(m.q_units))[:, kinds.slides]
         error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
         lever = long.max(axis=-1)
-    of_unit = {unit: before.get(unit, np.zeros(len(lever))) / (lever if unit == "m/s" else 1.0) for unit in kinds.speeds}
+    of_unit = {unit: speeds.get(unit, np.zeros(len(lever))) / (lever if unit == "m/s" else 1.0) for unit in kinds.speeds}
     error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration, of_unit)
     error[np.isnan(off).any(axis=-1)] = np.nan
     return error
 
 
+def largest_speeds(m: Mechanism, q_v: np.ndarray) -> dict[str, np.ndarray]:
+    """unit -> (runs,) the largest speed of the motion q_v (times, runs, nq + nv)."""
+    speeds = np.fmax.reduce(np.abs(q_v[:, :, m.nq :]), axis=0, initial=0.0)
+    return {unit: speeds[:, at].max(axis=1) for unit, at in _kinds(m).speeds.items()}
+
+
 def _speed_error(
-    kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float, before: Mapping[str, np.ndarray]
+    kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float, speeds: Mapping[str, np.ndarray]
 ) -> np.ndarray:
     """(times, runs) the largest difference `off` of speeds v (times, runs, nv), relative to the largest of their unit; that of
-    slides is at least that of the fastest turn on the machine's length, `lever` (runs,).   before: unit -> (runs,) largest."""
+    slides is at least that of the fastest turn on the machine's length, `lever` (runs,).   speeds: unit -> (runs,) largest."""
     sized = {unit: np.abs(v[..., at]).max(axis=-1) / (lever if unit == "m/s" else 1.0) for unit, at in kinds.speeds.items()}
-    largest = {unit: np.fmax(np.fmax.reduce(x, axis=0, initial=0.0), before[unit]) for unit, x in sized.items()}
+    largest = {unit: np.fmax(np.fmax.reduce(x, axis=0, initial=0.0), speeds[unit]) for unit, x in sized.items()}
     fastest = np.max([*largest.values(), np.full(len(lever), 1 / duration if duration else 1.0)], axis=0)
     if {"m/s", "rad/s"} <= set(largest):
         largest["m/s"] = np.maximum(largest["m/s"], largest["rad/s"])

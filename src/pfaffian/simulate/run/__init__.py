@@ -1,6 +1,7 @@
 """Runs: `run`, `stepper`, runs to an accuracy, environments.
 
 accurate.py          a run to an accuracy, from its arguments to its result
+accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice
 batch.py             a batch of runs, from its start to its result with all findings
 companion.py         the global error of runs with steps of one length
 controlled.py        steps under error control, and an estimate of the global error

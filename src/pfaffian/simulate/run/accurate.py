@@ -17,13 +17,15 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
-from pfaffian.simulate.run.controlled import PER_STEP, SMALLEST, Controlled, LaneStarts, controlled
+from pfaffian.simulate.run.controlled import Controlled, LaneStarts, controlled, first_tolerance
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.input_intervals import InputIntervals
+from pfaffian.simulate.run.python_law import PythonCalls, messages_of
 from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes, lanes_end_of
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
@@ -152,7 +154,8 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     _tell_steps(result, done, instants, accuracy)
     record_events(result, s, done.events, solver.p)
     last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
-    with_findings(result, EndedRuns(s, begun, begin, begun.messages, last, np.full(len(last), REGULAR), request.backend))
+    messages = messages_of(begun.messages, solver.python, len(last))
+    with_findings(result, EndedRuns(s, begun, begin, messages, last, np.full(len(last), REGULAR), request.backend))
     _warn_of_error(result, accuracy)
     return result
 
@@ -177,8 +180,6 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
     begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
     instants = np.maximum(as_instants(request.times, begin + elapsed, request.duration) - begin, elapsed)
     scheme, law, extra = arguments(m, request.scheme, request.control, request.outputs, pair_for(accuracy))
-    if in_python(law):
-        raise ModelError("accuracy: a law in Python is called at fixed steps; give step= in its place")
     seeds, names = check_seeds(request.seed), input_names(m, law)
     with progress_line(m.name, request.progress):
         given, series = _start_and_inputs(m, request, begin, names, ended)
@@ -196,7 +197,7 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
     more |= {"idle_motions": ", ".join(idle)} if (idle := idle_under(law, m)) else {}
     more |= {"state_about": "\n".join(system.about)} if system.about else {}
     tally = tally_of_motion(recording, s.signals, count, accuracy)
-    return Checked(solver, starts, begun, accuracy, _estimated(request.error, ended, count), tally, more)
+    return Checked(solver, starts, begun, accuracy, _estimated(request.error, law, ended, count), tally, more)
 
 
 def _begun(
@@ -219,12 +220,14 @@ def _end(request: RunRequest, accuracy: float) -> LanesEnd | None:
     return lanes_end_of(request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
 
 
-def _estimated(error: Any, ended: LanesEnd | None, count: int) -> np.ndarray:
+def _estimated(error: Any, law: Control, ended: LanesEnd | None, count: int) -> np.ndarray:
     """Indices of the runs whose error is estimated: all by default, or those that were before. Raises ModelError: others."""
     known = ended.estimated if ended else np.arange(count)
-    if error is None:
-        return known
-    chosen = as_estimated(error, count)
+    chosen = known if error is None else as_estimated(error, count)
+    if in_python(law):
+        if error is not None and chosen.size:
+            raise ModelError("error: a law in Python cannot be called for a second solution as well; leave error= out")
+        return np.arange(0)
     if unknown := sorted(set(chosen.tolist()) - set(known.tolist())):
         raise ModelError(f"error: run {unknown[0]} continues one whose error was not estimated; leave error= out")
     return chosen
@@ -247,7 +250,9 @@ def _solver(
     period = np.inf if request.u_step is None else as_number(request.u_step, "u_step", above=0)
     elapsed = ended.elapsed if ended else 0.0
     marks = time_marks(s, np.array(p), begin, begin + float(instants[-1])) - begin
-    instants_of_law = tuple((group[0].period, group[0].phase) for group in rates(s.control))
+    python = in_python(s.control)
+    parts = [group[0] for group in rates(s.control)] + ([python] if python else [])
+    instants_of_law = tuple((part.period, part.phase) for part in parts)
     first = ended.samples(period) if ended else 0
     inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks, first)
     compiled = (s, request.backend, request.strict)
@@ -265,6 +270,7 @@ def _solver(
         inputs.snapped(instants),
         longest,
         threads_for(len(p), SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
+        PythonCalls(s, python, p) if python else None,
     )
 
 
@@ -273,8 +279,9 @@ def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, 
     at, x = lane_of(s), first_state(s, begun, begin, count, seed)
     lane = np.zeros((count, at.size))
     lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
-    tolerance = np.full(count, max(PER_STEP * accuracy, SMALLEST))
-    return LaneStarts(lane, lane, np.zeros((count, 2 * len(s.w_names))), tolerance, initial_status(s, begun, count, 0)[0])
+    tolerance = np.full(count, first_tolerance(accuracy))
+    w, error = np.zeros((count, 2 * len(s.w_names))), np.zeros((count, len(ERROR_KINDS)))
+    return LaneStarts(lane, lane, w, tolerance, initial_status(s, begun, count, 0)[0], error)
 
 
 def _start_and_inputs(

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
-from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error
+from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
+from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.time_loop import TimeLoop
@@ -28,6 +29,9 @@ SAMPLE = 32
 
 SMALL = 1e-11
 """Differences up to this may be rounding."""
+
+LOOKS, MOST_BETWEEN = 64, 2_000
+"""Number of instants at which the largest speed of a run is looked for, if it has fewer records; and the most between two."""
 
 CALL_BYTES = 2**26
 """Memory for the records of one call [bytes]."""
@@ -44,6 +48,10 @@ class RecordedMotion(NamedTuple):
     q_v: np.ndarray | None
     end: np.ndarray
     status: np.ndarray
+
+    def every(self, number: int) -> RecordedMotion:
+        """The motion with only every so many records."""
+        return self._replace(times=self.times[::number], q_v=None if self.q_v is None else self.q_v[::number])
 
 
 def as_estimated(error: Any, runs: int) -> np.ndarray:
@@ -143,7 +151,10 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
     """(times, runs, kinds) the differences of runs from their motion with other steps, nan where one of them has no record;
     and (runs,) whether that motion stopped."""
     s, when, records = other.simulation, other.when, len(motion.times)
-    found = _motion(other, start, runs)
+    between = _between(when) if records < LOOKS else 1
+    found = _motion(replace(other, when=when._replace(every=when.every // between)), start, runs)
+    speeds = largest_speeds(s.mechanism, found.q_v) if found.q_v is not None and between > 1 else {}
+    found = found.every(between)
     if motion.q_v is None or found.q_v is None:
         mine, its = (_coordinates(other, x, runs)[None] for x in (motion.end[runs], found.end))
         its[:, found.status != 0] = np.nan
@@ -152,8 +163,14 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
         known = np.searchsorted(motion.times, found.times - when.step / 4)
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
-    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps)
+    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps, speeds)
     return difference, found.status != 0
+
+
+def _between(when: Times) -> int:
+    """Number of parts of the time between two records, so that there are LOOKS parts in all; 1 if no such number is found."""
+    parts = (n for n in range(1, MOST_BETWEEN) if when.every % n == 0 and when.steps * n >= LOOKS * when.every)
+    return next(parts, 1)
 
 
 def _coordinates(loop: TimeLoop, x: np.ndarray, runs: np.ndarray) -> np.ndarray:

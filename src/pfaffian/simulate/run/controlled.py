@@ -33,6 +33,9 @@ ROUNDED = 1.15
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
 
+RECENT = 0.5
+"""Part of the time since the run began in which the largest error counts for a record."""
+
 TRIES = 6
 """Largest number of solutions of a run."""
 
@@ -51,13 +54,15 @@ BLOCK = 2**12
 
 class LaneStarts(NamedTuple):
     """Where runs begin.   lane, coarse: (runs, numbers) their lanes and those of their coarser solutions, as in `Solver.solve`.
-    w: (runs, 2 nw) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot start."""
+    w: (runs, 2 nw) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot start.
+    error: (runs, kinds) estimated before, 0 at a new start."""
 
     lane: np.ndarray
     coarse: np.ndarray
     w: np.ndarray
     tolerance: np.ndarray
     status: np.ndarray
+    error: np.ndarray
 
 
 class Controlled(NamedTuple):
@@ -97,10 +102,31 @@ def controlled(
     total = (solver.end - solver.elapsed) * (len(starts.lane) + len(estimated)) or 1.0
     with progress_bar(100, "%", solver.simulation.mechanism.name, progress) as bar, interrupts() as interrupted:
         watch = Watch(lambda s: bar(100 * s / total), interrupted, lambda found: np.zeros(1, dtype=bool))  # type: ignore[arg-type]
-        for first in range(0, len(starts.lane), BLOCK):
-            block = np.arange(first, min(first + BLOCK, len(starts.lane)))
+        most = len(starts.lane) if solver.python else BLOCK  # a law in Python is called for all runs at once
+        for first in range(0, len(starts.lane), most):
+            block = np.arange(first, min(first + most, len(starts.lane)))
             _solve(solver, starts, accuracy, block, np.intersect1d(block, estimated), watch, done)
         return done._replace(interrupted=interrupted())
+
+
+def first_tolerance(accuracy: float) -> float:
+    """The tolerance of the steps of a run of this accuracy, before its error is known."""
+    return max(PER_STEP * accuracy, SMALLEST)
+
+
+def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
+    """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
+    return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
+
+
+def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """(len(at), runs, kinds) the largest errors (times, runs, kinds) of the last part, RECENT, of the time up to each instant:
+    two solutions may meet by chance where both are wrong.   before: (runs, kinds) such errors when the runs begin."""
+    since = (1 - RECENT) * solver.instants[at]
+    first = np.searchsorted(solver.instants, since)
+    largest = np.array([np.fmax.reduce(error[i : j + 1], axis=0) for i, j in zip(first, at, strict=True)])
+    largest[since <= solver.elapsed] = np.fmax(largest[since <= solver.elapsed], before)
+    return np.where(np.isnan(error[at]), np.nan, largest)
 
 
 def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
@@ -139,7 +165,7 @@ def _solve(
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
         error = pairs.error(found, tolerance)
-        done.error[:, pairs.second] = error[at]
+        done.error[:, pairs.second] = _recent(error, dense, at, starts.error[pairs.second])
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
@@ -195,12 +221,12 @@ class _Pairs(NamedTuple):
 
     def error(self, found: SolvedRuns, tolerance: np.ndarray) -> np.ndarray:
         """(times, runs, kinds) the estimated error of the runs `second`.   tolerance: (runs,) of the first solutions."""
-        fine, s = found.q_v[:, ~self.coarse][:, np.searchsorted(self.first, self.second)], self.solver
+        rows, s = np.flatnonzero(~self.coarse)[np.searchsorted(self.first, self.second)], self.solver
         at = lane_of(s.simulation)
-        before = dict(zip(at.units, self.starts.lane[self.second][:, at.speeds].T, strict=True))
-        both = Solutions(found.q_v[:, self.coarse], fine)
-        part = PART + ROUNDED * SMALLEST / tolerance[self.second, None]
-        return ROUNDING + part * global_error(s.simulation.mechanism, both, s.p[self.second], s.end, before)
+        speeds = dict(zip(at.units, found.lane[rows, at.speeds].T, strict=True))
+        both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
+        difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
+        return error_from(difference, tolerance[self.second, None])
 
     def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is

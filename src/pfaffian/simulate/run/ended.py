@@ -15,7 +15,7 @@ from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result, stored_signals
 from pfaffian.simulate.run.companion import RecordedMotion, estimated_error
 from pfaffian.simulate.run.findings import ComparedSteps, EndedRuns, with_findings
-from pfaffian.simulate.run.python_law import PythonLaw
+from pfaffian.simulate.run.python_law import PythonLaw, messages_of
 from pfaffian.simulate.run.resume import end_state
 from pfaffian.simulate.run.roll import LoopResult, LoopStart
 from pfaffian.simulate.step.draft import Draft
@@ -60,13 +60,5 @@ def ended(
     )
     result = build_result(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     steps = ComparedSteps(watch, cost, departure.x, done.stopped, done.warned)
-    messages = _messages(begun.messages, python, len(done.status))
+    messages = messages_of(begun.messages, python.calls if python else None, len(done.status))
     return with_findings(result, EndedRuns(s, begun, when.start, messages, done.x, departure.kinds, backend, steps))
-
-
-def _messages(begun: tuple[str, ...], python: PythonLaw | None, runs: int) -> tuple[str, ...]:
-    """Why each run could not start, or its law in Python failed; "" where neither is so."""
-    if python is None:
-        return begun
-    messages = np.broadcast_to(np.array(begun, dtype=object), runs)
-    return tuple(python.messages.get(run, words) for run, words in enumerate(messages.tolist()))

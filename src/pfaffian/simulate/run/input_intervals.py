@@ -48,10 +48,10 @@ class InputIntervals(NamedTuple):
         nearest = begins[np.clip(np.searchsorted(begins, instants * (1 - SAME)), 0, len(begins) - 1)]
         return np.where(np.abs(instants - nearest) <= SAME * np.abs(instants), nearest, instants)
 
-    def intervals(self, end: float) -> list[Interval]:
-        """The intervals of a run up to that which contains `end` [s], or begins there."""
+    def intervals(self, end: float, begin: float = 0.0) -> list[Interval]:
+        """The intervals of a run from that which contains `begin` [s] up to that which contains `end`, or begins there."""
         grouped: list[tuple[float, list[int]]] = []
-        for t, j in sorted(self._events(end)):
+        for t, j in sorted(self._events(begin, end)):
             if not grouped or t > grouped[-1][0] * (1 + SAME):
                 grouped.append((t, []))
             grouped[-1][1].append(j)
@@ -63,8 +63,8 @@ class InputIntervals(NamedTuple):
                 found.append(Interval(t, barrier, self._inputs(sample, t), tuple(j for j in due if j >= 0)))
         return found
 
-    def _events(self, end: float) -> list[tuple[float, int]]:
-        """The instants at which something happens, up to the first of each kind after `end`, and what.
+    def _events(self, begin: float, end: float) -> list[tuple[float, int]]:
+        """Instants at which something happens, from the last of each kind before `begin` to the first after `end`, and what.
 
         The end of a series, after its last sample, is an instant too: there another run may continue with other inputs.
         """
@@ -73,7 +73,8 @@ class InputIntervals(NamedTuple):
             samples = min(samples, max(1, int(end / self.step) + 3 - self.first))
         found = [(i * self.step if i else 0.0, SAMPLE) for i in range(self.first, self.first + samples)]
         for j, (period, phase) in enumerate(self.rates):
-            found += [(phase + i * period, j) for i in range(max(0, int((end - phase) / period) + 3))]
+            first = max(0, int((begin - phase) / period) - 1)
+            found += [(phase + i * period, j) for i in range(first, max(0, int((end - phase) / period) + 3))]
         if found[0][0] > 0:
             found.append((0.0, MARK))
         return found + [(float(t), MARK) for t in self.marks]

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.run.accurate import as_accuracy, pair_for
+from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Options, Stepper
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
-from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
 
+@overload
 def stepper(
     m: Mechanism | AbstractSystem,
     *,
+    accuracy: float,
     step: float = 1e-3,
     runs: int | None = None,
     control: Control | None = None,
@@ -34,12 +38,47 @@ def stepper(
     threads: int = 1,
     backend: Backend = "auto",
     strict: bool = True,
-) -> Stepper:
+) -> AccurateStepper: ...
+@overload
+def stepper(
+    m: Mechanism | AbstractSystem,
+    *,
+    accuracy: None = None,
+    step: float = 1e-3,
+    runs: int | None = None,
+    control: Control | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
+    record: Any = (),
+    scheme: Scheme | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    backend: Backend = "auto",
+    strict: bool = True,
+) -> Stepper: ...
+def stepper(
+    m: Mechanism | AbstractSystem,
+    *,
+    accuracy: float | None = None,
+    step: float = 1e-3,
+    runs: int | None = None,
+    control: Control | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
+    record: Any = (),
+    scheme: Scheme | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    backend: Backend = "auto",
+    strict: bool = True,
+) -> Stepper | AccurateStepper:
     """A machine, or many of one kind, that your own loop moves step by step, with the same bits as `run`.
 
     Args:
         m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
-        step: length of a step [s], 1e-3 by default.
+        accuracy: None (default): steps of one length. Or steps under error control, as in `run`: the result is then an
+            AccurateStepper, which is moved by `advance(seconds)`, and estimates its `error` since the reset. Not with switches.
+        step: length of a step [s], 1e-3 by default; with `accuracy` the time by which a call advances that names none.
         runs: number of machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.
         switches: {parameter: function of the kinematics or `of_motion(...)`}, as in `run`. None by default.
@@ -66,7 +105,9 @@ def stepper(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, law, extra = arguments(m, scheme, control, outputs)
+    scheme, law, extra = arguments(
+        m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy))
+    )
     check_options(backend, 1)
     check_seed(seed)
     count = None if runs is None else as_whole(runs, "runs")
@@ -85,4 +126,9 @@ def stepper(
     input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    return Stepper(Simulation(system, scheme, law, extra, recorded, changing.next), options)
+    s = Simulation(system, scheme, law, extra, recorded, changing.next)
+    if accuracy is None:
+        return Stepper(s, options)
+    if changing.names:
+        raise ModelError("stepper: switches need steps of one length; leave out accuracy, or the switches")
+    return AccurateStepper(s, options, as_accuracy(accuracy))

@@ -30,18 +30,15 @@ def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kerne
 
 
 @dataclass(eq=False)
-class PythonLaw:
-    """A law in Python with the samplers of its run, and the messages of the runs in which the law failed.
+class PythonCalls:
+    """Calls of a law in Python for the states of runs, and the messages of the runs in which it failed.
 
-    due: period and phase of each sampler, in steps.   due_law: period and phase of the law, in steps.
-    messages: run -> why it stopped.
+    p: (runs, np) parameters.   messages: run -> why it stopped.
     """
 
-    loop: TimeLoop
+    simulation: Simulation
     part: LawPart
-    rollout: kernel.Rollout
-    due: list[tuple[int, int]]
-    due_law: tuple[int, int]
+    p: np.ndarray
     messages: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -50,46 +47,25 @@ class PythonLaw:
         assert self.part.python is not None
         return f"the law in Python, {reprs.function(self.part.python)}"
 
-    def until(self, k: int) -> int:
-        """Number of steps from k to the next step at which a sampler or the law is due."""
-        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.due_law))
+    def answered(self, x: np.ndarray, t: float, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States (runs, nx) with what the law gives at the time t [s], and (runs,) whether it failed in a run.
 
-    def is_due(self, k: int) -> bool:
-        """Whether a sampler or the law is due at step k."""
-        return any(_is_due(when, k) for when in (*self.due, self.due_law))
-
-    def answered(
-        self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (runs, nx), status and stopped after the samplers and the law that are due at step k.
-
-        Runs in which the law fails are stopped, and their message is added to `messages`.
+        status: (runs,); runs in which it is not 0 have stopped. The message of a failure is added to `messages`.
         """
-        if any(_is_due(when, k) for when in self.due):
-            loop = self.loop
-            span = loop.span(k, 1)._replace(every=1, sampling=self.due)
-            r = self.rollout(x, loop.series, loop.p, span, threads=loop.threads, status=status, stopped=stopped)
-            x, status, stopped = r.x, r.status, r.stopped
-        if not _is_due(self.due_law, k) or status.all():
-            return x, status, stopped
-        u = self._inputs(x, k, status)
+        u = self._inputs(x, t, status)
         failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
-        s, x = self.loop.simulation, x.copy(order="F")
-        status, stopped = np.where(failed, status_of(s, "python"), status), np.where(failed, k, stopped)
+        s, x = self.simulation, x.copy(order="F")
+        going = (status == 0) & ~failed
         d = x[:, s.nx - s.layout.size :]
-        going = d[status == 0].T.copy()
-        pass_on(s.layout.of(self.part).slots, going, u[status == 0].T, self._time(k))
-        d[status == 0] = going.T
-        return x, status, stopped
+        passed = d[going].T.copy()
+        pass_on(s.layout.of(self.part).slots, passed, u[going].T, t)
+        d[going] = passed.T
+        return x, failed
 
-    def _time(self, k: int) -> float:
-        """Time of step k [s]."""
-        return self.loop.when.start + k * self.loop.when.step
-
-    def _inputs(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
+    def _inputs(self, x: np.ndarray, t: float, status: np.ndarray) -> np.ndarray:
         """(runs, nu) inputs from the law. A call that fails stops all runs, a number that is not finite only its own run."""
-        s, t = self.loop.simulation, self._time(k)
-        p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
+        s = self.simulation
+        p, d = s.parameters(np.broadcast_to(self.p, (len(x), self.p.shape[1])), x), x[:, s.nx - s.layout.size :]
         due_law = s.layout.of(self.part).slots.given.start
         signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= due_law}
         given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
@@ -123,6 +99,45 @@ class PythonLaw:
         return u.reshape(shape)
 
 
+@dataclass(eq=False)
+class PythonLaw:
+    """A law in Python with the samplers of its run in steps of one length.
+
+    due: period and phase of each sampler, in steps.   due_law: period and phase of the law, in steps.
+    """
+
+    loop: TimeLoop
+    calls: PythonCalls
+    rollout: kernel.Rollout
+    due: list[tuple[int, int]]
+    due_law: tuple[int, int]
+
+    def until(self, k: int) -> int:
+        """Number of steps from k to the next step at which a sampler or the law is due."""
+        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.due_law))
+
+    def is_due(self, k: int) -> bool:
+        """Whether a sampler or the law is due at step k."""
+        return any(_is_due(when, k) for when in (*self.due, self.due_law))
+
+    def answered(
+        self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (runs, nx), status and stopped after the samplers and the law that are due at step k.
+
+        Runs in which the law fails are stopped.
+        """
+        loop = self.loop
+        if any(_is_due(when, k) for when in self.due):
+            span = loop.span(k, 1)._replace(every=1, sampling=self.due)
+            r = self.rollout(x, loop.series, loop.p, span, threads=loop.threads, status=status, stopped=stopped)
+            x, status, stopped = r.x, r.status, r.stopped
+        if not _is_due(self.due_law, k) or status.all():
+            return x, status, stopped
+        x, failed = self.calls.answered(x, loop.when.start + k * loop.when.step, status)
+        return x, np.where(failed, status_of(loop.simulation, "python"), status), np.where(failed, k, stopped)
+
+
 def _is_due(when: tuple[int, int], k: int) -> bool:
     """Whether a sampler with this period and phase, in steps, is due at step k."""
     period, phase = when
@@ -137,4 +152,13 @@ def python_law_of(loop: TimeLoop, backend: Backend, strict: bool) -> PythonLaw |
         return None
     rollout = _sampled(s, backend, 8 if len(loop.p) > 1 else 1, strict)
     step = loop.when.step
-    return PythonLaw(loop, part, rollout, instants(s.control, step), sampling([part], step)[0])
+    calls = PythonCalls(s, part, loop.p)
+    return PythonLaw(loop, calls, rollout, instants(s.control, step), sampling([part], step)[0])
+
+
+def messages_of(begun: tuple[str, ...], calls: PythonCalls | None, runs: int) -> tuple[str, ...]:
+    """Why each run could not start, or its law in Python failed; "" where neither is so."""
+    if calls is None:
+        return begun
+    messages = np.broadcast_to(np.array(begun, dtype=object), runs)
+    return tuple(calls.messages.get(run, words) for run, words in enumerate(messages.tolist()))

@@ -29,7 +29,8 @@ class LanesEnd(NamedTuple):
     """The end of runs to an accuracy.
 
     rows: (runs, n) their lanes, those of their coarser solutions, and inputs, as `end_of_lanes` stores them.
-    p: (runs, np) parameters.   tolerance: (runs,) of their steps.   begin: of the first run [s].   elapsed: since then [s].
+    p: (runs, np) parameters.   tolerance: (runs,) of their steps.   error: (runs, kinds) estimated at the end.
+    begin: of the first run [s].   elapsed: since then [s].
     inputs_since: since when the inputs are in force.   seed: of the noise.   digest: of mechanism, state, law and switches.
     estimated: runs with a coarser solution.
     """
@@ -37,6 +38,7 @@ class LanesEnd(NamedTuple):
     rows: np.ndarray
     p: np.ndarray
     tolerance: np.ndarray
+    error: np.ndarray
     begin: float
     elapsed: float
     inputs_since: float
@@ -80,7 +82,8 @@ def lanes_end_of(result: Any, given: dict[str, Any], accuracy: float) -> LanesEn
     estimated = np.flatnonzero(np.isfinite(rows).all(axis=1))
     start, made, inputs_since = (float(a[name]) for name in ("first_start", "time_made", "inputs_since"))
     tolerance, seed = np.atleast_1d(r["tolerance"].values), json.loads(str(a.get("seed", 0)))
-    return LanesEnd(rows, p, tolerance, start, made, inputs_since, seed, str(a["digest"]), estimated)
+    error = np.nan_to_num(r["error"].isel(time=-1).values.reshape(len(rows), -1))
+    return LanesEnd(rows, p, tolerance, error, start, made, inputs_since, seed, str(a["digest"]), estimated)
 
 
 def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStarts]:
@@ -96,7 +99,7 @@ def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStart
     x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
     q, v = show(s.system, x, s.parameters(p, x), end.begin + end.elapsed)
     begun = Start(q, v, p, np.zeros_like(q), np.zeros_like(v), np.zeros(runs), ("",) * runs)
-    return begun, LaneStarts(lane, coarse, end.rows[:, 2 * n :], end.tolerance, np.zeros(runs, np.int32))
+    return begun, LaneStarts(lane, coarse, end.rows[:, 2 * n :], end.tolerance, np.zeros(runs, np.int32), end.error)
 
 
 def _lanes(at: Lane, rows: np.ndarray, tolerance: np.ndarray) -> np.ndarray:

@@ -86,7 +86,8 @@ def run(
             relative to the largest. The steps are then under error control, by a pair of explicit rules (`Scheme`), and each
             run is computed a second time with shorter steps to estimate its error, which the result contains as `error`. Runs
             whose error is too large are repeated; where that does not help, a warning says from when on. Without `times`
-            there are 201 records. Not with laws in Python.
+            there are 201 records. The error under a law in Python, which is called once at each of its instants, is not
+            estimated.
         step: length of a time step without `accuracy` [s], 1e-3 by default.
         every: number of such steps between two records, 1 by default.
         max_step: longest step under error control [s], so that it does not miss a short event; unlimited by default.

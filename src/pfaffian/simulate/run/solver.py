@@ -18,8 +18,10 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.event_table import PassedEvents, passed_events
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
+from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
+from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
 
 ATTEMPTS = 1_000_000
@@ -71,7 +73,8 @@ def compiled_start(s: Simulation, backend: Backend, strict: bool) -> kernel.Kern
 @remembered(64)
 def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
     """The compiled samplers of a simulation."""
-    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in s.traced.samplers)
+    functions = s.traced.between[2:] if in_python(s.control) else s.traced.samplers
+    return tuple(kernel.compile(f, backend=backend, strict=strict) for f in functions)
 
 
 class Watch(NamedTuple):
@@ -91,7 +94,7 @@ class Solver(NamedTuple):
     """What solves runs.   loop, recorder, starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
     begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
     when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
-    threads: of a call."""
+    threads: of a call.   python: calls a law in Python, if that is the law; the batch is then solved as a whole."""
 
     simulation: Simulation
     loop: kernel.Rollout
@@ -106,23 +109,33 @@ class Solver(NamedTuple):
     instants: np.ndarray
     longest: float
     threads: int
+    python: PythonCalls | None = None
 
     @property
     def end(self) -> float:
         """When the runs end [s]."""
         return float(self.instants[-1])
 
-    def solve(self, start: np.ndarray, before: np.ndarray, runs: np.ndarray, tolerance: np.ndarray, watch: Watch) -> SolvedRuns:
+    def solve(
+        self,
+        start: np.ndarray,
+        before: np.ndarray,
+        runs: np.ndarray,
+        tolerance: np.ndarray,
+        watch: Watch,
+        status: np.ndarray | int = 0,
+    ) -> SolvedRuns:
         """Solve runs, each with a tolerance (n,).
 
         start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw) the inputs until
-        `elapsed`.   runs: (n,) which run of the batch each is.
+        `elapsed`.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a lane has stopped already.
         """
         at, solved = lane_of(self.simulation), self.empty(len(start))
+        solved.status[:] = status
         lane = solved.lane
         lane[...] = start
         lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
-        for interval in self.inputs.intervals(self.end):
+        for interval in self.inputs.intervals(self.end, self.elapsed):
             if interval.barrier <= self.elapsed:
                 continue
             w = np.broadcast_to(interval.w[runs] if interval.w.ndim == 2 else interval.w, (len(runs), interval.w.shape[-1]))
@@ -164,7 +177,7 @@ class Solver(NamedTuple):
         self._pass(solved, before, runs, watch)
 
     def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
-        """Call the samplers that are due at the begin of an interval; lanes in which one has a fault stop."""
+        """Call the samplers that are due at the begin of an interval, then a law in Python; lanes with a fault stop."""
         at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
         first = 2 + self.loop.shapes[0].outputs[1]
         for j, sampler in enumerate(self.samplers):
@@ -177,6 +190,11 @@ class Solver(NamedTuple):
                     solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
                 lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
             first += sampler.shape.outputs[1]
+        if self.python and len(self.samplers) in interval.due and not solved.status.all():
+            x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+            x, failed = self.python.answered(x, self.begin + interval.since, solved.status)
+            solved.status[failed] = status_of(self.simulation, "python")
+            lane[:, at.discrete] = x[:, at.x.stop :]
 
     def _pass(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
         """Advance the lanes to their barriers or the end of the run, and write their records.   w: (lanes, 2 nw)."""
