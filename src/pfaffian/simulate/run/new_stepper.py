@@ -105,9 +105,7 @@ def stepper(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, law, extra = arguments(
-        m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy))
-    )
+    given, law, extra = arguments(m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy)))
     check_options(backend, 1)
     check_seed(seed)
     count = None if runs is None else as_whole(runs, "runs")
@@ -126,9 +124,9 @@ def stepper(
     input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    s = Simulation(system, scheme, law, extra, recorded, changing.next)
+    s = Simulation(system, given, law, extra, recorded, changing.next)
     if accuracy is None:
         return Stepper(s, options)
     if changing.names:
         raise ModelError("stepper: switches need steps of one length; leave out accuracy, or the switches")
-    return AccurateStepper(s, options, as_accuracy(accuracy))
+    return AccurateStepper(s, options, as_accuracy(accuracy), scheme)

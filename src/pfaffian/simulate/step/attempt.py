@@ -3,13 +3,16 @@
 Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
 A lane that has reached its end stays there. The state of a lane is
 
-    [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, implicit, evidence, patience, speeds, law | d |
+     begin, since, end, barrier, tolerance, longest]
 
 where the first two groups change in a step.
 
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
-step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
+leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
+the explicit pair gives way to the stiff one.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
 begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
 barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
 """
@@ -23,6 +26,7 @@ import numpy as np
 
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
+from pfaffian.simulate.step.choice_of_pair import first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
@@ -61,6 +65,9 @@ class Lane(NamedTuple):
     length: int
     refused: int
     root: int
+    implicit: int
+    evidence: int
+    patience: int
     speeds: slice
     law: slice
     moving: int
@@ -82,13 +89,13 @@ class Lane(NamedTuple):
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 4, n + 4 + len(units))
+    speeds = slice(n + 7, n + 7 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
-    return Lane(
-        slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, law.stop, d, begin, since, end, barrier, tolerance, longest, units
-    )
+    time, length, refused, root, implicit, evidence, patience = range(n, n + 7)
+    pair, ends = (implicit, evidence, patience, speeds, law), (begin, since, end, barrier, tolerance, longest)
+    return Lane(slice(0, n), time, length, refused, root, *pair, law.stop, d, *ends, units)
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
@@ -105,21 +112,25 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
-    x_next, faults, differences = f(x, u0, u1, p, begin + time, h)
+    x_next, faults, differences, fastest = f(x, u0, u1, p, begin + time, h)
     speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
     error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
+    turn = s.pair.turn(*(_displacement(s, at, lane, fastest[:, k], h) for k in range(2)))
     if s.changing.names:
-        error, speeds = ca.substitute([error, speeds], [p], [s.now(p, lane[at.discrete, 0])])
+        error, speeds, turn = ca.substitute([error, speeds, turn], [p], [s.now(p, lane[at.discrete, 0])])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
-    active, good = time < end, ca.logic_and(finite, ca.logic_and(error <= 1, faulty == 0))
+    active = ca.logic_and(time < end, lane[at.implicit, 0] == float(s.scheme.stiff))
+    good = ca.logic_and(finite, ca.logic_and(error <= 1, faulty == 0))
     root = ca.fmax(error, SMALL) ** (0.2 / s.pair.estimated)
     factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
     factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
     factor = ca.if_else(ca.logic_and(finite, faulty == 0), factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
-    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), next_length, 0, root, speeds, law)
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.root, 0], lane[at.speeds, 0], lane[at.law, 0])
+    chosen = pair_of_next_step(limit(s.pair, f), s.scheme.stiff, lane[at.implicit : at.patience + 1, 0], turn)
+    first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first_length_of(s.scheme.stiff, h, turn, next_length))
+    moved = ca.vertcat(x_next, ca.if_else(last, barrier, time + h), first, 0, root, chosen, speeds, law)
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, 1, lane[at.root : at.moving, 0])
     old = lane[: at.moving, 0]
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
@@ -179,9 +190,7 @@ def _sizes(s: Simulation, at: Lane, lane: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca
 
 def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, sizes: ca.SX, h: ca.SX) -> ca.SX:
     """The estimated error of a step: the largest of angles [rad], lengths relative to the machine, speeds relative to the
-    largest of their unit so far, states of the law relative to theirs.
-
-    With two estimates a < b of different order it is a^2 / sqrt(a^2 + b^2 / 100). [Hairer, Norsett, Wanner 1993, II.10]
+    largest of their unit so far, states of the law relative to theirs. The pair combines the sizes of its differences.
     """
     m, n = s.mechanism, s.system.nx
     x, t = ca.vertcat(lane[at.x, 0]), lane[at.begin, 0] + lane[at.time, 0]
@@ -200,10 +209,17 @@ def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, size
         dz = ca.fabs(differences[n:, k])
         parts += [dz[i] / ca.fmax(sizes[len(at.units) + i], NOTHING) for i in range(dz.numel())]
         estimates.append(largest_entry(ca.vertcat(*parts)))
-    if len(estimates) == 1:
-        return estimates[0]
-    a, b = estimates
-    return a**2 / ca.sqrt(ca.fmax(a**2 + b**2 / 100, NOTHING))
+    return s.pair.error(*estimates)
+
+
+def _displacement(s: Simulation, at: Lane, lane: ca.SX, change: ca.SX, h: ca.SX) -> ca.SX:
+    """The size of a change of the stepped variables: the largest of angles [rad], lengths relative to the machine, and those
+    which its speeds reach within the step."""
+    m, long = s.mechanism, _length(s)
+    dq, dv = s.traced.functions.tangent.into(lane[at.x, 0], lane[at.begin, 0] + lane[at.time, 0], change)
+    parts = [ca.fabs(dq[i]) / (long if unit == "m" else 1) for i, unit in enumerate(m.q_units)]
+    parts += [h * ca.fabs(dv[i]) / (long if unit == "m/s" else 1) for i, unit in enumerate(m.v_units)]
+    return largest_entry(ca.vertcat(ca.SX(0), *parts))
 
 
 def first_length(s: Simulation) -> ca.Function:

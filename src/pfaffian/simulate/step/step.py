@@ -134,6 +134,7 @@ class Functions(NamedTuple):
     terms: structure of the other part of `carried`, for the integrator.
     settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent: of the state.
     solved: (k, base, g, u, p, t) -> k, see `StepData`.
+    slopes: (x, u, p, t) -> derivatives, and the number of coordinates, see `StepData`; only for integrators that need them.
     """
 
     rhs: ca.Function
@@ -143,6 +144,8 @@ class Functions(NamedTuple):
     settled: Callable[[ca.SX, ca.SX], ca.SX]
     tangent: Tangent
     solved: Callable[..., ca.SX] = lambda k, *_: k
+    slopes: ca.Function | None = None
+    coordinates: int = 0
 
 
 def time_step(
@@ -160,7 +163,7 @@ def time_step(
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
-    embedded: whether to add the `differences` of a pair to the results.
+    embedded: whether to add `differences` and `fastest` of a pair to the results.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -192,6 +195,8 @@ def time_step(
         h=h,
         iterations=settings_of(scheme, m)["iterations"],
         solved=lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
+        slopes=lambda x, u, t: functions.slopes(ca.vertcat(x, discrete), u, p, t) if functions.slopes else ca.SX(0, 0),
+        coordinates=functions.coordinates,
     )
     moved = INTEGRATORS.named(scheme.integrator or DEFAULT).step(data)
     corrected, violation = project(moved.x, p, t + h, moved.near)
@@ -199,7 +204,7 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    differences = (moved.differences,) if embedded else ()
+    differences = (moved.differences, moved.fastest) if embedded else ()
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *differences])
 
 
