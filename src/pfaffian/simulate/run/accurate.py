@@ -29,7 +29,7 @@ from pfaffian.simulate.run.python_law import PythonCalls, messages_of
 from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes, lanes_end_of
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
-from pfaffian.simulate.run.solver import Solver, compiled_attempt, compiled_record, compiled_samplers, compiled_start
+from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
@@ -142,7 +142,7 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
     done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
-    provenance |= {f"kernel_{k}": value for k, value in solver.loop.provenance.items()}
+    provenance |= {f"kernel_{k}": value for k, value in solver.own.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
     stopped = np.where(done.status != 0, begin + done.lane[:, at.time], np.nan)
     instants, inputs = begin + solver.instants, solver.inputs
@@ -165,11 +165,14 @@ def _tell_steps(result: Draft, done: Controlled, instants: np.ndarray, accuracy:
     trusted, growth = _trust(instants, done.error, accuracy)
     for name, values, unit, meaning in (
         ("steps", done.steps, "1", "number of steps that the run made"),
+        ("stiff_steps", done.stiff_steps, "1", "number of them that the stiff pair made"),
         ("tolerance", done.tolerance, "1", "largest estimated error of a step"),
         ("trusted", trusted, "s", "last record up to which the error is within the accuracy"),
         ("error_growth", growth, "1/s", "rate at which the error grows; nan if it does not"),
     ):
         result.data[name] = "run", values, {"units": unit, "meaning": meaning}
+    meaning = "whether the stiff pair made the step to this record"
+    result.data["stiff"] = ("time", "run"), done.stiff[:, :, 0], {"units": "1", "meaning": meaning}
 
 
 def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
@@ -258,8 +261,8 @@ def _solver(
     compiled = (s, request.backend, request.strict)
     return Solver(
         s,
-        compiled_attempt(s, request.backend, 8, request.strict),
-        compiled_record(*compiled),
+        compiled_steps(*compiled),
+        stiff_steps_for(request.scheme, *compiled),
         compiled_start(*compiled),
         compiled_samplers(*compiled),
         inputs,

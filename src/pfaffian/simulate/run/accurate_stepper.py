@@ -16,13 +16,14 @@ from pfaffian.simulate.run.controlled import COARSER, error_from, first_toleranc
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, initial_status
-from pfaffian.simulate.run.solver import Solver, Watch, compiled_attempt, compiled_record, compiled_samplers, compiled_start
+from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper import Options
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import rates
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
@@ -71,15 +72,15 @@ class AccurateStepper:
         (1.0, array([0.354037]), True)
     """
 
-    def __init__(self, simulation: Simulation, options: Options, accuracy: float) -> None:
+    def __init__(self, simulation: Simulation, options: Options, accuracy: float, given: Scheme | None) -> None:
         s, o = simulation, options
         self._s, self._options, self._accuracy, self.order = s, o, accuracy, s.pair.order
         self.causes, self.u_names, self._identity = causes_of(s), s.w_names, identity(s)
         self._rates = tuple((group[0].period, group[0].phase) for group in rates(s.control))
         compiled = (s, o.backend, o.strict)
         self._compiled = (
-            compiled_attempt(s, o.backend, 8, o.strict),
-            compiled_record(*compiled),
+            compiled_steps(*compiled),
+            stiff_steps_for(given, *compiled),
             compiled_start(*compiled),
             compiled_samplers(*compiled),
         )

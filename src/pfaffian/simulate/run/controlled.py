@@ -67,8 +67,8 @@ class LaneStarts(NamedTuple):
 
 class Controlled(NamedTuple):
     """Runs to an accuracy.   records: (times, runs, signals).   error: (times, runs, kinds), nan where it was not estimated.
-    lane, last, w, status, steps: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser solutions, nan without one.
-    tolerance: (runs,) of the steps.   tally: statistics, if any.   events: that the runs passed.
+    lane, last, w, status, steps, stiff_steps, stiff: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser
+    solutions, nan without one.   tolerance: (runs,) of the steps.   tally: statistics, if any.   events: that the runs passed.
     interrupted: whether Ctrl-C ended the runs."""
 
     records: np.ndarray
@@ -79,6 +79,8 @@ class Controlled(NamedTuple):
     w: np.ndarray
     status: np.ndarray
     steps: np.ndarray
+    stiff_steps: np.ndarray
+    stiff: np.ndarray
     tolerance: np.ndarray
     tally: MotionTally | None
     events: list[PassedEvents]
@@ -138,7 +140,9 @@ def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Con
     last, coarse = (np.full((n, of_one.last.shape[-1]), np.nan) for _ in range(2))
     w, lane = np.zeros((n, of_one.w.shape[-1])), np.zeros((n, of_one.lane.shape[-1]))
     status, tolerance = starts.status.copy(), starts.tolerance.copy()
-    return Controlled(records, error, lane, last, coarse, w, status, np.zeros(n, np.int64), tolerance, tally, [])
+    steps, stiff_steps = (np.zeros(n, np.int64) for _ in range(2))
+    stiff = np.full((len(solver.instants), n, 1), np.nan)
+    return Controlled(records, error, lane, last, coarse, w, status, steps, stiff_steps, stiff, tolerance, tally, [])
 
 
 def _solve(
@@ -205,8 +209,9 @@ class _Pairs(NamedTuple):
         fine = ~self.coarse
         stored = found.records[at][:, fine]
         done.records[:, self.first] = stored if done.tally is None else stored[:, :, done.tally.stored_entries]
+        done.stiff[:, self.first] = found.stiff[at][:, fine]
         done.coarse[self.second] = found.last[self.coarse]
-        for name in ("lane", "last", "w", "status", "steps"):
+        for name in ("lane", "last", "w", "status", "steps", "stiff_steps"):
             getattr(done, name)[self.first] = getattr(found, name)[fine]
 
     def events_of(self, passed: PassedEvents, again: np.ndarray) -> PassedEvents:

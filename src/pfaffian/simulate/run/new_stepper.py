@@ -77,7 +77,7 @@ def stepper(
     Args:
         m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
         accuracy: None (default): steps of one length. Or steps under error control, as in `run`: the result is then an
-            AccurateStepper, which is moved by `advance(seconds)`, and estimates its `error` since the reset. Not with switches.
+            AccurateStepper, which is moved by `advance(seconds)`, and estimates its `error` since the reset.
         step: length of a step [s], 1e-3 by default; with `accuracy` the time by which a call advances that names none.
         runs: number of machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.
@@ -105,9 +105,7 @@ def stepper(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, law, extra = arguments(
-        m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy))
-    )
+    given, law, extra = arguments(m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy)))
     check_options(backend, 1)
     check_seed(seed)
     count = None if runs is None else as_whole(runs, "runs")
@@ -126,9 +124,9 @@ def stepper(
     input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    s = Simulation(system, scheme, law, extra, recorded, changing.next)
+    s = Simulation(system, given, law, extra, recorded, changing.next)
     if accuracy is None:
         return Stepper(s, options)
     if changing.names:
         raise ModelError("stepper: switches need steps of one length; leave out accuracy, or the switches")
-    return AccurateStepper(s, options, as_accuracy(accuracy))
+    return AccurateStepper(s, options, as_accuracy(accuracy), scheme)

@@ -7,6 +7,8 @@ that step, so that the step is made again and no bit depends on where the first 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +22,18 @@ from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
+from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
+from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.step import Scheme
 
 ATTEMPTS = 1_000_000
 """Greatest number of steps that a run tries."""
+
+AFTER_CHANGE = 32
+"""Most steps that a call of a pair tries after a change to it: lanes that change back wait for the end of the call."""
 
 GIVEN_UP = -1
 """Status of a lane that is given up, because its run will be repeated."""
@@ -40,7 +48,8 @@ FIRST_CALL, CALL_BYTES = 256, 2**26
 class SolvedRuns(NamedTuple):
     """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
     last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw) inputs there.
-    status: (runs,).   steps: (runs,) made.   tried: (runs,) number of steps tried."""
+    status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
+    tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record."""
 
     records: np.ndarray
     q_v: np.ndarray
@@ -49,7 +58,9 @@ class SolvedRuns(NamedTuple):
     w: np.ndarray
     status: np.ndarray
     steps: np.ndarray
+    stiff_steps: np.ndarray
     tried: np.ndarray
+    stiff: np.ndarray
 
 
 @remembered(64)
@@ -62,6 +73,26 @@ def compiled_attempt(s: Simulation, backend: Backend, lanes: int, strict: bool) 
 def compiled_record(s: Simulation, backend: Backend, strict: bool) -> kernel.Kernel:
     """The compiled `record` of a simulation."""
     return kernel.compile(lambda: record(s), backend=backend, strict=strict, key=f"record {s.key}")
+
+
+class StepsOfPair(NamedTuple):
+    """The compiled steps of a pair: the loop that makes them, and what gives the records within them."""
+
+    loop: kernel.Rollout
+    recorder: kernel.Kernel
+
+
+def compiled_steps(s: Simulation, backend: Backend, strict: bool) -> StepsOfPair:
+    """The steps of the pair of a simulation."""
+    return StepsOfPair(compiled_attempt(s, backend, 8, strict), compiled_record(s, backend, strict))
+
+
+def stiff_steps_for(given: Scheme | None, s: Simulation, backend: Backend, strict: bool) -> Callable[[], StepsOfPair] | None:
+    """What makes the steps of the stiff pair in place of that of a simulation; None where the given scheme names a pair."""
+    if given is not None and given.integrator is not None:
+        return None
+    stiff = replace(s, scheme=replace(s.scheme, integrator=STIFF_PAIR))
+    return partial(compiled_steps, stiff, backend, strict)
 
 
 @remembered(64)
@@ -91,14 +122,15 @@ class Watch(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """What solves runs.   loop, recorder, starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
+    """What solves runs.   own: steps of the pair with which they begin.   stiff: makes the steps of the stiff pair when they
+    are first needed, if runs may change to it.   starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
     begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
     when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
     threads: of a call.   python: calls a law in Python, if that is the law; the batch is then solved as a whole."""
 
     simulation: Simulation
-    loop: kernel.Rollout
-    recorder: kernel.Kernel
+    own: StepsOfPair
+    stiff: Callable[[], StepsOfPair] | None
     starter: kernel.Kernel
     samplers: tuple[kernel.Kernel, ...]
     inputs: InputIntervals
@@ -149,7 +181,8 @@ class Solver(NamedTuple):
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
             if interval.since == 0:
-                lane[:, at.root] = 1.0
+                lane[:, at.root], lane[:, at.implicit] = 1.0, self.simulation.scheme.stiff
+                lane[:, at.patience] = PATIENCE if self.stiff else NEVER
                 lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
             self._pass(solved, w, runs, watch)
         return solved
@@ -162,10 +195,12 @@ class Solver(NamedTuple):
     def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""
         at = lane_of(self.simulation)
-        records, q_v = (np.full((len(self.instants), n, width), np.nan) for width in self.recorder.shape.outputs)
+        widths = (*self.own.recorder.shape.outputs, 1)
+        records, q_v, stiff = (np.full((len(self.instants), n, width), np.nan) for width in widths)
         lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
-        w, status = np.zeros((n, self.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
-        return SolvedRuns(records, q_v, lane, last, w, status, np.zeros(n, np.int64), np.zeros(n, np.int64))
+        w, status = np.zeros((n, self.own.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
+        steps, stiff_steps, tried = (np.zeros(n, np.int64) for _ in range(3))
+        return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff)
 
     def _arrive(
         self, solved: SolvedRuns, now: Interval, before: np.ndarray, w: np.ndarray, runs: np.ndarray, watch: Watch
@@ -179,7 +214,7 @@ class Solver(NamedTuple):
     def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
         """Call the samplers that are due at the begin of an interval, then a law in Python; lanes with a fault stop."""
         at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
-        first = 2 + self.loop.shapes[0].outputs[1]
+        first = 2 + self.own.loop.shapes[0].outputs[1]
         for j, sampler in enumerate(self.samplers):
             if j in interval.due:
                 x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
@@ -198,35 +233,52 @@ class Solver(NamedTuple):
 
     def _pass(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
         """Advance the lanes to their barriers or the end of the run, and write their records.   w: (lanes, 2 nw)."""
-        at, (lane, status, tried), n = lane_of(self.simulation), (solved.lane, solved.status, solved.tried), FIRST_CALL
+        at, (lane, status, tried) = lane_of(self.simulation), (solved.lane, solved.status, solved.tried)
         lane[:, at.end] = np.minimum(self.end, lane[:, at.barrier])
-        p, new = self.p[runs], True
+        p, new, most = self.p[runs], True, {False: FIRST_CALL, True: AFTER_CHANGE}
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
             if new:  # samples at the end are only for its record
                 going = np.union1d(going, np.flatnonzero((status == 0) & (lane[:, at.since] == self.end)))
             if not going.size:
                 return
-            left = (lane[going, at.end] - lane[going, at.time]) / np.minimum(lane[going, at.length], self.longest)
-            most = max(4, min(n, CALL_BYTES // (8 * at.moving * len(going))))
-            steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
-            given = lane[going], w[going][None], p[going]
-            r = self.loop(*given, Span(0.0, 1.0, steps), threads=self.threads, status=status[going])
-            recorded = self._record(solved, r.records, r.x, going, w[going], p[going])
-            if watch.steps:
-                watch.steps(self._steps(r.records, r.x, going, w[going], p[going]), self._within)
-            passed = passed_events(self.simulation, r.records, r.x, w[going], going)
-            if passed and watch.events:
-                watch.events(passed)
-            watch.count(float((r.x[:, at.time] - lane[going, at.time]).sum()))
-            lane[going], status[going], new = r.x, r.status, False
-            tried[going] += steps
+            recorded, new = False, False
+            for stiff in (False, True):
+                of_pair = going[(lane[going, at.implicit] == 1) == stiff]
+                if of_pair.size:
+                    recorded |= self._call(solved, of_pair, stiff, most[stiff], w[of_pair], p[of_pair], watch)
+                stayed = of_pair.size and ((lane[of_pair, at.implicit] == 1) == stiff).all()
+                most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else AFTER_CHANGE
             if recorded:
                 status[(status == 0) & watch.lost(solved)] = GIVEN_UP
             status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
                 status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
-            n = min(2 * n, ATTEMPTS)
+
+    def _call(
+        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, most: int, w: np.ndarray, p: np.ndarray, watch: Watch
+    ) -> bool:
+        """Try at most so many steps of a pair in some lanes, and write their records; returns whether there are any."""
+        at, lane = lane_of(self.simulation), solved.lane[lanes]
+        left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], self.longest)
+        most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
+        steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
+        loop, span = self._steps_of(stiff).loop, Span(0.0, 1.0, steps)
+        r = loop(lane, w[None], p, span, threads=self.threads, status=solved.status[lanes])
+        recorded = self._record(solved, r.records, r.x, lanes, w, p)
+        if watch.steps:
+            watch.steps(self._steps(r.records, r.x, lanes, w, p), self._within)
+        passed = passed_events(self.simulation, r.records, r.x, w, lanes)
+        if passed and watch.events:
+            watch.events(passed)
+        watch.count(float((r.x[:, at.time] - lane[:, at.time]).sum()))
+        solved.lane[lanes], solved.status[lanes] = r.x, r.status
+        solved.tried[lanes] += steps
+        return recorded
+
+    def _steps_of(self, stiff: bool) -> StepsOfPair:
+        """The steps of the stiff pair or of the explicit one."""
+        return self.stiff() if stiff and self.stiff else self.own
 
     def _record(
         self, solved: SolvedRuns, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray
@@ -237,7 +289,9 @@ class Solver(NamedTuple):
         """
         at = lane_of(self.simulation)
         times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
-        solved.steps[lanes] += (times[1:] > times[:-1]).sum(axis=0)
+        made = (times[1:] > times[:-1]).sum(axis=0)
+        solved.steps[lanes] += made
+        solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
         through = np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end))
         self._keep(solved, lanes[through], passed[(times[:, through] < self.end).sum(axis=0) - 1, through], w[through])
@@ -251,8 +305,9 @@ class Solver(NamedTuple):
         k = _step_at(times, i, self.instants[j])
         if len(i):
             rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-            y, q_v = self.recorder(rows, w[i], p[i], self.instants[j][:, None], threads=self.threads)
+            y, q_v = self._recorded(rows, w[i], p[i], self.instants[j])
             solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
+            solved.stiff[j, lanes[i], 0] = rows[:, at.implicit]
         return len(i) > 0
 
     def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray) -> Steps:
@@ -267,7 +322,22 @@ class Solver(NamedTuple):
 
     def _within(self, steps: Steps, instants: np.ndarray) -> np.ndarray:
         """(n, signals) at an instant (n,) within each step."""
-        return self.recorder(steps.rows, steps.w, steps.p, instants[:, None], threads=self.threads)[0]
+        return self._recorded(steps.rows, steps.w, steps.p, instants)[0]
+
+    def _recorded(self, rows: np.ndarray, w: np.ndarray, p: np.ndarray, instants: np.ndarray) -> list[np.ndarray]:
+        """Signals and [q; v] at an instant (n,) within the step after each of the lanes (n, numbers), by its pair."""
+        implicit, found = rows[:, lane_of(self.simulation).implicit] == 1, list[np.ndarray]()
+        for stiff in (False, True):
+            k = np.flatnonzero(implicit == stiff)
+            if not k.size:
+                continue
+            parts = self._steps_of(stiff).recorder(rows[k], w[k], p[k], instants[k][:, None], threads=self.threads)
+            if k.size == len(rows):
+                return list(parts)
+            found = found or [np.empty((len(rows), part.shape[1])) for part in parts]
+            for whole, part in zip(found, parts, strict=True):
+                whole[k] = part
+        return found
 
     def _keep(self, solved: SolvedRuns, lanes: np.ndarray, moving: np.ndarray, w: np.ndarray) -> None:
         """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step."""

@@ -3,13 +3,16 @@
 Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
 A lane that has reached its end stays there. The state of a lane is
 
-    [x; z | time, length, refused, root, speeds, law | d | begin, since, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, implicit, evidence, patience, speeds, law | d |
+     begin, since, end, barrier, tolerance, longest]
 
 where the first two groups change in a step, in machines with events (`events.py`) the third too.
 
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
-step before would have changed its length.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
+leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
+the explicit pair gives way to the stiff one.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
 begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
 barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
 """
@@ -24,6 +27,7 @@ import numpy as np
 from pfaffian.control.layout import EventNumbers
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
+from pfaffian.simulate.step.choice_of_pair import first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
     LARGEST,
     MOST_AT_ONCE,
@@ -72,6 +76,9 @@ class Lane(NamedTuple):
     length: int
     refused: int
     root: int
+    implicit: int
+    evidence: int
+    patience: int
     speeds: slice
     law: slice
     moving: int
@@ -94,22 +101,23 @@ class Lane(NamedTuple):
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 4, n + 4 + len(units))
+    speeds = slice(n + 7, n + 7 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     moving = d.stop if eventful(s) else d.start
-    events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
     begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
-    changing = slice(0, n), n, n + 1, n + 2, n + 3, speeds, law, moving
-    return Lane(*changing, d, begin, since, end, barrier, tolerance, longest, events, units)
+    events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
+    time, length, refused, root, implicit, evidence, patience = range(n, n + 7)
+    pair, ends = (implicit, evidence, patience, speeds, law), (begin, since, end, barrier, tolerance, longest)
+    return Lane(slice(0, n), time, length, refused, root, *pair, moving, d, *ends, events, units)
 
 
 class Attempt(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
-    error: estimated, relative to the tolerance.   event: what lies in it, and d_next: the discrete state at its end, both in
-    machines with events.
+    error: estimated, relative to the tolerance.   turn: its length times the rate of the fastest motions.   event: what lies in
+    it, and d_next: the discrete state at its end, both in machines with events.
     """
 
     time: ca.SX
@@ -122,6 +130,7 @@ class Attempt(NamedTuple):
     finite: ca.SX
     faulty: ca.SX
     error: ca.SX
+    turn: ca.SX
     event: Ahead | None = None
     d_next: ca.SX = ca.SX(0, 1)
 
@@ -145,31 +154,31 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     tried, faults = _tried(s, at, lane, p, w)
     h, good, time, length, event = tried.h, tried.good, tried.time, lane[at.length, 0], tried.event
     begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
-    active, usable = time < end, ca.logic_and(tried.finite, tried.faulty == 0)
+    active = ca.logic_and(time < end, lane[at.implicit, 0] == float(s.scheme.stiff))
+    usable = ca.logic_and(tried.finite, tried.faulty == 0)
     root = ca.fmax(tried.error, SMALL) ** (0.2 / s.pair.estimated)
     factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
     factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
     factor = ca.if_else(usable, factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
+    now = lane[at.implicit : at.patience + 1, 0]
+    chosen = pair_of_next_step(limit(s.pair, f), s.scheme.stiff, now, tried.turn)
     refused, goes_on, accepted, repeated = ca.SX(1), good, [ca.SX(0, 1)], [ca.SX(0, 1)]
     if event:
         next_length = ca.if_else(ca.logic_or(event.located, event.jumps), length, next_length)
         root, refused = ca.if_else(event.jumps, 1, root), ca.if_else(event.located, lane[at.refused, 0], 1)
-        goes_on, d, numbers = (
-            ca.logic_or(good, event.located),
-            lane[at.discrete, 0],
-            EventNumbers(*[lane[i] for i in at.events]),
-        )
+        chosen = ca.if_else(ca.logic_or(event.jumps, event.short), now, chosen)
+        goes_on, numbers = ca.logic_or(good, event.located), EventNumbers(*[lane[i] for i in at.events])
         after, before = event.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
-        moved_on = numbers._replace(
-            aim=after, count=event.counted(numbers.count, h), last=ca.if_else(event.jumps, event.name, numbers.last)
-        )
-        accepted = [tried.d_next[: s.layout.events.start, 0], *moved_on]
-        repeated = [d[: s.layout.events.start, 0], *numbers._replace(aim=before)]
-    moved = ca.vertcat(tried.x_next, time_next, next_length, 0, root, tried.speeds, tried.law, *accepted)
-    sizes = lane[at.speeds.start : at.law.stop, 0]
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root, 0], sizes, *repeated)
+        count, last = event.counted(numbers.count, h), ca.if_else(event.jumps, event.name, numbers.last)
+        held = lane[at.discrete, 0][: s.layout.events.start, 0]
+        accepted = [tried.d_next[: s.layout.events.start, 0], *numbers._replace(aim=after, count=count, last=last)]
+        repeated = [held, *numbers._replace(aim=before)]
+    first = first_length_of(s.scheme.stiff, h, tried.turn, next_length)
+    first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
+    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, *accepted)
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], *repeated)
     old = lane[: at.moving, 0]
     new = _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
@@ -198,13 +207,14 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
         before, (d, switches) = d, switched_now(events, d, here)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
-    x_next, faults, differences, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
+    x_next, faults, differences, fastest, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
     speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
     error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
+    turn = s.pair.turn(*(_displacement(s, at, lane, fastest[:, k], h) for k in range(2)))
     if s.changing.names:
-        error, speeds = ca.substitute([error, speeds], [p], [s.now(p, d)])
+        error, speeds, turn = ca.substitute([error, speeds, turn], [p], [s.now(p, d)])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
-    tried = Attempt(time, h, last, ends, x_next, speeds, law, finite, faulty, error)
+    tried = Attempt(time, h, last, ends, x_next, speeds, law, finite, faulty, error, turn)
     if not events:
         return tried, faults
 
@@ -265,9 +275,7 @@ def _sizes(s: Simulation, at: Lane, lane: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca
 
 def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, sizes: ca.SX, h: ca.SX) -> ca.SX:
     """The estimated error of a step: the largest of angles [rad], lengths relative to the machine, speeds relative to the
-    largest of their unit so far, states of the law relative to theirs.
-
-    With two estimates a < b of different order it is a^2 / sqrt(a^2 + b^2 / 100). [Hairer, Norsett, Wanner 1993, II.10]
+    largest of their unit so far, states of the law relative to theirs. The pair combines the sizes of its differences.
     """
     m, n = s.mechanism, s.system.nx
     x, t = ca.vertcat(lane[at.x, 0]), lane[at.begin, 0] + lane[at.time, 0]
@@ -286,10 +294,17 @@ def error_of_step(s: Simulation, at: Lane, lane: ca.SX, differences: ca.SX, size
         dz = ca.fabs(differences[n:, k])
         parts += [dz[i] / ca.fmax(sizes[len(at.units) + i], NOTHING) for i in range(dz.numel())]
         estimates.append(largest_entry(ca.vertcat(*parts)))
-    if len(estimates) == 1:
-        return estimates[0]
-    a, b = estimates
-    return a**2 / ca.sqrt(ca.fmax(a**2 + b**2 / 100, NOTHING))
+    return s.pair.error(*estimates)
+
+
+def _displacement(s: Simulation, at: Lane, lane: ca.SX, change: ca.SX, h: ca.SX) -> ca.SX:
+    """The size of a change of the stepped variables: the largest of angles [rad], lengths relative to the machine, and those
+    which its speeds reach within the step."""
+    m, long = s.mechanism, _length(s)
+    dq, dv = s.traced.functions.tangent.into(lane[at.x, 0], lane[at.begin, 0] + lane[at.time, 0], change)
+    parts = [ca.fabs(dq[i]) / (long if unit == "m" else 1) for i, unit in enumerate(m.q_units)]
+    parts += [h * ca.fabs(dv[i]) / (long if unit == "m/s" else 1) for i, unit in enumerate(m.v_units)]
+    return largest_entry(ca.vertcat(ca.SX(0), *parts))
 
 
 def first_length(s: Simulation) -> ca.Function:

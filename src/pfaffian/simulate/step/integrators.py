@@ -18,6 +18,7 @@ from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults
 from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
+from pfaffian.simulate.step.stiff_pair import RADAU5, UNRESOLVED, StiffPair, radau5
 from pfaffian.states.variables import q_dot
 from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
@@ -319,6 +320,7 @@ class Integrator(NamedTuple):
     shares: whether its last stage is near enough to the end of the step for its factors to serve the correction.
     faults: messages of its own faults.   any_state: whether it integrates states other than [q; v].
     stiff: whether it steps over motions too fast for its step.   pair: that estimates the error of its steps, if any.
+    slopes: whether it needs the derivatives of the right-hand side.
     refuses: mechanism -> message on what the integrator cannot handle in it, "" if nothing.
     """
 
@@ -329,7 +331,8 @@ class Integrator(NamedTuple):
     faults: Sequence[str] = ()
     any_state: bool = True
     stiff: bool = False
-    pair: EmbeddedPair | None = None
+    pair: EmbeddedPair | StiffPair | None = None
+    slopes: bool = False
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
 
@@ -357,5 +360,9 @@ INTEGRATORS = Registry("integrator", {
     ),
     "dopri5": Integrator(partial(explicit, DOPRI5), 5, shares=True, faults=(TOO_SHORT,), pair=DOPRI5),
     "dop853": Integrator(partial(explicit, DOP853), 8, shares=True, faults=(TOO_SHORT,), pair=DOP853),
+    "radau5": Integrator(radau5, 5, shares=True, faults=(UNRESOLVED,), stiff=True, pair=RADAU5, slopes=True),
 }, "give your own another name", _check)  # fmt: skip
 """Integrators by name. Of a row that a user adds, the key of a run contains the traced step."""
+
+STIFF_PAIR = "radau5"
+"""The pair of runs to an accuracy where the motion is stiff."""

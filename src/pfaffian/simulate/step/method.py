@@ -56,6 +56,8 @@ class StepData(NamedTuple):
     iterations: number of Newton iterations in each stage of `tr-bdf2`.
     solved: (k, base, g, u, t) -> k, the solution of k = f(base + g k). Where a step is differentiated, its derivatives are
         those of the solution instead of those of the iterations.
+    slopes: (x, u, t) -> (n, n) derivatives of the rates of the stepped variables by these.   coordinates: number of the first
+        of them that are coordinates.
     """
 
     m: Mechanism
@@ -74,6 +76,8 @@ class StepData(NamedTuple):
     h: ca.SX
     iterations: int
     solved: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
+    slopes: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
+    coordinates: int
 
 
 class Moved(NamedTuple):
@@ -82,7 +86,9 @@ class Moved(NamedTuple):
     x: state before the final projection onto the constraints.   faults: faults of all stages.
     near: factors of the last stage, along which the correction moves.   integrator_faults: faults of the integrator itself.
     differences: (n, k) of the stepped variables between the result and results of lower order; None without an estimate.
-    rates: (n, 2) of the stepped variables at the begin and near the end of the step; None without an estimate.
+    fastest: (n, 2) a change of the stepped variables that consists of the fastest motions, and the change to which their rates
+        lead within the step; see `turn` of a pair.
+    rates: (n, 2) of the stepped variables at the begin and near the end of the step; None for those of a straight path.
     """
 
     x: ca.SX
@@ -90,6 +96,7 @@ class Moved(NamedTuple):
     near: ca.SX
     integrator_faults: ca.SX
     differences: ca.SX | None = None
+    fastest: ca.SX | None = None
     rates: ca.SX | None = None
 
 

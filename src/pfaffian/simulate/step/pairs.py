@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.method import Moved, StepData, later_faults
 
 
@@ -18,6 +19,7 @@ class EmbeddedPair(NamedTuple):
     errors: weights of differences between the result and results of lower order, each {stage: weight}.
     last: whether the rate at the result is one more stage, which only `errors` needs.
     estimated: order of the estimated error of a step, the power of its length with which `size` grows.
+    limit: largest product of the length of a step and the rate of the fastest motion at which the rule is stable enough.
     """
 
     order: int
@@ -27,6 +29,19 @@ class EmbeddedPair(NamedTuple):
     errors: tuple[Mapping[int, float], ...]
     last: bool
     estimated: int
+    limit: float
+
+    def error(self, a: ca.SX, b: ca.SX | None = None) -> ca.SX:
+        """The error of a step whose differences have the sizes a and b, of different order: a^2 / sqrt(a^2 + b^2 / 100).
+        [Hairer, Norsett, Wanner 1993, section II.10]
+        """
+        return a if b is None else a**2 / ca.sqrt(ca.fmax(a**2 + b**2 / 100, NOTHING))
+
+    def turn(self, before: ca.SX, after: ca.SX) -> ca.SX:
+        """The length of the step times the rate of the fastest motions, from the sizes of the two columns of `fastest`: a
+        combination of the stages that is free of slow motions, and the same of their rates.
+        """
+        return after / ca.fmax(before, NOTHING)
 
 
 TOO_SHORT = (
@@ -42,7 +57,7 @@ def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
     """
     X, h, (at, rate) = s.variables.stepped(s.x), s.h, s.variables.straight
     first = stage = s.start(s.x, s.u0, s.t)
-    rates, faults = [first.rate], first.faults
+    rates, states, faults = [first.rate], [X], first.faults
 
     def reached(weights: Mapping[int, float]) -> ca.SX:
         return h * sum((w * rates[j] for j, w in weights.items()), ca.SX.zeros(*X.shape))
@@ -55,11 +70,16 @@ def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
         stage = s.f(x_stage, s.u0 + c * (s.u1 - s.u0), s.t + c * h)
         faults = later_faults(faults, first, x_stage, stage)
         rates.append(stage.rate)
-    moved = s.variables.state(X + reached(pair.b))
+        states.append(X_stage)
+    end = X + reached(pair.b)
+    moved = s.variables.state(end)
     if pair.last:
         rates.append(s.f(moved, s.u1, s.t + h).rate)
+        states.append(end)
+    fastest = sum((w * states[j] for j, w in pair.errors[0].items()), ca.SX.zeros(*X.shape))
     differences = ca.horzcat(*map(reached, pair.errors))
-    return Moved(moved, faults, stage.near, ca.SX(1, 1), differences, ca.horzcat(rates[0], rates[-1]))
+    turning, ends = ca.horzcat(fastest, differences[:, 0]), ca.horzcat(rates[0], rates[-1])
+    return Moved(moved, faults, stage.near, ca.SX(1, 1), differences, turning, ends)
 
 
 DOP853 = EmbeddedPair(
@@ -164,6 +184,7 @@ DOP853 = EmbeddedPair(
     ),
     False,
     8,
+    2.5,
 )
 """The pair of order 8 of Dormand and Prince, with two estimates. [Hairer, Norsett, Wanner 1993, section II.10]"""
 
@@ -181,5 +202,6 @@ DOPRI5 = EmbeddedPair(
     ({0: 71 / 57600, 2: -71 / 16695, 3: 71 / 1920, 4: -17253 / 339200, 5: 22 / 525, 6: -1 / 40},),
     True,
     5,
+    0.9,
 )
 """The pair of order 5(4) of Dormand and Prince. [Dormand, Prince 1980]"""

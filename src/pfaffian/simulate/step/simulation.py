@@ -30,6 +30,7 @@ from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
 from pfaffian.simulate.step.step import DEFAULT, Scheme
+from pfaffian.simulate.step.stiff_pair import StiffPair
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
 from pfaffian.states.abstract_system import AbstractSystem
@@ -255,7 +256,7 @@ class Simulation:
         return integrator
 
     @property
-    def pair(self) -> EmbeddedPair:
+    def pair(self) -> EmbeddedPair | StiffPair:
         """The pair of the integrator. Raises ModelError: it has none."""
         pair = self.integrator.pair
         if pair is None:

@@ -35,7 +35,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
         return u0 + elapsed / whole * (u1 - u0), t + elapsed
 
     inputs = along(0.0)[0], along(1.0)[0]
-    x_next, faults, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
+    x_next, faults, _, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
     event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
     after, before = event.aims(aim, done, length, aim < h)

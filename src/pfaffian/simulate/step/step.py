@@ -134,6 +134,7 @@ class Functions(NamedTuple):
     terms: structure of the other part of `carried`, for the integrator.
     settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent: of the state.
     solved: (k, base, g, u, p, t) -> k, see `StepData`.
+    slopes: (x, u, p, t) -> derivatives, and the number of coordinates, see `StepData`; only for integrators that need them.
     """
 
     rhs: ca.Function
@@ -143,6 +144,8 @@ class Functions(NamedTuple):
     settled: Callable[[ca.SX, ca.SX], ca.SX]
     tangent: Tangent
     solved: Callable[..., ca.SX] = lambda k, *_: k
+    slopes: ca.Function | None = None
+    coordinates: int = 0
 
 
 def time_step(
@@ -160,8 +163,8 @@ def time_step(
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
-    embedded: whether to add to the results the `differences` of a pair, the state before its correction, and the `rates`, by
-        default those of a straight path.
+    embedded: whether to add to the results the `differences` and `fastest` of a pair, the state before its correction, and the
+        `rates`, by default those of a straight path.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -193,6 +196,8 @@ def time_step(
         h=h,
         iterations=settings_of(scheme, m)["iterations"],
         solved=lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
+        slopes=lambda x, u, t: functions.slopes(ca.vertcat(x, discrete), u, p, t) if functions.slopes else ca.SX(0, 0),
+        coordinates=functions.coordinates,
     )
     moved = INTEGRATORS.named(scheme.integrator or DEFAULT).step(data)
     corrected, violation = project(moved.x, p, t + h, moved.near)
@@ -200,13 +205,14 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    more = (_differences(moved), moved.x, _rates(variables, x, moved, h)) if embedded else ()
+    more = (*_estimates(moved), moved.x, _rates(variables, x, moved, h)) if embedded else ()
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *more])
 
 
-def _differences(moved: Moved) -> ca.SX:
-    """The differences of a pair, none of another rule."""
-    return ca.SX(moved.x.numel(), 0) if moved.differences is None else moved.differences
+def _estimates(moved: Moved) -> tuple[ca.SX, ca.SX]:
+    """`differences` and `fastest` of a pair, without columns of another rule."""
+    none = ca.SX(moved.x.numel(), 0)
+    return none if moved.differences is None else moved.differences, none if moved.fastest is None else moved.fastest
 
 
 def _rates(variables: Variables, x: ca.SX, moved: Moved, h: ca.SX) -> ca.SX:

@@ -31,6 +31,9 @@ from pfaffian.terms.terms import Terms
 SHARED = {"never_inline": True}
 """Options of a Function that is called and never inlined, so that it is compiled once."""
 
+INFINITE = 1e100
+"""A derivative as large as this is one at a kink, and counts as zero."""
+
 
 class Traced(NamedTuple):
     """The CasADi functions of a run.
@@ -80,6 +83,9 @@ def trace(sim: Traceable) -> Traced:
     functions = Functions(
         rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
     )
+    if sim.integrator.slopes:
+        coordinates = sim.mechanism.nq if sim.system.parts[0].name == "q" else 0
+        functions = functions._replace(slopes=_slopes(sim, rhs), coordinates=coordinates)
     sampled, python = _samplers(sim), in_python(sim.control)
     between = (*_standstill(x, w, p, t), *sampled) if python else ()
     step = split(sim, embedded(sim, functions)) if eventful(sim) else _step(sim, functions)
@@ -109,8 +115,8 @@ def _step(sim: Traceable, functions: Functions, first: ca.Function | None = None
 
 
 def embedded_step(sim: Traceable) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, faults, differences, x before its correction, rates at both ends): the `time_step` of a
-    simulation whose integrator is a pair."""
+    """(x, u0, u1, p, t, h) -> (x_next, faults, differences, fastest, x before its correction, rates at both ends): the
+    `time_step` of a simulation with a pair."""
     return embedded(sim, sim.traced.functions)
 
 
@@ -118,6 +124,25 @@ def embedded(sim: Traceable, functions: Functions) -> ca.Function:
     """The `embedded_step` of a simulation whose functions are these."""
     variables = sim.system.variables
     return time_step(functions, sim.mechanism, variables, sim.scheme, None, sim.now, sim.arrived, embedded=True)
+
+
+def _slopes(sim: Traceable, rhs: ca.Function) -> ca.Function:
+    """(x, w, p, t) -> (n, n) the derivatives of the rates of the stepped variables by these; zero where they are no numbers."""
+    names, (rate, *_) = rhs.name_in(), rhs.name_out()
+    of_state = rhs.factory("rate_and_slopes", names, [rate, f"jac:{rate}:{names[0]}"])
+    x, w, p, t = rhs.sx_in()
+    n, axes = rhs.size1_out(0), sim.system.variables
+    x_dot, J = of_state(x, w, p, t)
+    J, now = J[:n, :n], x[:n, 0]
+    if axes.state(now) is not now:
+        X, r = ca.SX.sym("X", n), ca.SX.sym("r", n)
+        moved = ca.substitute(ca.jacobian(axes.state(X), X), X, axes.stepped(now))
+        turned = axes.rate(now, r)
+        J = (ca.jacobian(turned, r) @ J + ca.substitute(ca.jacobian(turned, now), r, x_dot)) @ moved
+    row, column = J.sparsity().get_triplet()
+    for i, j in zip(row, column, strict=True):
+        J[i, j] = ca.if_else(ca.fabs(J[i, j]) < INFINITE, J[i, j], 0)
+    return ca.Function("slopes", [x, w, p, t], [J], SHARED)
 
 
 def _settled(sim: Traceable, x: ca.SX, t: ca.SX) -> ca.SX:

@@ -1,0 +1,63 @@
+"""Which pair makes the next step of a lane under error control: the explicit one, or the stiff one where that is quicker.
+
+A step of the explicit pair shows the rate of the fastest motions, as its stages contain them once its stability limits it
+(`EmbeddedPair.turn`); a step of the stiff pair knows its Jacobian. The choice of a lane depends on its own numbers alone, so
+its steps are the same whatever lanes are beside it and wherever calls of the loops end.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.simulate.step.pairs import EmbeddedPair
+from pfaffian.simulate.step.stiff_pair import StiffPair
+
+PATIENCE, MOST_PATIENT = 15.0, 4000.0
+"""Least and greatest evidence, in steps, after which the explicit pair gives way to the stiff one."""
+
+DOUBTS, CALMS = 4.0, 0.9
+"""Factors of the patience when the stiff pair gives way again, and after each of its steps that was worth it."""
+
+NEVER = 1e9
+"""Patience of a lane that stays with its pair."""
+
+
+STABLE, OF_STAGES = 2.0, 150
+"""Length of a step of an explicit pair times the rate of the fastest motion; its operations for each number of the state."""
+
+
+def limit(pair: EmbeddedPair | StiffPair, step: ca.Function) -> float:
+    """The length of a step times the rate of the fastest motion beyond which the stiff pair is quicker.
+
+    step: of the pair. For the stiff pair it follows from the operations of both.
+    """
+    if isinstance(pair, EmbeddedPair):
+        return pair.limit
+    inner = {f.name(): f.n_instructions() for f in step.find_functions()}
+    rate = inner["rhs"]
+    work = step.n_instructions() + sum(inner.values()) + pair.rates * rate
+    return STABLE * work / (12 * rate + OF_STAGES * step.size1_in(0))
+
+
+def pair_of_next_step(limit: float, stiff: bool, now: ca.SX, turn: ca.SX) -> ca.SX:
+    """(3, 1) the next [implicit; evidence; patience] of a lane, after a step that was good.
+
+    limit: see `limit`.   stiff: whether the stiff pair made the step.   now: (3, 1) the present ones.   turn: length of the
+    step times the rate of the fastest motions. The explicit pair gives way where its stability limits most of its steps, the
+    stiff one where its steps are so short that the explicit one is quicker. Each time the stiff pair gives way the explicit one
+    becomes more patient, so that little time is lost where they are equally quick.
+    """
+    implicit, evidence, patience = ca.vertsplit(now)
+    speaks = turn < limit if stiff else turn > limit
+    evidence = ca.if_else(speaks, evidence + 1, ca.fmax(evidence - 1, 0))
+    changes = ca.logic_and(evidence >= (PATIENCE if stiff else patience), patience < NEVER)
+    if stiff:
+        calmer = ca.if_else(speaks, patience, ca.fmax(patience * CALMS, PATIENCE))
+        other = ca.if_else(changes, ca.fmin(patience * DOUBTS, MOST_PATIENT), calmer)
+        patience = ca.if_else(patience < NEVER, other, patience)
+    return ca.vertcat(ca.if_else(changes, 1 - implicit, implicit), ca.if_else(changes, 0, evidence), patience)
+
+
+def first_length_of(stiff: bool, h: ca.SX, turn: ca.SX, length: ca.SX) -> ca.SX:
+    """The length of the first step of the other pair, after one of the length h: one in which the explicit pair is stable."""
+    return ca.fmin(length, h / ca.fmax(turn, 1)) if stiff else length
