@@ -182,8 +182,9 @@ def _given(s: StateSweep, values: Mapping[str, np.ndarray], runs: int, count: in
     p = np.broadcast_to(parameter_values(m, of["parameters"]), (count * runs, len(m.p_names)))
     varied = any(argument_of(label, m)[0] == "parameters" for label in s.space.axes)
     check_parameters(m, p if varied else p[:runs])
-    arrays = start_arguments(m, of["q"], of["v"], None, guess=s.options.get("guess"))._replace(p=p)
-    return start_of(m, arrays, float(s.options.get("start", 0.0)), s.options.get("backend", "auto")), u
+    begin = start_arguments(m, of["q"], of["v"], None, guess=s.options.get("guess"))
+    begin = begin._replace(arrays=begin.arrays._replace(p=p))
+    return start_of(m, begin, float(s.options.get("start", 0.0)), s.options.get("backend", "auto")), u
 
 
 def _assembled(given: Given, runs: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

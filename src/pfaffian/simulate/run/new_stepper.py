@@ -127,6 +127,4 @@ def stepper(
     s = Simulation(system, given, law, extra, recorded, changing.next)
     if accuracy is None:
         return Stepper(s, options)
-    if changing.names:
-        raise ModelError("stepper: switches need steps of one length; leave out accuracy, or the switches")
     return AccurateStepper(s, options, as_accuracy(accuracy), scheme)
