@@ -18,8 +18,8 @@
 
 Further names are in modules by subject: control (laws, references, filters), analysis (of machines and laws), forces,
 rolling, multicopters, rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints,
-results (causes, files), statistics (along a run), sweeps, formats (options of the readers), maths (so3, se3), cuda, study,
-identification (numbers from measurements), bridges (acados, JAX, Gymnasium). `help(pf.control)` shows what is in one,
+results (causes, files), statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3),
+cuda, study, identification (numbers from measurements), bridges (acados, JAX). `help(pf.control)` shows what is in one,
 `help(pf.run)` explains a name.
 """
 

@@ -54,7 +54,7 @@ def _imports(statements: list[ast.stmt]) -> Iterator[str]:
 
 
 def test_files_of_the_library_import_only_the_base_install():
-    """The only exception is environment.py, imported by pf.bridges.vector_environment, which names the missing package."""
+    """The only exception is environment.py, which is imported when pf.learning is used and names the missing package itself."""
     base = _packages(PROJECT["dependencies"]) | set(sys.stdlib_module_names) | {"pfaffian", "IPython"}
     files = {f: f.read_text(encoding="utf-8") for f in (ROOT / "src").rglob("*.py")}
     more = {f.name: {n.partition(".")[0] for n in _imports(ast.parse(text).body)} - base for f, text in files.items()}

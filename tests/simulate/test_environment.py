@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import pfaffian as pf
-from pfaffian.bridges import vector_environment
+from pfaffian.learning import vector_environment
 from pfaffian.errors import ModelError, RunWarning
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 

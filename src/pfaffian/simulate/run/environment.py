@@ -50,7 +50,7 @@ class Environment(VectorEnv):
         >>> import numpy as np, pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [slide], actuators=[pf.actuator("push", "x", limits=(-1, 1))])
-        >>> env = pf.bridges.vector_environment(m, 3, step=0.1, reward=lambda q, v, u: -q[:, 0] ** 2, longest=50)
+        >>> env = pf.learning.vector_environment(m, 3, step=0.1, reward=lambda q, v, u: -q[:, 0] ** 2, longest=50)
         >>> observation, info = env.reset(seed=1)
         >>> observation, reward, terminated, truncated, info = env.step(np.ones((3, 1)))
         >>> observation.shape, reward.round(6)
@@ -200,7 +200,7 @@ def vector_environment(
         >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
         >>> rod, motor = pf.body("rod", 1.0, com=(0, 0, 0.5), inertia=0.1), pf.actuator("motor", "hinge", limits=(-3, 3))
         >>> m = pf.mechanism("pendulum", [rod], [hinge], actuators=[motor])
-        >>> env = pf.bridges.vector_environment(m, 8, q=[[0.1], [-0.1]], reward=lambda q, v, u: -abs(q[:, 0]), longest=100)
+        >>> env = pf.learning.vector_environment(m, 8, q=[[0.1], [-0.1]], reward=lambda q, v, u: -abs(q[:, 0]), longest=100)
         >>> env.action_space.shape, env.observation_space.shape
         ((8, 1), (8, 2))
     """
