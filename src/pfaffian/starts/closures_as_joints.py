@@ -37,7 +37,7 @@ class ClosuresAsJoints(NamedTuple):
     """The mechanism with joints in the place of closures that are held.
 
     m: the caller's mechanism.   whole: with the joints.   names: of the closures.   open_q: (nq,), open_v: (nv,) of bool,
-    coordinates and velocities of these joints for which the caller gave no value, which thus follow from the others.
+    coordinates and velocities that the caller did not name; those of these joints follow from the others.
     """
 
     m: Mechanism
@@ -88,8 +88,8 @@ def closures_as_joints(m: Mechanism, q: Any, v: Any, guess: Any, hold: Iterable[
     if not names:
         return None
     whole = with_joints(m, names)
-    open_q = np.array([n not in given[0] and n not in given[1] for n in whole.q_names]) & (np.arange(whole.nq) >= m.nq)
-    open_v = np.array([n not in given[2] for n in whole.v_names]) & (np.arange(whole.nv) >= m.nv)
+    open_q = np.array([n not in given[0] and n not in given[1] for n in whole.q_names])
+    open_v = np.array([n not in given[2] for n in whole.v_names])
     return ClosuresAsJoints(m, whole, names, open_q, open_v)
 
 
