@@ -8,8 +8,6 @@ vector_environment    many copies of a machine as a vector environment of Gymnas
 The first three are built on the functions that `pf.casadi_function` returns.
 """
 
-from importlib import import_module
-
 from pfaffian import lazy
 from pfaffian.differentiation.acados_model import acados_model as acados_model
 from pfaffian.differentiation.jax_function import jax_function as jax_function
@@ -27,4 +25,6 @@ def __getattr__(name: str) -> "Any":
     """Import the environment when it is first used, since its class inherits from one of gymnasium."""
     if name != "vector_environment":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("pfaffian.simulate.run.environment").vector_environment
+    from pfaffian.simulate.run.environment import vector_environment
+
+    return vector_environment

@@ -27,8 +27,8 @@ def _dry(v: ca.SX) -> ca.SX:
     return v / ca.sqrt(v**2 + SMOOTH**2)
 
 
-Law = Callable[..., ca.SX]
-LAWS: dict[str, tuple[tuple[str, ...], Law]] = {
+FrictionLaw = Callable[..., ca.SX]
+LAWS: dict[str, tuple[tuple[str, ...], FrictionLaw]] = {
     "none": ((), lambda v: ca.SX(0)),
     "viscous": (("viscous",), lambda v, d: -d * v),
     "dry": (("dry",), lambda v, c: -c * _dry(v)),
@@ -126,6 +126,6 @@ def _with_law(m: Mechanism, law: str, joints: tuple[str, ...], size: float) -> M
     return m.with_(forces=[*m.forces, *forces], parameters=[*m.parameters, *parameters])
 
 
-def _force(law_of: Law, joint: str, p: list[Parameter]) -> Callable[[Any], ca.SX]:
+def _force(law_of: FrictionLaw, joint: str, p: list[Parameter]) -> Callable[[Any], ca.SX]:
     """The force of a law at the kinematics."""
     return lambda k: law_of(k.joint_rate(joint), *[x.symbol for x in p])
