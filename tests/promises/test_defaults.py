@@ -42,7 +42,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "rest": [0.0, ORIGIN], "rest_damping": [0.0], "robust": [True], "role": ["visual"], "root": [""], "rounds": [4],
     "saturate": [False], "scale": [1.0],
     "search": [True], "seed": [0], "seen_from": ["world"], "servos": ["targets"], "shape": [1.3], "shape_a": [ORIGIN],
-    "shrink": [0.4], "size": [(720, 540)], "smooth": [0.001, 4], "source": ["", "URDF", "YAML", "MJCF", "SDF"],
+    "shrink": [0.4], "size": [(720, 540), 0.01], "smooth": [0.001, 4], "source": ["", "URDF", "YAML", "MJCF", "SDF"],
     "speed": [1.0, 0.5, 10.0], "squeeze": [True], "stable": [True],
     "state": ["standard"], "start": [0.0], "std": [0.0], "step": [0.001, 0.05],
     "steps": [1, 200], "stiffness": [0.0, 400.0, 10.0], "stribeck": [0.01], "strict": [False, True], "switch": [True],

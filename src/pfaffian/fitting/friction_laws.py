@@ -53,7 +53,7 @@ def compare_friction(
     joints: Iterable[str],
     horizon: float,
     size: float = 0.01,
-    laws: Sequence[str] = tuple(LAWS),
+    laws: Sequence[str] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Fit friction laws to some joints, and compare their predictions of records that the fits have not seen.
@@ -88,7 +88,7 @@ def compare_friction(
     """
     as_mechanism(m)
     rows, errors = list[dict[str, Any]](), list[np.ndarray]()
-    for law in laws:
+    for law in LAWS if laws is None else laws:
         if law not in LAWS:
             raise ModelError(f"compare_friction: there is no law {law!r}; there are {', '.join(LAWS)}")
         machine = _with_law(m, law, as_names(joints, "joints"), size)
