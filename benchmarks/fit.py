@@ -29,8 +29,6 @@ from benchmarks import robots
 from benchmarks.check import CheckFailed, agree
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
-from pfaffian.fitting.problem import residuals
-from pfaffian.fitting.starts import freedom
 
 STUDIES = Path(__file__).parents[1] / "studies"
 SAMPLES, STEP = 50, 4e-3
@@ -102,12 +100,11 @@ def by_ipopt(m: pf.Mechanism, fit: pf.identification.Fit) -> tuple[Any, np.ndarr
 
 
 def whole(m: pf.Mechanism, records: dict[str, Any], o: Options) -> Comparison:
-    """All six records, with weights, delays and rejected samples, and the memory that a point of the fit takes."""
+    """All six records, with weights, delays and rejected samples, and the memory that a fit takes beyond its result."""
     fit = pf.fit(m, records, unknown={"u": "delay"})
+    at = fit.problem
     tracemalloc.start()
-    at, x = fit.problem, fit.solution.fitted.x
-    free = freedom(at.of.s.mechanism, x, at.at(fit.solution.theta)[0], at.segments.begin)
-    residuals(at, fit.solution.theta, x[:64], type(free)(free.basis[:64], free.by_p[:64]), slice(64))
+    pf.fit(m, records, unknown={"u": "delay"}, start=fit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     times = interleaved({"pf.fit": partial(pf.fit, m, records, unknown={"u": "delay"})}, 1, o)

@@ -57,3 +57,48 @@ def record(
     places = [m.q_names.index(x) for x in names]
     measured = run["q"].values[:, places] + noise * rng.normal(size=(n + 1, len(names)))
     return {"time": t[:-1], "q": dict(zip(names, measured.T, strict=True)), "u": force[:-1]}
+
+
+CART = {"mass": 130.0, "wheelbase": 1.25, "trailer": 1.05, "steering": 9.0}
+CART_NEAR = {"steer": 0.2, "hitch": 0.2}
+
+
+def cart() -> pf.Mechanism:
+    """A cart that steers its front wheels and pulls a trailer, whose hitch nobody measures; three axles roll without slip."""
+    start = {"mass": (120.0, "kg"), "wheelbase": (1.2, "m"), "trailer": (1.0, "m"), "steering": (8.0, "N m s")}
+    p = {n: pf.Parameter(n, value, unit) for n, (value, unit) in start.items()}
+    bodies = [
+        pf.body("cart", p["mass"], (0.6, 0, 0), 20.0),
+        pf.body("front", 5.0, inertia=0.1),
+        pf.body("trailer", 60.0, inertia=8.0),
+    ]
+    joints = [
+        pf.joint("floor", "planar", "world", "cart"),
+        pf.joint("steer", "revolute", "cart", "front", placement=(p["wheelbase"], 0, 0), damping=p["steering"], stiffness=20.0),
+        pf.joint("hitch", "revolute", "cart", "trailer", placement=(-0.3, 0, 0)),
+    ]
+    axles = [
+        pf.rolling.knife_edge("rear axle", "cart", (1, 0, 0)),
+        pf.rolling.knife_edge("front axle", "front", (1, 0, 0)),
+        pf.rolling.knife_edge("trailer axle", "trailer", (1, 0, 0), point=(-p["trailer"], 0, 0)),
+    ]
+    motors = [pf.forces.thruster("engine", "cart", axis=(1, 0, 0)), pf.actuator("steering motor", "steer")]
+    return pf.mechanism(
+        "cart", bodies, joints, constraints=axles, actuators=motors, parameters=list(p.values()), gravity=(0, 0, 0)
+    )
+
+
+def cart_record(noise: float = 1e-3, seed: int = 1) -> dict[str, Any]:
+    """A record of the cart's pose and steering under a force of some hundred newton, late by 3 ms."""
+    m, period, fine, late, n = cart(), 0.02, 10, 2, 200
+    t = np.arange(n + 2) * period
+    force = np.column_stack([150 * np.sin(2 * t) + 60 * np.sin(7 * t + 1), 12 * np.sin(3 * t) + 9 * np.sin(9 * t)])
+    acting = np.repeat(force, fine, axis=0)[late : late + n * fine]
+    run = pf.run(
+        m, {"hitch": 0.2, "steer": 0.2}, {"floor.vx": 1.0}, u=acting, u_step=period / fine, duration=n * period,
+        step=period / fine, parameters=CART, every=fine, error_bound=np.inf,
+    )  # fmt: skip
+    names = ("floor.x", "floor.y", "floor.angle", "steer")
+    places = [m.q_names.index(x) for x in names]
+    measured = run["q"].values[:, places] + noise * np.random.default_rng(seed).normal(size=(n + 1, 4))
+    return {"time": t[:-1], "q": dict(zip(names, measured.T, strict=True)), "u": force[:-1]}

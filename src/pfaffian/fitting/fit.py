@@ -16,7 +16,7 @@ from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.prediction import Machine, sizes
+from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, evaluate
 from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
 from pfaffian.fitting.segments import cut, usual_interval
@@ -102,7 +102,7 @@ def fit(
         >>> round(pf.fit(m, record).values["stiffness"], 1)
         8.0
     """
-    given = Given(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
+    given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
     task = _task(s, _free(s.mechanism, parameters), records, outputs or {}, given)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
@@ -121,7 +121,7 @@ def fit(
     return found
 
 
-class Given(NamedTuple):
+class FitOptions(NamedTuple):
     """Options of a caller, as in `fit`."""
 
     start: Any
@@ -134,7 +134,7 @@ class Given(NamedTuple):
     horizon: Any
 
 
-class Task(NamedTuple):
+class FitTask(NamedTuple):
     """A problem with the numbers, starts and standard deviations from which its solution begins."""
 
     problem: FitProblem
@@ -146,12 +146,14 @@ class Task(NamedTuple):
     near: bool
 
 
-def _task(s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[str, OutputFunction], given: Given) -> Task:
+def _task(
+    s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[str, OutputFunction], given: FitOptions
+) -> FitTask:
     """The task of a fit of the parameters with the indices `free`, checked."""
     m = s.mechanism
     read = as_records(records)
     names = measured_names(read, outputs)
-    of = Machine(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
+    of = MeasuredSystem(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
     layout = _layout(of)
     checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
     _check_content(m, checked, layout)
@@ -173,7 +175,7 @@ def _task(s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[s
     before = given.start.solution if isinstance(given.start, Fit) else None
     if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
         x, deviation = before.fitted.x, before.deviation
-    return Task(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
+    return FitTask(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
 
 
 def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
@@ -187,7 +189,7 @@ def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
     return tuple(m.p_names.index(name) for name in dict.fromkeys(names))
 
 
-def _layout(of: Machine) -> Measurements:
+def _layout(of: MeasuredSystem) -> Measurements:
     """The layout of what a machine measures."""
     m, counts = of.s.mechanism, sizes(of)
     known = {"q": m.q_names, "v": m.v_names}
@@ -212,7 +214,7 @@ def _usual(layout: Measurements, records: tuple[CheckedRecord, ...]) -> dict[str
     return ({"u": "delay"} if moving else {}) | ({"v": "delay"} if {"q", "v"} <= set(layout.names) else {})
 
 
-def _settings(problem: FitProblem, given: Given) -> Settings:
+def _settings(problem: FitProblem, given: FitOptions) -> Settings:
     """Bounds and priors by number, and the check of physical possibility."""
     names, m = problem.names, problem.of.s.mechanism
     bounds, prior = np.tile([-np.inf, np.inf], (len(names), 1)), np.tile([0.0, np.inf], (len(names), 1))
@@ -236,7 +238,7 @@ def _possible(m: Mechanism) -> Callable[[np.ndarray], bool]:
     return lambda p: bool(are_physical(np.array([np.array(P) for P in f.call([p])])).all())
 
 
-def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
+def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
     """The solution, with steps so short that their error is small beside the residuals."""
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
@@ -257,7 +259,7 @@ def _solved(task: Task, tell: Callable[[int, float, float], None]) -> tuple[FitP
         problem = problem._replace(segments=cut(problem.records, task.horizon, substeps))
 
 
-def _fine(problem: FitProblem, solution: FitSolution, task: Task, substeps: int) -> bool:
+def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:
     """Whether steps of half the length change the residuals by less than a tenth of their standard deviation."""
     finer = problem._replace(segments=cut(problem.records, task.horizon, 2 * substeps))
     other = evaluate(finer, solution.theta, solution.fitted.x, solution.deviation)

@@ -27,8 +27,8 @@ def _dry(v: ca.SX) -> ca.SX:
     return v / ca.sqrt(v**2 + SMOOTH**2)
 
 
-Law = Callable[..., ca.SX]
-LAWS: dict[str, tuple[tuple[str, ...], Law]] = {
+FrictionLaw = Callable[..., ca.SX]
+LAWS: dict[str, tuple[tuple[str, ...], FrictionLaw]] = {
     "none": ((), lambda v: ca.SX(0)),
     "viscous": (("viscous",), lambda v, d: -d * v),
     "dry": (("dry",), lambda v, c: -c * _dry(v)),
@@ -53,7 +53,7 @@ def compare_friction(
     joints: Iterable[str],
     horizon: float,
     size: float = 0.01,
-    laws: Sequence[str] = tuple(LAWS),
+    laws: Sequence[str] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Fit friction laws to some joints, and compare their predictions of records that the fits have not seen.
@@ -88,7 +88,7 @@ def compare_friction(
     """
     as_mechanism(m)
     rows, errors = list[dict[str, Any]](), list[np.ndarray]()
-    for law in laws:
+    for law in LAWS if laws is None else laws:
         if law not in LAWS:
             raise ModelError(f"compare_friction: there is no law {law!r}; there are {', '.join(LAWS)}")
         machine = _with_law(m, law, as_names(joints, "joints"), size)
@@ -126,6 +126,6 @@ def _with_law(m: Mechanism, law: str, joints: tuple[str, ...], size: float) -> M
     return m.with_(forces=[*m.forces, *forces], parameters=[*m.parameters, *parameters])
 
 
-def _force(law_of: Law, joint: str, p: list[Parameter]) -> Callable[[Any], ca.SX]:
+def _force(law_of: FrictionLaw, joint: str, p: list[Parameter]) -> Callable[[Any], ca.SX]:
     """The force of a law at the kinematics."""
     return lambda k: law_of(k.joint_rate(joint), *[x.symbol for x in p])

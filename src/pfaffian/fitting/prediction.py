@@ -20,7 +20,7 @@ STATE = ("q", "v")
 """Measured signals that are entries of the state; all others are outputs."""
 
 
-class Machine(NamedTuple):
+class MeasuredSystem(NamedTuple):
     """A simulation and what is measured of it.   names: of the signals: "q", "v" or outputs.   outputs: name -> function."""
 
     s: Simulation
@@ -33,13 +33,13 @@ class Machine(NamedTuple):
         return repr((self.s.key, self.names, [output_digest(name, f, self.s.mechanism) for name, f in self.outputs]))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Machine) and self.key == other.key
+        return isinstance(other, MeasuredSystem) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
-class Directions(NamedTuple):
+class TangentDirections(NamedTuple):
     """The directions of the tangents: `starts` of each segment, the parameters with the indices `free`, `inputs` changes."""
 
     starts: int
@@ -61,7 +61,7 @@ class Prediction(NamedTuple):
 
 
 def predict(
-    of: Machine, along: Directions, x: np.ndarray, dx: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span
+    of: MeasuredSystem, along: TangentDirections, x: np.ndarray, dx: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span
 ) -> Prediction:
     """The measured signals of all segments at all steps, and their changes along the directions.
 
@@ -79,13 +79,13 @@ def predict(
 
 
 @by_key(64)
-def sizes(of: Machine) -> tuple[int, ...]:
+def sizes(of: MeasuredSystem) -> tuple[int, ...]:
     """Number of entries of each measured signal."""
     _, values = _measured(of)
     return tuple(y.numel() for y in values)
 
 
-def _measured(of: Machine) -> tuple[list[ca.SX], list[ca.SX]]:
+def _measured(of: MeasuredSystem) -> tuple[list[ca.SX], list[ca.SX]]:
     """Symbols (x, w, p, t) and the columns of the measured signals."""
     loop = closed_loop(of.s)
     T, needs = loop.T, any(isinstance(f, MotionOutput) for _, f in of.outputs)
@@ -95,7 +95,7 @@ def _measured(of: Machine) -> tuple[list[ca.SX], list[ca.SX]]:
 
 
 @by_key(64)
-def _rollout(of: Machine, along: Directions) -> kernel.Rollout:
+def _rollout(of: MeasuredSystem, along: TangentDirections) -> kernel.Rollout:
     """The compiled steps of [x; dx] under the inputs [w; dw], which record [y; dy]; their time is t0, a parameter, plus t."""
 
     def build() -> tuple[ca.Function, ...]:
@@ -116,7 +116,7 @@ def _rollout(of: Machine, along: Directions) -> kernel.Rollout:
     return kernel.compile_rollout(build, lanes=8, key=f"prediction {of.key} {along}")
 
 
-def _with_tangents(name: str, symbols: list[ca.SX], y: ca.SX, along: Directions) -> ca.Function:
+def _with_tangents(name: str, symbols: list[ca.SX], y: ca.SX, along: TangentDirections) -> ca.Function:
     """([x; dx], [w; dw], [p; t0], t, ...) -> [y; dy], dx (nx, count) and dw (nw, inputs) column by column."""
     x, w, p, *rest = symbols
     dx, dw = ca.SX.sym("dx", x.numel(), along.size), ca.SX.sym("dw", w.numel(), along.inputs)

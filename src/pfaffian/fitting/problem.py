@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.fitting.prediction import Directions, Machine, predict
+from pfaffian.fitting.prediction import MeasuredSystem, TangentDirections, predict
 from pfaffian.fitting.records import CheckedRecord, Measurements
 from pfaffian.fitting.segments import ON_GRID, Segments, input_integral, weights
 from pfaffian.fitting.starts import Freedom, closed, freedom
-from pfaffian.fitting.unknowns import Unknown
+from pfaffian.fitting.unknowns import UnknownNumber
 from pfaffian.kernel import Span
 
 BLOCK = 64
@@ -24,13 +24,13 @@ class FitProblem(NamedTuple):
     """What a fit compares.   free: indices of the parameters that are fitted.   p: (np,) values of all of them.
     robust: whether residuals beyond HUBER count less."""
 
-    of: Machine
+    of: MeasuredSystem
     layout: Measurements
     records: tuple[CheckedRecord, ...]
     segments: Segments
     free: tuple[int, ...]
     p: np.ndarray
-    unknowns: tuple[Unknown, ...]
+    unknowns: tuple[UnknownNumber, ...]
     robust: bool
 
     @property
@@ -74,7 +74,7 @@ def evaluate(problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: n
     free = freedom(m, x, p, begin)
     if not np.isfinite(free.by_p).all():
         return None
-    blocks = list[_Block]()
+    blocks = list[_BlockOfSegments]()
     for first in range(0, len(x), BLOCK):
         block = _block(problem, theta, x, free, slice(first, first + BLOCK), deviation)
         if block is None:
@@ -86,7 +86,7 @@ def evaluate(problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: n
     return Fitted(x, free.basis, triangles, cost, square, counts, residual)
 
 
-class _Block(NamedTuple):
+class _BlockOfSegments(NamedTuple):
     triangles: np.ndarray
     cost: float
     square: np.ndarray
@@ -95,7 +95,7 @@ class _Block(NamedTuple):
 
 def _block(
     problem: FitProblem, theta: np.ndarray, x: np.ndarray, free: Freedom, which: slice, deviation: np.ndarray
-) -> _Block | None:
+) -> _BlockOfSegments | None:
     """The part of `Fitted` of some segments."""
     r, J = residuals(problem, theta, x[which], Freedom(free.basis[which], free.by_p[which]), which)
     if r is None:
@@ -111,7 +111,7 @@ def _block(
     rows = rows.reshape(len(rows), -1, rows.shape[3])
     if rows.shape[1] < rows.shape[2]:
         rows = np.pad(rows, ((0, 0), (0, rows.shape[2] - rows.shape[1]), (0, 0)))
-    return _Block(np.asarray(np.linalg.qr(rows, mode="r")), cost, square, r)
+    return _BlockOfSegments(np.asarray(np.linalg.qr(rows, mode="r")), cost, square, r)
 
 
 def residuals(
@@ -123,7 +123,7 @@ def residuals(
     """
     p, values = problem.at(theta)
     segments, inputs = problem.segments.take(which), [u for u in problem.unknowns if u.signal == "u"]
-    along = Directions(free.basis.shape[2], problem.free, len(inputs))
+    along = TangentDirections(free.basis.shape[2], problem.free, len(inputs))
     dx = np.concatenate([free.basis, free.by_p[:, :, list(problem.free)]], axis=2)
     u = _inputs(problem, segments, inputs, values)
     t0 = segments.begin[:, None]
@@ -135,7 +135,7 @@ def residuals(
     return _compared(problem, segments, motion.y, motion.dy, values)
 
 
-def _inputs(problem: FitProblem, segments: Segments, inputs: list[Unknown], values: np.ndarray) -> np.ndarray:
+def _inputs(problem: FitProblem, segments: Segments, inputs: list[UnknownNumber], values: np.ndarray) -> np.ndarray:
     """(steps, segments, nw, 1 + unknowns) means of the inputs over each step, and their derivatives by the unknowns."""
     nw = len(problem.layout.u_names)
     found = np.zeros((segments.steps, segments.runs, nw, 1 + len(inputs)))

@@ -12,7 +12,7 @@ WORDS = ("delay", "gain", "offset", "zero")
 """delay: of a whole signal [s].   gain, offset: of each of its numbers.   zero: an offset of each record's own."""
 
 
-class Unknown(NamedTuple):
+class UnknownNumber(NamedTuple):
     """An unknown number.   signal: "u" for the inputs.   word: one of WORDS.   entry: its number in the signal, of all if -1.
     record: index of the record, of all if -1.   name: for people."""
 
@@ -28,7 +28,9 @@ class Unknown(NamedTuple):
         return 1.0 if self.word == "gain" else 0.0
 
 
-def as_unknowns(unknown: Any, layout: Measurements, records: Sequence[str], usual: Mapping[str, Any]) -> tuple[Unknown, ...]:
+def as_unknowns(
+    unknown: Any, layout: Measurements, records: Sequence[str], usual: Mapping[str, Any]
+) -> tuple[UnknownNumber, ...]:
     """All unknowns of {signal: word or words}; `usual` if None. Those of inputs come first.
 
     Raises ModelError: a signal that is not measured, an unknown word.
@@ -43,7 +45,7 @@ def as_unknowns(unknown: Any, layout: Measurements, records: Sequence[str], usua
         for word in (of,) if isinstance(of, str) else of:
             if word not in WORDS:
                 raise ModelError(f"unknown: {signal!r} has a {brief(word)}; {nearest(word, WORDS)}")
-    found = list[Unknown]()
+    found = list[UnknownNumber]()
     for signal in sorted(words, key=lambda name: name != "u"):
         of = words[signal]
         for word in (of,) if isinstance(of, str) else of:
@@ -51,11 +53,11 @@ def as_unknowns(unknown: Any, layout: Measurements, records: Sequence[str], usua
     return tuple(found)
 
 
-def _numbers(signal: str, word: str, entries: tuple[str, ...], records: Sequence[str]) -> list[Unknown]:
+def _numbers(signal: str, word: str, entries: tuple[str, ...], records: Sequence[str]) -> list[UnknownNumber]:
     """The unknowns of one word."""
     if word == "delay":
-        return [Unknown(signal, word, -1, -1, f"delay of {signal}")]
+        return [UnknownNumber(signal, word, -1, -1, f"delay of {signal}")]
     each = [(i, f"{signal} {x}".strip()) for i, x in enumerate(entries)]
     if word != "zero":
-        return [Unknown(signal, word, i, -1, f"{word} of {x}") for i, x in each]
-    return [Unknown(signal, word, i, k, f"zero of {x} in {r}") for k, r in enumerate(records) for i, x in each]
+        return [UnknownNumber(signal, word, i, -1, f"{word} of {x}") for i, x in each]
+    return [UnknownNumber(signal, word, i, k, f"zero of {x} in {r}") for k, r in enumerate(records) for i, x in each]
