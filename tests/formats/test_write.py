@@ -101,6 +101,8 @@ def every_force():
         pf.forces.bushing("mount", "world", "a", stiffness=P, damping=A @ A.T, rest=random_pose(DRAW)),
         pf.forces.pose_inertia("water", "world", "a", 2 * P),
         pf.forces.joint_friction("seal", "hinge", L, static=2 * L, viscous=0.3, smooth=0.01),
+        pf.forces.pin_friction("pin", "hinge", 0.1, L, collar=0.03, static=0.17, settle=0.3),
+        pf.forces.gear_loss("head", "hinge", 0.7, backward=0.3),
         pf.forces.contact_friction(
             "brake", "a", "b", normal=(0, 0, 2), load=3.0, coefficient=0.5, static=0.75, point=(0, 0, 1)
         ),
@@ -138,6 +140,8 @@ def every_law():
         pf.forces.path_spring("rubber", rope, stiffness=K, rest=1.5, damping=0.25, pulls_only=True),
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
+        pf.forces.road_tyre("wheel", "b", L, road=pf.forces.road([[0, 0.1]], x=[0.5], y=[0, 1]), vertical=1e5, friction=0.5),
+        pf.forces.anti_roll_bar("bar", "b", "c", K, damping=0.3),
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
         pf.forces.potential("up", coupling.GravityCompensation("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
         pf.forces.potential("pull", coupling.LengthSpring(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),

@@ -196,7 +196,7 @@ def test_friction_of_a_run_follows_its_inputs() -> None:
         "arm", [pf.body("arm", 1.0, inertia=2.0)], [hinge], forces=[head], actuators=[pf.actuator("motor", "hinge")]
     )
     outputs = {"a": pf.of_motion(lambda terms, motion: motion.v_dot)}
-    law = pf.control.Control(lambda T, z, w, y: pf.control.Command([8.0]))
+    law = pf.control.Control(lambda T, z, w, y: pf.control.Command([8.0 + 0 * T.f[0]]))  # which looks at the friction too
     for how in ({"u": {"motor": 8.0}}, {"control": law}):
         found = pf.run(m, v={"hinge": 1.0}, duration=2e-3, step=1e-3, outputs=outputs, **INTERPRETED, **how)
         assert float(found["a"][0]) == pytest.approx(3.0, rel=1e-9)

@@ -200,6 +200,19 @@ def test_a_wheel_on_a_slope_of_function_and_table() -> None:
     assert (pf.forward_dynamics(wheel_on(forces.road([0.0], x=[0.0])), [0, 0, 0.31, 0, 0, 0, 1]).v_dot[:2] == 0).all()
 
 
+def test_the_road_below_a_wheel_is_its_nearest_point() -> None:
+    road, radius = forces.road(lambda x, y: 0.02 * ca.cos(2 * x) + 0.05 * y), 0.3
+    X, r = ca.SX.sym("X", 3), ca.SX.sym("r")
+    f = ca.Function("below", [X, r], ca.horzsplit(ca.horzcat(*road.below(X, r))))
+    for x, y in ((0.3, 0.0), (1.0, -0.4), (2.2, 0.5)):
+        point = np.array([x, y, 0.02 * np.cos(2 * x) + 0.05 * y])
+        normal = np.array([0.04 * np.sin(2 * x), -0.05, 1.0])
+        normal /= np.linalg.norm(normal)
+        found, direction = (np.array(z).ravel() for z in f(point + radius * normal, radius))
+        np.testing.assert_allclose(found, point, atol=2e-5)  # two corrections; without, 1e-2
+        np.testing.assert_allclose(direction, normal, atol=2e-5)
+
+
 def test_a_wheel_rolls_over_a_wave() -> None:
     """Without slip and damping the energy is kept over hills of a road; the wheel stays on it."""
     road = forces.road(lambda x, y: 0.02 * ca.cos(2 * x))

@@ -58,6 +58,13 @@ def losses_of(m: Mechanism) -> tuple[LoadLoss, ...]:
     return found
 
 
+def levers(f: LoadLoss) -> tuple[ca.SX, ...]:
+    """What the size of each part of the load counts for [1, 1/m, m], zero where a part causes no friction."""
+    if f.carrier == GUIDE:
+        return ca.SX(1), ca.SX(0) if f.lengths[0].is_zero() else 2 / f.lengths[0]
+    return tuple(ca.vertsplit(f.lengths))
+
+
 class Pressing(NamedTuple):
     """What presses on a joint: `size` times the norm of `part` (k, 1), for each of its parts."""
 
@@ -177,11 +184,11 @@ class _JointLoads:
             return Pressing((ca.SX(1),), (motor_force(self.T, f.joint),))
         parts = [x[:, 0] + x[:, 1:] @ self.lam for x in self.columns(f)]
         if f.carrier == SCREW:
-            pitch, radius = ca.SX(self.T.mechanism.joint(f.joint).parts[0].subgroup.pitch), f.levers[0]
+            pitch, radius = ca.SX(self.T.mechanism.joint(f.joint).parts[0].subgroup.pitch), f.lengths[0]
             cosine2 = radius**2 / (radius**2 + pitch**2)
             # The thread's own friction is along its flank, and has a part along the axis that does not press on it.
             return Pressing((radius / cosine2,), (parts[0] - self.Q[i] * pitch * cosine2 / radius**2,))
-        used = [(f.levers[k], x) for k, x in enumerate(parts) if not f.levers[k].is_zero()]
+        used = [(size, x) for size, x in zip(levers(f), parts, strict=True) if not size.is_zero()]
         return Pressing(tuple(size for size, _ in used), tuple(x for _, x in used))
 
 
@@ -222,7 +229,7 @@ class _Equation(NamedTuple):
         s = k.joint_rate(f.joint)
         mu = f.sliding + (f.static - f.sliding) * ca.exp(-((s / f.stribeck) ** 2))
         if f.carrier == GEAR:
-            mu = ca.if_else(base[0] * s > 0, f.sliding, f.static)
+            mu = ca.if_else(base[0] * s > 0, 1 - f.sliding, 1 / f.static - 1)
         if f.settle is None or a is None:
             return cls(number, mu * s / ca.sqrt(s**2 + f.smooth**2), sizes, base, turned, None)
         along = ca.jacobian(s, k.v)
@@ -344,7 +351,7 @@ def check_unique(m: Mechanism) -> bool:
     losses = losses_of(m)
     loads, combinations = _JointLoads(T, losses), vanishing_combinations(T).T
     columns = {f"{i} {k}": x[:, 1:] for i, f in enumerate(losses) for k, x in enumerate(loads.columns(f))
-               if not f.levers[k].is_zero()}  # fmt: skip
+               if not levers(f)[k].is_zero()}  # fmt: skip
     shared_by = at_generic_states(m, {key: x @ combinations for key, x in columns.items()}, on_constraints=True)
     sizes = at_generic_states(m, columns, on_constraints=True)
     for key, x in shared_by.items():

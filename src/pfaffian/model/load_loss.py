@@ -18,9 +18,10 @@ class LoadLoss:
     """The friction -mu(s) L sigma(s) along a joint with the rate s, L being the load that the joint carries.
 
     carrier: "guide", "pin", "screw" or "gear": a row of CARRIERS, which says how L follows from the joint's reaction.
-    sliding, static, stribeck: mu = sliding + (static - sliding) exp(-(s / stribeck)^2) [1]. Of a gear, the loss per torque
+    sliding, static, stribeck: mu = sliding + (static - sliding) exp(-(s / stribeck)^2) [1]. Of a gear, the efficiencies
         while the motor drives, and while the load does.
-    levers: (2, 1) guide: the levers 1 and 2 / length [1/m]; pin: the radii of bearing and collar [m]; screw: the radius [m].
+    lengths: (2, 1) [m] guide: its length, zero where moments cause no friction; pin: the radii of bearing and collar; screw:
+        the radius.
     smooth: sigma = s / sqrt(s^2 + smooth^2) [rad/s, m/s].
     settle: time in which the joint comes to rest where friction can hold it [s], in place of `smooth`; None: it creeps.
     """
@@ -31,7 +32,7 @@ class LoadLoss:
     sliding: ca.SX
     static: ca.SX
     stribeck: ca.SX
-    levers: ca.SX
+    lengths: ca.SX
     smooth: ca.SX
     settle: ca.SX | None
 

@@ -47,8 +47,8 @@ def guide_friction(
         array([-0.981])
     """
     what = f"force {name!r}"
-    arm = ca.SX(0) if length is None else 2 / positive(length, f"{what}: length")
-    return _loss(name, joint, GUIDE, ca.vertcat(1, arm), _Dry(coefficient, static, stribeck, smooth, settle))
+    size = ca.SX(0) if length is None else positive(length, f"{what}: length")
+    return _loss(name, joint, GUIDE, ca.vertcat(size, 0), _Dry(coefficient, static, stribeck, smooth, settle))
 
 
 def pin_friction(
@@ -149,7 +149,7 @@ def gear_loss(
     back = efficiency if backward is None else backward
     forth, back = (_efficiency(x, f"{what}: {word}") for x, word in ((efficiency, "efficiency"), (back, "backward")))
     s0 = positive(smooth, f"{what}: smooth")
-    return LoadLoss(name, joint, GEAR, 1 - forth, 1 / back - 1, ca.SX(1), ca.SX.ones(2, 1), s0, None)
+    return LoadLoss(name, joint, GEAR, forth, back, ca.SX(1), ca.SX.ones(2, 1), s0, None)
 
 
 def _efficiency(x: Any, what: str) -> ca.SX:

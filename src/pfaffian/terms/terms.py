@@ -65,7 +65,7 @@ FOLLOWING: dict[str, Callable[[Terms], JointLosses]] = {}
 
 def has_losses(m: Mechanism) -> bool:
     """Whether a joint of a mechanism has friction that follows its load."""
-    return any(isinstance(f, LoadLoss) for f in m.all_forces)
+    return bool(m.forces) and any(isinstance(f, LoadLoss) for f in m.all_forces)
 
 
 @dataclass(frozen=True, eq=False)

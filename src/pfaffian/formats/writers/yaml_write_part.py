@@ -226,13 +226,13 @@ def force_of(f: Force) -> YamlTree:
 def _load_loss(f: LoadLoss, what: str) -> YamlTree:
     """The entry of friction that follows the load of a joint."""
     if f.carrier == GEAR:
-        efficiency = {"efficiency": formula(1 - f.sliding, what), "backward": formula(1 / (1 + f.static), what)}
+        efficiency = {"efficiency": formula(f.sliding, what), "backward": formula(f.static, what)}
         return {"kind": "gear-loss", "joint": f.joint} | efficiency | one(what, smooth=f.smooth)
     tree: YamlTree = {"kind": f"{f.carrier}-friction", "joint": f.joint, "coefficient": formula(f.sliding, what)}
     if f.carrier == GUIDE:
-        tree |= {} if f.levers[1].is_zero() else {"length": formula(2 / f.levers[1], what)}
+        tree |= one(what, length=f.lengths[0])
     else:
-        tree |= {"radius": formula(f.levers[0], what)} | (one(what, collar=f.levers[1]) if f.carrier == PIN else {})
+        tree |= {"radius": formula(f.lengths[0], what)} | (one(what, collar=f.lengths[1]) if f.carrier == PIN else {})
     tree |= one(what, static=f.static, stribeck=f.stribeck, smooth=f.smooth)
     return tree | ({} if f.settle is None else {"settle": formula(f.settle, what)})
 

@@ -37,7 +37,7 @@ from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.loop_joints import open_turns
-from pfaffian.terms.terms import shared
+from pfaffian.terms.terms import has_losses, shared
 
 
 def arguments(
@@ -167,7 +167,7 @@ class Simulation:
         return Faults(
             law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
-            friction=tuple(map(Fault, load_losses.meanings(self.mechanism))),
+            friction=tuple(map(Fault, load_losses.meanings(self.mechanism))) if has_losses(self.mechanism) else (),
             limit=(Fault(ends),) if ends else (),
             turns=tuple(Fault(turns_meaning(name)) for name in self.open_turns),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
