@@ -19,15 +19,15 @@ def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[Panel]
 
     Raises ModelError: there is no such signal or entry, or the result is one instant.
     """
-    wanted = (names,) if isinstance(names, str) else tuple(names)
-    if not wanted:
+    chosen_names = (names,) if isinstance(names, str) else tuple(names)
+    if not chosen_names:
         return []
     result = as_result(result)
     if "time" not in result.dims:
         raise ModelError("plot: a result over time is needed, not one instant of it")
     run = result.isel(run=[0]) if "run" in result.dims else result.expand_dims("run")
     panels = []
-    for part in (part for name in wanted for part in entries_of(run, name)):
+    for part in (part for name in chosen_names for part in entries_of(run, name)):
         chosen = most_variable(part.values) or [0]
         lines = {label(part.names[i], 40): thinned(run["time"].values, part.values[0, :, i]) for i in chosen}
         panels.append(Panel(part.axis, lines))

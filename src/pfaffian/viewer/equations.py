@@ -275,19 +275,19 @@ def _is_quadratic(T: SymPy, M: SymPy, v: Sequence[SymPy]) -> bool:
 
 
 def _named_parts(matrices: list[SymPy], names: dict[SymPy, str]) -> tuple[list[tuple[SymPy, SymPy]], list[SymPy]]:
-    """Common parts of matrices, each (name, expression), and the matrices with these names; short parts keep no name."""
+    """Common parts of matrices, each (name, expression), and the matrices with these names; short parts have no name."""
     sp = need_sympy()
     named, rest = sp.cse(matrices, symbols=(sp.Symbol(f"part{i}") for i in count()), list=False)
-    kept, within = list[tuple[SymPy, SymPy]](), dict[SymPy, SymPy]()
+    worthwhile, within = list[tuple[SymPy, SymPy]](), dict[SymPy, SymPy]()
     for s, x in named:
         x = x.xreplace(within)
         uses = sum(y.count(s) for _, y in named) + sum(y.count(s) for m in rest for y in m)
         if (len(written(x, names)) - NAME_LENGTH) * (uses - 1) > WORTH_A_NAME:
-            kept.append((sp.Symbol(f"k_{{{len(kept) + 1}}}"), x))
-            within[s] = kept[-1][0]
+            worthwhile.append((sp.Symbol(f"k_{{{len(worthwhile) + 1}}}"), x))
+            within[s] = worthwhile[-1][0]
         else:
             within[s] = x
-    return kept, [m.xreplace(within) for m in rest]
+    return worthwhile, [m.xreplace(within) for m in rest]
 
 
 def _matrix_latex(x: SymPy, names: dict[SymPy, str]) -> str:
