@@ -10,8 +10,14 @@ with the outputs below the code, together with the pages of the interface (`tool
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
 import io
+import json
 import os
 import re
 import shutil
@@ -19,13 +25,20 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SITE = ROOT / "out" / "site"
+
+KEPT = ROOT / "out" / "pages"
+"""The folder of outputs that are kept from build to build, each named by a digest of what makes it."""
+
+NEEDED = ("sphinx", "myst_parser", "furo", "sympy", "matplotlib", "scipy", "zarr", "dask", "distributed", "jax", "gymnasium",
+          "imageio_ffmpeg", "PIL", "trimesh", "mujoco")  # fmt: skip
+"""Modules of the extra `docs`, without which a page or the site fails."""
 
 ALONE = ("how", "gallery")
 """Folders of docs/ in whose pages each heading of the second level starts with an empty namespace."""
@@ -78,6 +91,45 @@ def run_page(page: Path) -> list[Ran]:
         line = text.count("\n", 0, block.start()) + 1
         ran.append(Ran(block.end(), *_run(f"{page_name(page)}", line, code, known, page.parent.name == "gallery")))
     return ran
+
+
+def outputs(page: Path) -> list[Ran]:
+    """What `run_page` returns, kept from an earlier build where neither the page nor any code has changed since."""
+    found = kept(
+        page_name(page), page.read_bytes(), lambda: [[r.end, r.text, *map(_encoded, r.pictures)] for r in run_page(page)]
+    )
+    return [Ran(end, text, tuple(map(base64.b64decode, pictures))) for end, text, *pictures in found]
+
+
+def kept(name: str, content: bytes, make: Callable[[], Any]) -> Any:
+    """The result of make() as JSON, from a file of an earlier build with the same name, content and code if there is one."""
+    key = hashlib.sha256(b"\0".join([name.encode(), content, code_digest().encode()])).hexdigest()
+    file = KEPT / f"{key}.json"
+    if file.exists():
+        return json.loads(file.read_text(encoding="utf-8"))
+    found = make()
+    _write(file, json.dumps(found))
+    return found
+
+
+def _encoded(picture: bytes) -> str:
+    return base64.b64encode(picture).decode("ascii")
+
+
+@functools.cache
+def code_digest() -> str:
+    """A digest of all code that a page may run: the library, its examples and studies, and the versions of packages."""
+    digest = hashlib.sha256()
+    for folder in ("src", "examples", "studies", "tools"):
+        for file in sorted(f for f in (ROOT / folder).rglob("*") if f.suffix in (".py", ".pyi", ".h", ".html", ".yaml", ".md")):
+            digest.update(file.read_bytes())
+    versions = sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())
+    return hashlib.sha256(digest.digest() + "\n".join(versions).encode()).hexdigest()
+
+
+def missing() -> list[str]:
+    """The packages that the pages need and that are not installed."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 def _fresh() -> dict[str, Any]:
@@ -150,20 +202,29 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
     from pfaffian.errors import plural
     from pfaffian.formats.bundled import example
     from pfaffian.viewer import zoo
-    from pfaffian.viewer.still import still
 
     parts = []
     for name in zoo.machines():
         found, source = zoo.machine(name), example(name).read_text(encoding="utf-8")
         words = f"## {found.m.name}\n\n{found.title}\n\n`zoo:{name}`: {plural(zoo.mobility(name), 'degree')} of freedom."
         if run:
-            at = zoo.start(found.m, found.settings)
-            claim = zoo.claim(found, at)
-            (pictures / f"zoo-{name}.png").write_bytes(still(found.m, zoo.motion(found, at)))
-            words += f" {claim.name}: {claim.value:.6g}, and {claim.expected:.6g} by: {claim.source}."
+            checked, picture = kept(f"zoo {name}", source.encode(), lambda found=found: _shown(found))
+            (pictures / f"zoo-{name}.png").write_bytes(base64.b64decode(picture))
+            words += f" {checked}"
             words += f"\n\n![{found.m.name} in motion](/{pictures.name}/zoo-{name}.png)"
         parts.append(f"{words}\n\n```yaml\n{source.rstrip()}\n```")
     return "\n\n".join(parts)
+
+
+def _shown(found: Any) -> list[str]:
+    """The checked number of a machine of the zoo in words, and its picture."""
+    from pfaffian.viewer import zoo
+    from pfaffian.viewer.still import still
+
+    at = zoo.start(found.m, found.settings)
+    claim = zoo.claim(found, at)
+    words = f"{claim.name}: {claim.value:.6g}, and {claim.expected:.6g} by: {claim.source}."
+    return [words, _encoded(still(found.m, zoo.motion(found, at)))]
 
 
 def stage(target: Path, *, run: bool) -> None:
@@ -175,7 +236,7 @@ def stage(target: Path, *, run: bool) -> None:
     shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     (target / "pictures").mkdir()
     for page in pages():
-        ran = run_page(page) if run and has_code(page) else []
+        ran = outputs(page) if run and has_code(page) else []
         text = with_outputs(page, ran, target / "pictures")
         if page.parent.name == NOTEBOOKS and has_code(page):
             _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
@@ -238,6 +299,9 @@ def main(names: Sequence[str]) -> int:
             print("".join(f"[a picture of {len(p)} bytes]\n" for p in block.pictures), end="")
     if names:
         return 0
+    if lacking := missing():
+        print(f"the pages need {', '.join(lacking)}: pip install -e '.[zig,docs]'")
+        return 1
     complaints = build()
     print(complaints or f"{os.path.relpath(SITE)}/index.html")
     return bool(complaints)

@@ -159,6 +159,9 @@ def _parser() -> argparse.ArgumentParser:
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
+    docs = command("docs", _docs, "list the pages of the manual; with a name, print one")
+    docs.add_argument("name", nargs="?", metavar="PAGE", help="a page, e.g. tutorials/vehicle")
+    docs.add_argument("--copy", metavar="PAGE", help="write the code of a page as a program into this folder")
     doctor = command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     doctor.add_argument("--prune", metavar="DAYS", help="first delete compiled code that was not used for so many days")
     return parser
@@ -560,6 +563,25 @@ def _study(chosen: argparse.Namespace) -> int:
     if chosen.view is not None:
         _view_study(outcome, chosen.view)
     return DONE if outcome.holds else STOPPED
+
+
+def _docs(chosen: argparse.Namespace) -> int:
+    """The command `pfaffian docs`: list the pages of the manual, print one, or copy its code."""
+    from pfaffian.output.folder import write_file
+    from pfaffian.viewer import manual
+
+    if chosen.copy is not None:
+        file = manual.page(chosen.copy)
+        target = Path(f"{file.stem}.py")
+        if target.exists():
+            raise ModelError(f"{text(str(target))} exists already; move it away, or copy in another folder")
+        print(f"written: {write_file(target, manual.program(file).encode('utf-8'))}")
+    elif chosen.name is not None:
+        print(lines(manual.page(chosen.name).read_text(encoding="utf-8")))
+    else:
+        print(table([(name, manual.title(file)) for name, file in manual.pages().items()], ("page", "title")))
+        print("pfaffian docs PAGE prints one, pfaffian docs --copy PAGE writes its code as a program")
+    return DONE
 
 
 def _zoo(chosen: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
-from pfaffian.model.number import Number, Parameter, parameter_of
+from pfaffian.model.number import ModelNumber, Parameter, parameter_of
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -38,7 +38,7 @@ def _read_by_numpy(self: Any) -> None:
     """The __post_init__ of data: let NumPy read its numbers. Their class changes in place, since a copy would cost 20 us."""
     for x in vars(self).values():
         if type(x) is ca.SX:
-            x.__class__ = Number
+            x.__class__ = ModelNumber
 
 
 def is_data(item: Any) -> bool:

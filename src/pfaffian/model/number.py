@@ -43,7 +43,7 @@ class Condition(ca.SX):
         )
 
 
-class Number(ca.SX):
+class ModelNumber(ca.SX):
     """A number of a model: an expression like any other, which NumPy reads as an array where it depends on no parameter."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -10,25 +10,25 @@ from pfaffian.errors import ModelError
 from pfaffian.output.plain import label
 from pfaffian.simulate.record.result import as_result
 from pfaffian.viewer.curves import most_variable, thinned
-from pfaffian.viewer.page import Panel
+from pfaffian.viewer.page import SidePlot
 from pfaffian.viewer.plots import entries_of
 
 
-def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[Panel]:
+def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[SidePlot]:
     """The panels for signals or entries of these names, of the first run of a batch: one for each unit, with few lines.
 
     Raises ModelError: there is no such signal or entry, or the result is one instant.
     """
-    wanted = (names,) if isinstance(names, str) else tuple(names)
-    if not wanted:
+    chosen_names = (names,) if isinstance(names, str) else tuple(names)
+    if not chosen_names:
         return []
     result = as_result(result)
     if "time" not in result.dims:
         raise ModelError("plot: a result over time is needed, not one instant of it")
     run = result.isel(run=[0]) if "run" in result.dims else result.expand_dims("run")
     panels = []
-    for part in (part for name in wanted for part in entries_of(run, name)):
+    for part in (part for name in chosen_names for part in entries_of(run, name)):
         chosen = most_variable(part.values) or [0]
         lines = {label(part.names[i], 40): thinned(run["time"].values, part.values[0, :, i]) for i in chosen}
-        panels.append(Panel(part.axis, lines))
+        panels.append(SidePlot(part.axis, lines))
     return panels

@@ -39,7 +39,13 @@ KINETIC = r"\tfrac{1}{2} v^{T} M v"
 ANGLES = 60
 """Largest number of operations of a part in which sin^2 + cos^2 = 1 is looked for while terms are computed."""
 
-MAX_FLATTENED = 600
+MAX_COLLECTED = 600
+"""Largest number of operations of an entry that is also tried as a sum over sines and cosines."""
+
+LONGEST_RATIO = 4000
+"""Largest number of operations of an entry with sines or cosines below a fraction bar that is reduced."""
+
+MAX_FLATTENED = 120
 """Largest number of operations of an entry that is also tried as a sum of products."""
 
 _SIMPLE = re.compile(r"[A-Za-z]\d*|[A-Za-z]_[A-Za-z0-9]+|(?:" + "|".join((
@@ -213,7 +219,8 @@ def _term(
         matrix = converted(x, known, values, tidied=roots)
     except ModelError as error:
         raise ModelError(f"equations: {letter} of {m.name!r}: {str(error).removeprefix('to_sympy: ')}") from error
-    return matrix.applyfunc(lambda e: _readable(e, v))
+    readable = {e: _readable(e, v) for e in set(matrix)}  # of a symmetric matrix each entry once
+    return matrix.applyfunc(readable.__getitem__)
 
 
 class Roots:
@@ -268,19 +275,19 @@ def _is_quadratic(T: SymPy, M: SymPy, v: Sequence[SymPy]) -> bool:
 
 
 def _named_parts(matrices: list[SymPy], names: dict[SymPy, str]) -> tuple[list[tuple[SymPy, SymPy]], list[SymPy]]:
-    """Common parts of matrices, each (name, expression), and the matrices with these names; short parts keep no name."""
+    """Common parts of matrices, each (name, expression), and the matrices with these names; short parts have no name."""
     sp = need_sympy()
     named, rest = sp.cse(matrices, symbols=(sp.Symbol(f"part{i}") for i in count()), list=False)
-    kept, within = list[tuple[SymPy, SymPy]](), dict[SymPy, SymPy]()
+    worthwhile, within = list[tuple[SymPy, SymPy]](), dict[SymPy, SymPy]()
     for s, x in named:
         x = x.xreplace(within)
         uses = sum(y.count(s) for _, y in named) + sum(y.count(s) for m in rest for y in m)
         if (len(written(x, names)) - NAME_LENGTH) * (uses - 1) > WORTH_A_NAME:
-            kept.append((sp.Symbol(f"k_{{{len(kept) + 1}}}"), x))
-            within[s] = kept[-1][0]
+            worthwhile.append((sp.Symbol(f"k_{{{len(worthwhile) + 1}}}"), x))
+            within[s] = worthwhile[-1][0]
         else:
             within[s] = x
-    return kept, [m.xreplace(within) for m in rest]
+    return worthwhile, [m.xreplace(within) for m in rest]
 
 
 def _matrix_latex(x: SymPy, names: dict[SymPy, str]) -> str:
@@ -314,14 +321,41 @@ def _readable(e: SymPy, v: Sequence[SymPy]) -> SymPy:
     sp = need_sympy()
     if not e.args:
         return e
-    forms = [e, tidy(e)]
+    e = _reduced(e)
+    forms = [e]
+    if e.count_ops() <= MAX_COLLECTED:
+        forms += _by_angles(e, v)
     if e.count_ops() <= MAX_FLATTENED:
+        forms.append(tidy(e))
         plain = flat(e)
         factored = sp.factor_terms(plain)
-        forms += _by_angles(e, v)
         squares = [a * b for i, a in enumerate(v) for b in v[i:] if e.has(a, b)]
         forms += [plain, factored, _angles(factored), *([sp.collect(plain, squares)] if squares else [])]
     return min(forms, key=lambda form: (form.count_ops(), len(str(form))))
+
+
+def _reduced(e: SymPy) -> SymPy:
+    """An entry that is a ratio of polynomials in sines and cosines, with sin^2 + cos^2 = 1 used throughout and cancelled."""
+    sp = need_sympy()
+    turns = e.atoms(sp.sin, sp.cos)
+    angles = sorted({f.args[0] for f in turns}, key=str)
+    divided = any(x.exp.is_negative and x.base.has(sp.sin, sp.cos) for x in e.atoms(sp.Pow))
+    if not divided or e.count_ops() > LONGEST_RATIO or not all(a.is_Symbol for a in angles):
+        return e
+    s, c = ({a: sp.Dummy(f"{name}{a}") for a in angles} for name in "sc")
+    there = {sp.sin(a): s[a] for a in angles} | {sp.cos(a): c[a] for a in angles}
+    plain = e.xreplace(there)
+    if not plain.is_rational_function(*s.values(), *c.values()):
+        return e
+    above, below = sp.fraction(sp.together(plain))
+    for a in angles:
+        one = s[a] ** 2 + c[a] ** 2 - 1
+        above, below = (sp.rem(x.expand(), one, s[a]).expand() for x in (above, below))
+    short = sp.cancel(above / below)
+    for a in angles:
+        short = sp.cancel(sp.rem(sp.fraction(short)[0], s[a] ** 2 + c[a] ** 2 - 1, s[a]) / sp.fraction(short)[1])
+    back = {x: f for f, x in there.items()}
+    return min((e, sp.factor_terms(short.xreplace(back))), key=lambda form: form.count_ops())
 
 
 def _by_angles(e: SymPy, v: Sequence[SymPy]) -> list[SymPy]:

@@ -17,7 +17,7 @@ from pfaffian.viewer.scene import MovingPart, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
 
-class Panel(NamedTuple):
+class SidePlot(NamedTuple):
     """A plot beside the motion.   lines: name -> times (n,) [s], and values (n,) at these."""
 
     title: str
@@ -28,7 +28,7 @@ LARGEST_UINT16 = 65535
 """Vertices are rounded to this number of steps along the longest side of a mesh, to be stored as 16-bit integers."""
 
 
-def page(scene: Scene, plots: Sequence[Panel] = ()) -> str:
+def page(scene: Scene, plots: Sequence[SidePlot] = ()) -> str:
     """The text of the HTML file, with plots beside the motion.
 
     Names are only data in it, so none can become markup or script.
@@ -77,7 +77,7 @@ def _part(p: ScenePart, indices: dict[bytes, int], geometries: list[dict[str, An
     return {"name": text(p.name, 100), "geometry": indices[key], "body": p.body, "colour": colour, "layer": p.layer}
 
 
-def _panel(p: Panel) -> dict[str, Any]:
+def _panel(p: SidePlot) -> dict[str, Any]:
     lines = [{"name": text(n, 40), "time": _base64(t, "<f8"), "values": _base64(y, "<f4")} for n, (t, y) in p.lines.items()]
     return {"title": text(p.title, 80), "lines": lines}
 

@@ -95,7 +95,7 @@ def workspace(size: tuple[int, int]) -> np.ndarray:
 # -- in C ---------------------------------------------------------------------------------------------------------------
 
 
-class _Picture(ctypes.Structure):
+class _PictureStruct(ctypes.Structure):
     """The struct Picture of picture.h."""
 
     _fields_ = [
@@ -131,7 +131,7 @@ def _call(
     kinds = np.float32, np.int32, np.int32, np.float32, np.float64, np.float64, np.uint8, np.uint8, np.float32
     given = [np.ascontiguousarray(x, k) for x, k in zip((*s, poses, view, behind, image, work), kinds, strict=True)]
     sizes = width * SUPERSAMPLING, height * SUPERSAMPLING, MAP, len(s.vertices), len(s.faces), int(view[27:30].any())
-    if built.pfaffian_picture(ctypes.byref(_Picture(*sizes, *[x.ctypes.data for x in given]))):
+    if built.pfaffian_picture(ctypes.byref(_PictureStruct(*sizes, *[x.ctypes.data for x in given]))):
         raise MemoryError("a picture does not fit into memory")
     return image
 

@@ -1,0 +1,43 @@
+"""The pages of the manual from a terminal, and their outputs that are kept between builds of the site."""
+
+import pytest
+
+import pfaffian as pf
+from pfaffian.cli import main
+from pfaffian.viewer import manual
+from tools import pages
+
+
+def test_pages_are_listed_printed_and_copied(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["docs"]) == 0 and "tutorials/spacecraft" in capsys.readouterr().out
+    assert main(["docs", "spacecraft"]) == 0 and "## The machine" in capsys.readouterr().out
+    assert main(["docs", "--copy", "tutorials/spacecraft"]) == 0
+    text = (tmp_path / "spacecraft.py").read_text(encoding="utf-8")
+    compile(text, "spacecraft.py", "exec")
+    assert text.startswith('"""For people who work on spacecraft"""') and "```" not in text
+    assert main(["docs", "--copy", "tutorials/spacecraft"]) == 2, "nothing is overwritten"
+
+
+def test_an_unknown_page_is_refused_with_the_nearest_ones():
+    with pytest.raises(pf.ModelError, match="spacecraft"):
+        manual.page("spacecrafts")
+    with pytest.raises(pf.ModelError, match="how/index"):
+        manual.page("how/indexx")
+
+
+def test_outputs_are_kept_until_the_page_changes(tmp_path, monkeypatch):
+    runs = []
+    monkeypatch.setattr(pages, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(pages, "DOCS", tmp_path)
+    monkeypatch.setattr(pages, "run_page", lambda page: runs.append(page) or [pages.Ran(3, "out", (b"png",))])
+    file = tmp_path / "a.md"
+    for words, times in (("one", 1), ("one", 1), ("two", 2)):
+        file.write_text(words, encoding="utf-8")
+        assert pages.outputs(file) == [pages.Ran(3, "out", (b"png",))] and len(runs) == times
+
+
+def test_packages_of_the_pages_are_checked_before_the_first_page(capsys, monkeypatch):
+    monkeypatch.setattr(pages, "NEEDED", ("numpy", "no_such_package"))
+    monkeypatch.setattr(pages, "build", lambda: pytest.fail("a page was built"))
+    assert pages.main([]) == 1 and "no_such_package" in capsys.readouterr().out
