@@ -31,9 +31,9 @@ class StiffPair(NamedTuple):
         """The error of a step, from the size a of its estimate, of order 4, and of what the iterations left.
 
         Where motions are smooth the error has order 5, about 3 a^(5/4). A stiff direction that turns has errors of size a in
-        its speed; as these do not add up, they count by 1/8. What the iterations leave does add up, and counts ADDED times.
+        its speed; as these do not add up, they count by 1/4. What the iterations leave does add up, and counts ADDED times.
         """
-        return ca.fmax(ca.fmax(3 * a * ca.sqrt(ca.sqrt(a)), a / 8), ADDED * left)
+        return ca.fmax(ca.fmax(3 * a * ca.sqrt(ca.sqrt(a)), a / 4), ADDED * left)
 
     def turn(self, before: ca.SX, after: ca.SX) -> ca.SX:
         """The length of the step times the rate of the fastest motions, from the sizes of the two columns of `fastest`, between
