@@ -26,6 +26,7 @@ NAMES = (
     "parallel_chains",
     "single_run",
     "accuracy",
+    "stiff",
     "calls",
     "closed_loop",
     "graph",

@@ -20,6 +20,7 @@ repeated.py            functions that are applied to one link after another, tra
 roots.py               eigenvalues, symmetric square roots and smallest singular values, as expressions
 se3.py                 poses and twists: SE(3) with poses (R, p), twists xi = [v
 selected_inverse.py    single entries of the inverse of a sparse symmetric matrix
+shifted.py             solutions of (mu - J) x = b for a real or complex shift mu
 so3.py                 rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials
 span.py                orthonormal bases of subspaces, the same on every machine
 spectrum.py            eigenvalues of a real matrix with their multiplicities

@@ -87,16 +87,16 @@ def shifted(J: ca.SX, mu: complex, first: int = 0) -> Elimination:
     rows, operations, inverse = [Complex(re[i, :], im[i, :]) for i in range(n)], [], []
     for k in range(n):
         below = [i for i in range(k + 1, n) if rows[i].re[k].nnz() or rows[i].im[k].nnz()]
-        kept = []
+        later = []
         for i in below:
             exchanged = rows[i].at(k).size() > rows[k].at(k).size() if k >= first else None
             rows[k], rows[i] = _exchanged(exchanged, rows[k], rows[i])
             if k < first:
-                kept.append((i, exchanged))
+                later.append((i, exchanged))
                 continue
             operations.append(_cleared(rows, k, i, exchanged, rows[k].at(k).inverse()))
         inverse.append(rows[k].at(k).inverse())
-        operations += [_cleared(rows, k, i, exchanged, inverse[-1]) for i, exchanged in kept]
+        operations += [_cleared(rows, k, i, exchanged, inverse[-1]) for i, exchanged in later]
     return Elimination(rows, inverse, operations)
 
 

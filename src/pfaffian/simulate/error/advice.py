@@ -16,6 +16,7 @@ from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
 from pfaffian.simulate.error.sizes import relative
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.simulation import Simulation, input_names
 from pfaffian.states.abstract_system import show
 
 FINEST, FINEST_INTERPRETED = 50_000, 100
@@ -292,6 +293,27 @@ def too_fast(watch: StepErrorMonitor, x: np.ndarray, k: np.ndarray) -> Callable[
             if part and abs(part.rate) * watch.loop.when.step > MAX_RATE:
                 ways = [f"a step of {MAX_RATE / 2 / abs(part.rate):.1g} s follows it", *_other_integrators(watch, part)]
                 found[i] = f"the fastest part is {part}: {', '.join(ways)}"
+        return found
+
+    return words
+
+
+def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Callable[[np.ndarray], list[str]]:
+    """A function that explains runs to an accuracy, given by number, whose steps became too short: the fastest part there.
+
+    x: (runs, nx) last states.   p: (runs, np) parameters.   t: (runs,) times [s].
+    """
+    law = open_loop(s.mechanism)
+    w = np.zeros(len(input_names(s.mechanism, law)))
+
+    def words(runs: np.ndarray) -> list[str]:
+        found = [""] * len(runs)
+        for i, run in enumerate(runs[:MOST_EXPLAINED].tolist()):
+            now = s.parameters(p[[run]], x[[run]])
+            q, v = show(s.system, x[[run]], now, float(t[run]))
+            part = fastest(s.mechanism, law, q[0], v[0], w, np.zeros(0), float(t[run]), now[0])
+            if part:
+                found[i] = f"the fastest part there is {part}: soften it, or smooth a force that jumps"
         return found
 
     return words

@@ -142,7 +142,7 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
     done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
-    provenance |= {f"kernel_{k}": value for k, value in solver.own.loop.provenance.items()}
+    provenance |= {f"kernel_{k}": value for k, value in solver.first.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
     stopped = np.where(done.status != 0, begin + done.lane[:, at.time], np.nan)
     instants, inputs = begin + solver.instants, solver.inputs

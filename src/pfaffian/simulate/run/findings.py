@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
-from pfaffian.simulate.error.advice import too_fast, warn_of_later_stiffness, warn_of_step_error
+from pfaffian.simulate.error.advice import too_fast, unresolved, warn_of_later_stiffness, warn_of_step_error
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
@@ -65,6 +65,9 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         first = np.full_like(s.stopped, s.watch.loop.when.first)
         more = {DIVERGED: too_fast(s.watch, s.begin, first)}
         more |= {status_of(runs.simulation, "integrator"): too_fast(s.watch, runs.x, s.stopped)}
+    elif "accuracy" in result.attrs:
+        p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
+        more = {status_of(runs.simulation, "integrator"): unresolved(runs.simulation, runs.x, p, result["stopped"])}
     if eventful(runs.simulation):
         more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x)
     record_stops(result, runs.simulation, runs.x, runs.start._replace(messages=runs.messages), more)

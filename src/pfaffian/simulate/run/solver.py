@@ -122,14 +122,14 @@ class Watch(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """What solves runs.   own: steps of the pair with which they begin.   stiff: makes the steps of the stiff pair when they
+    """What solves runs.   first: steps of the pair with which they begin.   stiff: makes the steps of the stiff pair when they
     are first needed, if runs may change to it.   starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
     begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
     when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
     threads: of a call.   python: calls a law in Python, if that is the law; the batch is then solved as a whole."""
 
     simulation: Simulation
-    own: StepsOfPair
+    first: StepsOfPair
     stiff: Callable[[], StepsOfPair] | None
     starter: kernel.Kernel
     samplers: tuple[kernel.Kernel, ...]
@@ -195,10 +195,10 @@ class Solver(NamedTuple):
     def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""
         at = lane_of(self.simulation)
-        widths = (*self.own.recorder.shape.outputs, 1)
+        widths = (*self.first.recorder.shape.outputs, 1)
         records, q_v, stiff = (np.full((len(self.instants), n, width), np.nan) for width in widths)
         lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
-        w, status = np.zeros((n, self.own.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
+        w, status = np.zeros((n, self.first.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
         steps, stiff_steps, tried = (np.zeros(n, np.int64) for _ in range(3))
         return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff)
 
@@ -214,7 +214,7 @@ class Solver(NamedTuple):
     def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
         """Call the samplers that are due at the begin of an interval, then a law in Python; lanes with a fault stop."""
         at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
-        first = 2 + self.own.loop.shapes[0].outputs[1]
+        first = 2 + self.first.loop.shapes[0].outputs[1]
         for j, sampler in enumerate(self.samplers):
             if j in interval.due:
                 x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
@@ -278,7 +278,7 @@ class Solver(NamedTuple):
 
     def _steps_of(self, stiff: bool) -> StepsOfPair:
         """The steps of the stiff pair or of the explicit one."""
-        return self.stiff() if stiff and self.stiff else self.own
+        return self.stiff() if stiff and self.stiff else self.first
 
     def _record(
         self, solved: SolvedRuns, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray

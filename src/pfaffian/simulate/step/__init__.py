@@ -2,6 +2,7 @@
 
 activation.py            constraints that become active or jump during a run
 attempt.py               steps under error control as a step of the compiled loop
+choice_of_pair.py        which pair makes the next step of a lane under error control
 closed_loop.py           the command of a control law, with the algebraic loop through measured reactions solved
 draft.py                 a result before it is labelled
 events.py                instants at which conditions or parameters change with the motion: where they are, what changes
@@ -21,6 +22,7 @@ signals.py               the signals that a run records
 simulation.py            a system under a control law and a scheme
 split.py                 a step of one length that is split at events
 step.py                  one time step as CasADi functions
+stiff_pair.py            the stiff pair: Radau IIA of order 5
 switches.py              parameters that change during a run: modes that latch
 tangent.py               changes of any state from changes of q and v, and back, for implicit steps
 time_loop.py             the compiled steps of a run with their inputs

@@ -44,8 +44,8 @@ def pair_of_next_step(limit: float, stiff: bool, now: ca.SX, turn: ca.SX) -> ca.
 
     limit: see `limit`.   stiff: whether the stiff pair made the step.   now: (3, 1) the present ones.   turn: length of the
     step times the rate of the fastest motions. The explicit pair gives way where its stability limits most of its steps, the
-    stiff one where its steps are so short that the explicit one is quicker. Each time the stiff pair gives way the explicit one
-    becomes more patient, so that little time is lost where they are equally quick.
+    stiff one where its steps are so short that the explicit one is quicker. Each time the stiff pair gives way the explicit
+    one becomes more patient, so that little time is lost where they are equally quick.
     """
     implicit, evidence, patience = ca.vertsplit(now)
     speaks = turn < limit if stiff else turn > limit

@@ -31,9 +31,9 @@ class StiffPair(NamedTuple):
         """The error of a step, from the size a of its estimate, of order 4, and of what the iterations left.
 
         Where motions are smooth the error has order 5, about 3 a^(5/4). A stiff direction that turns has errors of size a in
-        its speed; as these do not add up, they count by 1/8. What the iterations leave does add up, and counts ADDED times.
+        its speed; as these do not add up, they count by 1/4. What the iterations leave does add up, and counts ADDED times.
         """
-        return ca.fmax(ca.fmax(3 * a * ca.sqrt(ca.sqrt(a)), a / 8), ADDED * left)
+        return ca.fmax(ca.fmax(3 * a * ca.sqrt(ca.sqrt(a)), a / 4), ADDED * left)
 
     def turn(self, before: ca.SX, after: ca.SX) -> ca.SX:
         """The length of the step times the rate of the fastest motions, from the sizes of the two columns of `fastest`, between
@@ -42,7 +42,7 @@ class StiffPair(NamedTuple):
         return ca.sqrt(after / ca.fmax(before, NOTHING))
 
 
-ADDED = 20
+ADDED = 1000
 """Weight of what the iterations left. It falls with a high power of the step, so that the weight hardly shortens the steps."""
 
 
@@ -74,6 +74,9 @@ ITERATIONS = 7
 
 RADAU5 = StiffPair(5, 5, 3 * (ITERATIONS - 1) + 1)
 """The pair of order 5 of Radau type. [Hairer, Wanner 1996, section IV.8]"""
+
+ROUNDING = 1e-9
+"""A change in the last iteration is rounding if it is no larger than this part of that in the first."""
 
 CONVERGED = 1e-3
 """Largest change in the last iteration that counts as converged, relative to 1 plus the largest number of the state."""
@@ -112,8 +115,8 @@ def radau5(s: StepData) -> Moved:
         Z, change = _combined(VECTORS, W), _combined(VECTORS, change)
         changes.append(change[-1])
     estimated = real.solve(Complex(h * first.rate + _combined((ESTIMATE,), Z)[0], ca.SX(*X.shape))).re
-    last, before = (largest_entry(d) for d in (changes[-1], changes[-3]))
-    left = changes[-1] * ca.sqrt(ca.fmin(1, last / ca.fmax(before, NOTHING)))
+    begun, before, last = (largest_entry(changes[k]) for k in (0, -3, -1))
+    left = ca.if_else(last > ROUNDING * begun, ca.sqrt(ca.fmin(1, last / ca.fmax(before, NOTHING))), 0) * changes[-1]
     moved = s.variables.state(X + Z[-1])
     unconverged = ca.logic_not(last <= CONVERGED * (1 + largest_entry(s.x)))
     twice = J @ (J @ ca.SX([1 / (i + 1) for i in range(X.numel())]))

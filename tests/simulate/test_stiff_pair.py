@@ -1,0 +1,169 @@
+"""The stiff pair: its order, its limits for stiff parts, where a run takes it, and the bits of runs that change to it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import pfaffian as pf
+from pfaffian.errors import RunWarning
+from pfaffian.maths.shifted import Complex, shifted
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, velocity
+
+RADAU5 = pf.Scheme(integrator="radau5")
+LEAST_ORDER = 4.3
+"""Measured orders of a rule of order 5 at steps that are short but not yet at rounding."""
+TOLD = 3.0
+"""Largest ratio of the true error to the told one, as for the explicit pairs."""
+EXACT = 1e-12
+"""Rounding of an elimination of a few rows whose pivots are the largest of their columns."""
+Y = (0, 1, 0)
+
+
+def stiff_pendulum(k=1e8, c=2e4):
+    """A bob that a spring of 1 m holds in a plane, without a joint: its stiff direction turns with it."""
+    rail = pf.joint("x", "planar", "world", "bob", axis=Y)
+    rod = pf.spring("rod", "world", "bob", stiffness=k, damping=c, rest=1.0)
+    return pf.mechanism("stiff pendulum", [pf.body("bob", 1.0, inertia=0.01)], [rail], forces=[rod])
+
+
+def two_masses(k=1e7, c=2e3):
+    """Masses of 1 and 2 kg on a rail: a soft spring to the world, a stiff one with a damper between them."""
+    bodies, along = [pf.body("a", 1.0), pf.body("b", 2.0)], {"kind": "prismatic", "axis": (1, 0, 0)}
+    joints = [
+        pf.joint("a", parent="world", child="a", stiffness=20.0, **along),
+        pf.joint("b", parent="a", child="b", stiffness=k, damping=c, **along),
+    ]
+    return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0))
+
+
+def block_on_ground():
+    """A block that falls 0.2 m, lands, and slides until friction stops it."""
+    ground = pf.forces.contact("ground", "block", stiffness=1e7, exponent=1.0, damping=20.0, friction=0.3)
+    base = pf.joint("x", "planar", "world", "block", axis=(0, -1, 0))
+    return pf.mechanism("block", [pf.body("block", 1.0, inertia=0.1)], [base], forces=[ground])
+
+
+def motion(r):
+    return np.concatenate([r.q.values, r.v.values], axis=-1)
+
+
+def test_an_elimination_exchanges_rows_where_it_must():
+    J = np.array([[0.0, 2.0, 0.3], [1.0, 3.0, 0.1], [0.2, -1.0, 5.0]])
+    b = np.array([1.0, -2.0, 0.5]) + 1j * np.array([0.3, 0.1, -0.7])
+    for mu in (0.0, 1e-9, 3.0 + 1.0j):
+        x = shifted(ca.SX(J), mu).solve(Complex(ca.SX(b.real), ca.SX(b.imag)))
+        found = np.ravel(ca.evalf(x.re)) + 1j * np.ravel(ca.evalf(x.im))
+        assert np.abs((mu * np.eye(3) - J) @ found - b).max() < EXACT
+
+
+CASES = {  # machine, q, v, longest step
+    "redundant rows": (four_bar, FOUR_BAR_START, {"a": 4.0}, 0.025),
+    "quaternions": (ball_and_plane, None, velocity(ball_and_plane()), 0.025),
+    "momenta": (lambda: pf.reduction.hamiltonian(ball_and_plane()), None, velocity(ball_and_plane()), 0.025),
+    "turning spring": (stiff_pendulum, [0.6, 0.8, 0.0], None, 0.008),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_order(case):
+    make, q, v, step = CASES[case]
+    m, often = make(), {"record": ["q", "v"], "backend": "interpreter"}
+    if case == "turning spring":  # its stiff motion has ended
+        r = pf.run(m, q, v, times=[0.0, 0.05], accuracy=1e-9, **often)
+        q, v = r.q.values[-1], r.v.values[-1]
+    last = [
+        pf.run(m, q, v, duration=0.2, step=step / n, scheme=RADAU5, error_bound=1, error=False, **often).q.values[-1]
+        for n in (1, 2, 4)
+    ]
+    coarse, fine = (np.abs(a - b).max() for a, b in pairwise(last))
+    assert np.log2(coarse / fine) > LEAST_ORDER, (coarse, fine)
+
+
+def test_a_stiff_spring_has_the_errors_of_the_slow_motion_only():
+    """Two masses: with steps 300 times as long as the fastest motion takes, the slow one is exact to the rule, and the stiff
+    spring does not ring."""
+    m = two_masses()
+    M, k = np.array([[3.0, 2.0], [2.0, 2.0]]), np.diag([20.0, 1e7])
+    system = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, k), -np.linalg.solve(M, np.diag([0.0, 2e3]))]])
+    start = np.array([0.1, 0.0, 0.0, 0.0])
+    often = {"error_bound": 1, "error": False, "backend": "interpreter"}
+    r = pf.run(m, start[:2], start[2:], duration=2.0, step=0.05, scheme=RADAU5, **often)
+    exact = expm(system * 2.0) @ start
+    assert np.abs(motion(r)[-1] - exact).max() < SLOW
+    b = r.v.values[:, 1]
+    assert np.abs(b[len(b) // 2 :]).max() < SLOW
+
+
+SLOW = 1e-6
+"""Error of the rule of order 5 on a motion of 2.6 rad/s at steps of 0.05 s: (0.13)^5 / 7200 for each of 40 steps is 2e-7."""
+
+
+@pytest.mark.parametrize("accuracy", [1e-4, 1e-6])
+def test_the_error_is_as_told(accuracy):
+    m, q = stiff_pendulum(), [0.6, 0.8, 0.0]
+    times = np.linspace(0.0, 1.0, 21)
+    exact, r = (
+        pf.run(m, q, times=times, accuracy=a, scheme=scheme, record=["q", "v"])
+        for a, scheme in ((1e-10, pf.Scheme(integrator="dop853")), (accuracy, RADAU5))
+    )
+    true = np.abs(r.q.values - exact.q.values).max()
+    assert true <= TOLD * float(r.error.max()) and float(r.error.max()) <= accuracy
+    assert (r.stiff == 1).all() and int(r.stiff_steps) == int(r.steps) < int(exact.steps) / 20
+    assert not exact.stiff.any() and int(exact.stiff_steps) == 0
+
+
+def landing(heights, end=2.0, **more):
+    """Blocks that fall from heights (n,) with a speed along the ground, each to an accuracy of 1e-6."""
+    q, v = np.zeros((len(heights), 3)), np.zeros((len(heights), 3))
+    q[:, 1], v[:, 0] = heights, 1.0
+    return pf.run(block_on_ground(), q, v, times=np.linspace(0, end, 41), accuracy=1e-6, record=["q", "v"], **more)
+
+
+def test_the_pair_changes_where_the_motion_is_stiff():
+    r = landing([0.2])
+    flight = r.time.values < np.sqrt(2 * 0.2 / 9.81)
+    assert not r.stiff.values[flight].any() and r.stiff.values[-5:].all()
+    assert 0 < int(r.stiff_steps) < int(r.steps)
+    one = landing([0.2], scheme=pf.Scheme(integrator="dop853"))
+    assert np.abs(one.q.values - r.q.values).max() < 1e-6 and int(r.steps) < int(one.steps) / 2
+
+
+def test_the_bits_do_not_depend_on_other_runs_threads_or_backends():
+    heights = np.array([0.2, 0.001, 0.1, 0.3, 0.05])
+    together = motion(landing(heights, backend="c", threads=2))
+    backends = ("c", "interpreter") * 3
+    alone = [motion(landing([h], backend=backend)) for h, backend in zip(heights, backends, strict=False)]
+    assert np.array_equal(together, np.array(alone))
+
+
+def test_numpy_has_the_same_bits():
+    how = {"times": np.linspace(0, 2e-4, 3), "accuracy": 1e-3, "scheme": RADAU5, "record": ["q", "v"]}
+    numpy, c = (motion(pf.run(two_masses(), [0.1, 0.01], backend=backend, **how)) for backend in ("numpy", "interpreter"))
+    assert np.array_equal(numpy, c)
+
+
+def test_a_run_goes_on_through_a_change_of_pair():
+    how = {"accuracy": 1e-6, "record": ["q", "v"]}
+    m, q, v, times = block_on_ground(), [0, 0.2, 0], [1.0, 0, 0], np.linspace(0, 2.0, 9)
+    whole = pf.run(m, q, v, times=times, **how)
+    half = pf.run(m, q, v, times=times[:5], **how)
+    rest = pf.run(m, start_from=half, times=times[4:], **how)
+    assert float(half.stiff[0]) == 0 and float(rest.stiff[-1]) == 1
+    assert np.array_equal(motion(rest)[1:], motion(whole)[5:])
+
+
+def test_a_force_that_no_step_resolves_ends_the_run_with_its_name(monkeypatch):
+    """A force that always pushes back to a line has no motion that a rule could follow: the run ends, and says so."""
+    monkeypatch.setattr("pfaffian.simulate.run.solver.ATTEMPTS", 5000)
+    side = lambda k: ca.if_else(k.pose("box").p[0] > 0.1, -1e3, 1e3)  # noqa: E731
+    back = pf.wrench("back", "box", value=lambda k: ca.vertcat(side(k), ca.SX.zeros(5, 1)))
+    rail = pf.joint("rail", "prismatic", "world", "box", axis=(1, 0, 0), damping=1e3)
+    m = pf.mechanism("chatter", [pf.body("box", 1.0)], [rail], forces=[back])
+    with pytest.warns(RunWarning, match="rail.*soften it, or smooth a force that jumps"):
+        r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, scheme=RADAU5)
+    assert r.status != 0
