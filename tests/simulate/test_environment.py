@@ -13,8 +13,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import pfaffian as pf
-from pfaffian.learning import vector_environment
 from pfaffian.errors import ModelError, RunWarning
+from pfaffian.learning import vector_environment
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 
 STEP, N = 1e-2, 4
