@@ -9,6 +9,7 @@ from pfaffian import cuda as cuda
 from pfaffian import forces as forces
 from pfaffian import formats as formats
 from pfaffian import identification as identification
+from pfaffian import learning as learning
 from pfaffian import maths as maths
 from pfaffian import multicopters as multicopters
 from pfaffian import reduction as reduction

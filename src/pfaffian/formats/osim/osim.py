@@ -160,6 +160,7 @@ def _grow(
             touching[end].append(j)
 
     def grow(start: str) -> None:
+        """Add the joints that `start` leads to, nearest first."""
         waiting = deque([start])
         while waiting:
             here = waiting.popleft()

@@ -65,6 +65,7 @@ def read_frames(model: Element, bodies: list[str]) -> Frames:
     found = Frames(bodies)
 
     def walk(element: Element, path: str) -> None:
+        """Note the frames within an element, by their paths."""
         for child in element.children:
             name = child.attributes.get("name", "")
             here = f"{path}/{name}" if name and child.tag not in ("objects", "components") else path

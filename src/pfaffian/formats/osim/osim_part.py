@@ -198,6 +198,7 @@ def _end(e: Element, end: str, frames: Frames) -> tuple[str, Pose]:
 
 
 def _joint(e: Element, parent: tuple[str, Pose], child: tuple[str, Pose]) -> OsimJoint:
+    """A joint between two bodies, each with the placement of its frame. Raises ModelError: it is of a kind that is not read."""
     if parent[0] == child[0]:
         raise e.error("it connects a body to itself; name two bodies")
     name = name_of(e)

@@ -147,9 +147,7 @@ def parse_urdf(
         >>> pf.formats.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
         <Mechanism 'pendulum': 2 bodies, 2 joints (nq 1, nv 1), inputs hinge>
     """
-    check_choice(base, ("fixed", "free"), "base")
-    check_choice(mimic, ("free", "follow"), "mimic")
-    check_choice(friction, FRICTION, "friction")
+    _check_choices(base, mimic, friction)
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, extras = _parts(robot, side)
@@ -169,8 +167,7 @@ def parse_urdf(
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     loops_closed = [close(loop, called) for loop in closing]
     rubbing = {j.name: j for j in [*tree, *(c.joint for c in loops_closed if c.joint is not None)]}
-    dry = {loop.name: loop.friction for loop in closing} | {j.name: j.friction for j in order if j.kind != "fixed"}
-    dry = {n: x for n, x in dry.items() if x}
+    dry = _dry_friction(closing, order)
     smooth = {n: x for n, x in dry.items() if friction == "smooth" and _rubs(rubbing.get(n))}
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
@@ -193,6 +190,19 @@ def parse_urdf(
     _warn_unread(robot, gazebo)
     _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
+
+
+def _check_choices(base: str, mimic: str, friction: str) -> None:
+    """Raise ModelError if one of these arguments of `parse_urdf` has no meaning."""
+    check_choice(base, ("fixed", "free"), "base")
+    check_choice(mimic, ("free", "follow"), "mimic")
+    check_choice(friction, FRICTION, "friction")
+
+
+def _dry_friction(closing: list[Loop], order: list[UrdfJoint]) -> dict[str, float]:
+    """Joint, of the tree or of a loop -> its dry friction, where it has some [N, N m]."""
+    found = {loop.name: loop.friction for loop in closing} | {j.name: j.friction for j in order if j.kind != "fixed"}
+    return {n: x for n, x in found.items() if x}
 
 
 def _closing(

@@ -145,6 +145,15 @@ def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
     return [j for j in found if j is not None]
 
 
+def _touching(joints: list[UsdJoint]) -> dict[str | None, list[int]]:
+    """Body, None for the world -> indices of its joints."""
+    found: dict[str | None, list[int]] = defaultdict(list)
+    for i, j in enumerate(joints):
+        for body in j.bodies:
+            found[body].append(i)
+    return found
+
+
 def _spanning(
     s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str], lost: LeftOut
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
@@ -164,10 +173,7 @@ def _spanning(
         placed.add(name)
 
     usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
-    touching: dict[str | None, list[int]] = defaultdict(list)
-    for i, j in enumerate(usable):
-        for body in j.bodies:
-            touching[body].append(i)
+    touching = _touching(usable)
     placed: set[str | None] = {None}
     tree, used = list[tuple[UsdJoint, bool]](), set[str]()
 

@@ -25,7 +25,7 @@ _SIZES = {0: np.float64, 1: np.float32, 2: np.int32, 3: np.int16, 4: np.uint16, 
 _UNIT = re.compile(r"\[([^\]|:#]*)[^\]]*\]\s*$")
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """The values of a variable, one for each time or a single one, and its description in the file."""
 
     values: np.ndarray
@@ -71,7 +71,7 @@ def read_table(path: str | Path, names: Iterable[str] | Mapping[str, str] | None
     return _dataset(columns, names, f"{path}")
 
 
-def _dataset(columns: dict[str, Column], names: Iterable[str] | Mapping[str, str] | None, where: str) -> xr.Dataset:
+def _dataset(columns: dict[str, TableColumn], names: Iterable[str] | Mapping[str, str] | None, where: str) -> xr.Dataset:
     """The chosen columns along the times."""
     called = next((n for n in TIMES if n in columns), None)
     if called is None:
@@ -91,7 +91,7 @@ def _dataset(columns: dict[str, Column], names: Iterable[str] | Mapping[str, str
 # -- tables in text ---------------------------------------------------------------------------------------------------
 
 
-def _text(text: str) -> dict[str, Column]:
+def _text(text: str) -> dict[str, TableColumn]:
     """The columns of a table in text; what precedes the line "endheader" is skipped."""
     _, mark, after = text.partition("\nendheader")
     lines = [line for line in (after if mark else text).splitlines() if line.strip() and not line.startswith("#")]
@@ -108,7 +108,7 @@ def _text(text: str) -> dict[str, Column]:
     if wrong is not None or len(set(names)) != len(names):
         what = "two columns have the same name" if wrong is None else f"row {wrong + 1} has {len(table[wrong])} numbers"
         raise ValueError(f"{what}, for {len(names)} names")
-    return {n: Column(x) for n, x in zip(names, np.array(table).T, strict=True)}
+    return {n: TableColumn(x) for n, x in zip(names, np.array(table).T, strict=True)}
 
 
 # -- MATLAB 4 ---------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _words(matrix: np.ndarray) -> list[str]:
     return [bytes(row.astype(np.uint8)).rstrip(b" \0").decode("utf-8", "replace") for row in matrix]
 
 
-def _matlab(data: bytes) -> dict[str, Column]:
+def _matlab(data: bytes) -> dict[str, TableColumn]:
     """The variables of a result of Dymola or OpenModelica.
 
     dataInfo says for each of them the matrix, 1 for parameters or 2 for trajectories, and the column there, whose sign is that
@@ -158,11 +158,11 @@ def _matlab(data: bytes) -> dict[str, Column]:
     tables = {k: parts[f"data_{k}"].T if turned else parts[f"data_{k}"] for k in (1, 2) if f"data_{k}" in parts}
     if len(rows) != len(names) or rows.shape[1:] < (2,) or 2 not in tables:
         raise ValueError("its matrices name, dataInfo and data_2 do not belong together")
-    found = dict[str, Column]()
+    found = dict[str, TableColumn]()
     for i, (n, (table, column)) in enumerate(zip(names, rows[:, :2].tolist(), strict=True)):
         here = tables[table or 2] if table in (0, *tables) else np.zeros((0, 0))
         if not 1 <= abs(column) <= here.shape[1] or not len(here):
             raise ValueError(f"its variable {printable(n)} is in no matrix")
         values = np.sign(column) * here[:, abs(column) - 1].astype(float)
-        found[n] = Column(values[:1] if table == 1 else values, texts[i] if i < len(texts) else "")
+        found[n] = TableColumn(values[:1] if table == 1 else values, texts[i] if i < len(texts) else "")
     return found

@@ -164,33 +164,41 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
     now = lane[at.implicit : at.patience + 1, 0]
     chosen = pair_of_next_step(limit(s.pair, f), s.scheme.stiff, now, tried.turn)
-    refused, goes_on, accepted, repeated = ca.SX(1), good, [ca.SX(0, 1)], [ca.SX(0, 1)]
+    refused, goes_on = ca.SX(1), good
     if event:
         next_length = ca.if_else(ca.logic_or(event.located, event.jumps), length, next_length)
         root, refused = ca.if_else(event.jumps, 1, root), ca.if_else(event.located, lane[at.refused, 0], 1)
         chosen = ca.if_else(ca.logic_or(event.jumps, event.short), now, chosen)
-        goes_on, numbers = ca.logic_or(good, event.located), EventNumbers(*[lane[i] for i in at.events])
-        after, before = event.aims(numbers.aim, time, h, ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0]))
-        count, last = event.counted(numbers.count, h), ca.if_else(event.jumps, event.name, numbers.last)
-        held = lane[at.discrete, 0][: s.layout.events.start, 0]
-        accepted = [tried.d_next[: s.layout.events.start, 0], *numbers._replace(aim=after, count=count, last=last)]
-        repeated = [held, *numbers._replace(aim=before)]
+        goes_on = ca.logic_or(good, event.located)
+    accepted, repeated = _discrete(s, at, lane, tried)
     first = first_length_of(s.scheme.stiff, h, tried.turn, next_length)
     first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
-    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, *accepted)
-    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], *repeated)
-    old = lane[: at.moving, 0]
-    new = _each(good, moved, stays)
+    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, accepted)
+    stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], repeated)
+    old, new = lane[: at.moving, 0], _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
-    place = _place(s)
-    faults[place, 0] = tried.faulty == 0
+    faults[_place(s), 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
-        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(event.jumps, numbers.count >= MOST_AT_ONCE)))
+        many = lane[at.events.count, 0] >= MOST_AT_ONCE
+        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(event.jumps, many)))
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
+
+
+def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX]:
+    """The discrete state after a step that is accepted, and after one that is not; (0, 1) where steps do not change it."""
+    event, end = tried.event, s.layout.events.start
+    if event is None:
+        return ca.SX(0, 1), ca.SX(0, 1)
+    numbers = EventNumbers(*[lane[i] for i in at.events])
+    landed = ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0])
+    after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
+    count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
+    accepted = ca.vertcat(tried.d_next[:end, 0], *numbers._replace(aim=after, count=count, last=last))
+    return accepted, ca.vertcat(lane[at.discrete, 0][:end, 0], *numbers._replace(aim=before))
 
 
 def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
