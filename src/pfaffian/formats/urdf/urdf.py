@@ -28,7 +28,8 @@ from pfaffian.formats.urdf.urdf_shape import read_colours, read_shapes
 from pfaffian.formats.urdf.urdf_sidecar import Sidecar, check_motors, find_sidecar, loops_of, read_sidecar, retyped
 from pfaffian.formats.urdf.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
 from pfaffian.model.body import WORLD, Body, body
-from pfaffian.model.force import Actuator, actuator
+from pfaffian.model.constraint import Closure
+from pfaffian.model.force import Actuator, Force, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, locked, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import IDENTITY
@@ -166,9 +167,8 @@ def parse_urdf(
         raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     loops_closed = [close(loop, called) for loop in closing]
-    rubbing = {j.name: j for j in [*tree, *(c.joint for c in loops_closed if c.joint is not None)]}
     dry = _dry_friction(closing, order)
-    smooth = {n: x for n, x in dry.items() if friction == "smooth" and _rubs(rubbing.get(n))}
+    smooth = _smooth_friction(dry, tree, loops_closed) if friction == "smooth" else {}
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
@@ -177,7 +177,7 @@ def parse_urdf(
         forces=[
             *(make(called) for make in extras.forces),
             *weightless(links, gazebo.weightless, called, GRAVITY),
-            *(joint_friction(f"{n} friction"[:128], n, x) for n, x in smooth.items()),
+            *smooth.values(),
         ],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), mimic == "follow", couplings, closing, [j.name for j in cut]
@@ -203,6 +203,12 @@ def _dry_friction(closing: list[Loop], order: list[UrdfJoint]) -> dict[str, floa
     """Joint, of the tree or of a loop -> its dry friction, where it has some [N, N m]."""
     found = {loop.name: loop.friction for loop in closing} | {j.name: j.friction for j in order if j.kind != "fixed"}
     return {n: x for n, x in found.items() if x}
+
+
+def _smooth_friction(dry: Mapping[str, float], tree: list[Joint], loops: Iterable[Closure]) -> dict[str, Force]:
+    """Joint -> smooth friction, for joints of the tree and of loops that can have it.   dry: friction by joint [N, N m]."""
+    joints = {j.name: j for j in [*tree, *(c.joint for c in loops if c.joint is not None)]}
+    return {n: joint_friction(f"{n} friction"[:128], n, x) for n, x in dry.items() if _rubs(joints.get(n))}
 
 
 def _closing(
