@@ -133,6 +133,7 @@ def every_law():
         pf.forces.contact("heel", "b", "world", shape_b=random_pose(DRAW), stiffness=10.0, static=0.5),
         pf.forces.stop("knee", "b", -1.0, K, stiffness=5.0, damping=0.1),
         pf.forces.stop("one side", "c", high=2 * L, stiffness=5.0),
+        pf.forces.stop("rigid", "c", low=-2 * L, impact=K / 100),
         pf.forces.gear("teeth", "b", "c", ratio=2.0, stiffness=K, backlash=0.1, damping=0.2),
         pf.forces.cable("rope", "world", "b", point_a=(0, 0, L), length=2.0, stiffness=K, damping=0.2),
         pf.forces.belt("belt", "b", "d", radii=(L, 0.1), stiffness=K, damping=0.2),
@@ -223,6 +224,7 @@ forces:
   T: {kind: kinetic-energy, T: "hinge'^2/2"}
   f: {kind: generalised-force, f: -hinge, joint: hinge}
   w: {kind: wrench, body: rod, value: ["sin(t)", 0, 0, 0, 0, 0]}
+  g: {kind: rebound, gap: "hinge + l", impact: 0.5}
 run: {duration: 2, step: 0.002, integrator: rk4, saturate: true, q: {hinge: 0.25}, v: {hinge: 1}, parameters: {l: 0.75}}
 """
 
@@ -231,7 +233,8 @@ def test_a_yaml_file_is_written_as_it_was_read(tmp_path):
     m, settings = pf.formats.parse_yaml(WRITTEN)
     found, same = again(m, tmp_path, settings=settings)
     parts = zip(m.forces + m.constraints, found.forces + found.constraints, strict=True)
-    texts = [[x.texts for x in vars(part).values() if hasattr(x, "texts")] for pair in parts for part in pair]
+    said = (getattr(part, "of", part) for pair in parts for part in pair)
+    texts = [[x.texts for x in vars(part).values() if hasattr(x, "texts")] for part in said]
     assert same == settings and found.bodies == m.bodies and texts[::2] == texts[1::2] and all(texts)
     state = [0.3], [0.7]
     close(pf.forward_dynamics(found, *state).v_dot, pf.forward_dynamics(m, *state).v_dot, PEER, "accelerations")

@@ -167,8 +167,7 @@ def parse_urdf(
         raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     loops_closed = [close(loop, called) for loop in closing]
-    dry = _dry_friction(closing, order)
-    smooth = _smooth_friction(dry, tree, loops_closed) if friction == "smooth" else {}
+    rubbing = _friction(_dry_friction(closing, order), tree, loops_closed, friction, robot.source)
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
@@ -177,7 +176,7 @@ def parse_urdf(
         forces=[
             *(make(called) for make in extras.forces),
             *weightless(links, gazebo.weightless, called, GRAVITY),
-            *smooth.values(),
+            *rubbing,
         ],
         actuators=_actuators(
             order, _motors(actuated, side, order, couplings), mimic == "follow", couplings, closing, [j.name for j in cut]
@@ -186,7 +185,6 @@ def parse_urdf(
         lenient=True,
     )
     _warn(order, mimic, robot.source)
-    _warn_friction(list(smooth), [n for n in dry if n not in smooth], friction, robot.source)
     _warn_unread(robot, gazebo)
     _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
@@ -205,10 +203,15 @@ def _dry_friction(closing: list[Loop], order: list[UrdfJoint]) -> dict[str, floa
     return {n: x for n, x in found.items() if x}
 
 
-def _smooth_friction(dry: Mapping[str, float], tree: list[Joint], loops: Iterable[Closure]) -> dict[str, Force]:
-    """Joint -> smooth friction, for joints of the tree and of loops that can have it.   dry: friction by joint [N, N m]."""
+def _friction(dry: Mapping[str, float], tree: list[Joint], loops: Iterable[Closure], choice: str, source: str) -> list[Force]:
+    """Smooth friction of the joints of the tree and of loops that can have it, if that is the choice; warns of the others.
+
+    dry: friction by joint [N, N m].
+    """
     joints = {j.name: j for j in [*tree, *(c.joint for c in loops if c.joint is not None)]}
-    return {n: joint_friction(f"{n} friction"[:128], n, x) for n, x in dry.items() if _rubs(joints.get(n))}
+    smooth = [n for n in dry if choice == "smooth" and _rubs(joints.get(n))]
+    _warn_friction(smooth, [n for n in dry if n not in smooth], choice, source)
+    return [joint_friction(f"{n} friction"[:128], n, dry[n]) for n in smooth]
 
 
 def _closing(
