@@ -23,7 +23,7 @@ from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
 from pfaffian.starts.given_start import Given
 from pfaffian.starts.start import Start, start_state
 
@@ -99,7 +99,8 @@ def computed(batch: Batch) -> Draft:
     p = np.broadcast_to(start.p, (count, start.p.shape[1]))
     loop = TimeLoop(s, rollout, when, since_start(batch.series, when), batch.hold, p, batch.due, workers, tally)
     watch = StepErrorMonitor(HalfSteps(loop), batch.bound)
-    departure = LoopStart(x if continues else loop.settled(x), start, np.broadcast_to(kinds, count))
+    x = x if continues else settled(s, rollout, x, loop.series, p, when.start)
+    departure = LoopStart(x, start, np.broadcast_to(kinds, count))
     python = python_law_of(loop, batch.backend, batch.strict)
     done = roll(watch, departure, python, batch.progress)
     return ended(watch, departure, done, batch.series, python, batch.seed, batch.backend, batch.estimated)

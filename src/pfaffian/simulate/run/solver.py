@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
@@ -23,6 +24,7 @@ from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
+from pfaffian.simulate.step.events import events_of
 from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.sampling import in_python
@@ -108,6 +110,15 @@ def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[ke
     return tuple(kernel.compile(f, backend=backend, strict=strict) for f in functions)
 
 
+@remembered(64)
+def compiled_following(s: Simulation) -> kernel.Kernel:
+    """The compiled next values of the switched parameters."""
+    events = events_of(s)
+    assert events is not None
+    x, w, p, t = events.function.sx_in()
+    return kernel.compile(ca.Function("following", [x, w, p, t], [events.at(x, w, p, t)[2]]), lanes=1)
+
+
 class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
     interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
@@ -181,11 +192,23 @@ class Solver(NamedTuple):
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
             if interval.since == 0:
+                self._follow(lane, w, self.p[runs])
                 lane[:, at.root], lane[:, at.implicit] = 1.0, self.simulation.scheme.stiff
                 lane[:, at.patience] = PATIENCE if self.stiff else NEVER
                 lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
             self._pass(solved, w, runs, watch)
         return solved
+
+    def _follow(self, lane: np.ndarray, w: np.ndarray, p: np.ndarray) -> None:
+        """Give parameters that change gradually their values at the start."""
+        events, at = events_of(self.simulation), lane_of(self.simulation)
+        if events is None or all(events.stepwise):
+            return
+        x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
+        following = compiled_following(self.simulation)(x, w[:, : w.shape[1] // 2], p, np.array([self.begin]))[0]
+        for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
+            if not stepwise:
+                lane[:, at.discrete.start + place] = following[:, i]
 
     def watched(self) -> Solver:
         """This solver, with so many instants that a large error is noticed before the end of a run."""

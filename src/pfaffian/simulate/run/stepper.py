@@ -25,7 +25,7 @@ from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
-from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
 from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 
@@ -156,6 +156,7 @@ class Stepper:
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
         status, stopped = initial_status(s, begun, self.runs, 0)
+        x = settled(s, self._rollout, x, u, p, start)
         self._place(Saved(x, u, p, status, stopped, np.broadcast_to(kinds, self.runs), start, self._options.step, 0, ""))
 
     def _place(self, at: Saved) -> None:

@@ -29,6 +29,22 @@ def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool)
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
 
 
+def settled(s: Simulation, loop: kernel.Rollout, x: np.ndarray, u: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+    """The states x (runs, nx) of runs that begin at the time t [s], with the next values of switched parameters, and put onto
+    the constraints where one jumps there: the end of a step without length.
+
+    u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
+    """
+    if not eventful(s):
+        return x
+    never = [(LARGEST, LARGEST - 1)] * (len(loop.shapes) - 2)
+    r = loop(x, u, p, kernel.Span(t, 0.0, 1, sampling=never))
+    d = s.nx - s.layout.size
+    jumps = EventNumbers(*r.x[:, d:][:, s.layout.events].T).last >= 0
+    states = np.where(jumps[:, None], r.x[:, :d], x[:, :d])
+    return np.where((r.status == 0)[:, None], np.hstack([states, r.x[:, d:]]), x)
+
+
 @dataclass(frozen=True, eq=False)
 class TimeLoop:
     """A compiled simulation with its inputs.
@@ -70,17 +86,6 @@ class TimeLoop:
         """
         series = self.series[:, at] if self.series.ndim == 3 else self.series
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
-
-    def settled(self, x: np.ndarray) -> np.ndarray:
-        """The states x (runs, nx) at the start, with the new values of parameters that jump there, put onto the constraints."""
-        s = self.simulation
-        if not eventful(s):
-            return x
-        never = [(LARGEST, LARGEST - 1)] * len(self.due)
-        span = self.span(0, 1)._replace(h=0.0, sampling=never)
-        moved = self.rollout(x, self.series, self.p, span, threads=self.threads).x
-        last = EventNumbers(*moved[:, s.nx - s.layout.size :][:, s.layout.events].T).last
-        return np.where(last[:, None] >= 0, moved, x)
 
     def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
