@@ -64,7 +64,8 @@ class Events(NamedTuple):
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
     rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
-    points: at which a step evaluates them, in parts of it.
+    points: at which a step evaluates them, in parts of it.   comparisons: in all conditions.
+    combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
     function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
     conditions compare, each of which is zero where its condition changes; and the next value of each of the parameters.
     """
@@ -73,7 +74,9 @@ class Events(NamedTuple):
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
+    comparisons: tuple[Comparison, ...]
     function: ca.Function
+    combined: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
 
@@ -106,22 +109,25 @@ def events_of(s: LawAndSystem) -> Events | None:
     gaps = gaps_of(T.kinematics)
     due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
-    outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
-    outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
+    comparisons, symbols, with_symbols = compared(states, moving)
+    differences = ca.vertcat(ca.SX(0, 1), *[c.difference for c in comparisons])
+    outputs = here.of_state([states, differences, after, with_symbols])
+    *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
+    combined = ca.Function("combined", [symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, points, function)
+        return Events(names, places, stepwise, points, tuple(comparisons), function, combined)
     v = T.v
     for name, hit in reversed(gaps.items()):
         v = ca.if_else(due[name], _after(T, hit), v)
     rebounded = here.of_state([s.system.entered(T, T.q, v)])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, function, len(gaps), rebound)
+    return Events(names, places, stepwise, points, tuple(comparisons), function, combined, len(gaps), rebound)
 
 
 def _after(T: Terms, hit: Gap) -> ca.SX:
@@ -151,33 +157,59 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
-def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
-    """The differences of the numbers that the outermost comparisons in x compare, if they depend on the symbols `moving`."""
-    found, seen, pending = dict[int, ca.SX](), set[int](), [x[i] for i in range(x.numel())]
-    while pending:
-        node = pending.pop()
-        if node.element_hash() in seen:
-            continue
-        seen.add(node.element_hash())
+class Comparison(NamedTuple):
+    """A comparison in a condition.   op: of CasADi.   difference: of the numbers that it compares."""
+
+    op: int
+    difference: ca.SX
+
+    def holds(self, difference: ca.SX) -> ca.SX:
+        """Its value where the difference has this one."""
+        if self.op == ca.OP_SIGN:
+            return ca.sign(difference)
+        return ca.SX.binary(self.op, difference, 0)
+
+
+def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
+    """The outermost comparisons in x whose numbers depend on the symbols `moving`, symbols (k, 1) of their values, and x with
+    these symbols in their places."""
+    found, symbols, made = list[Comparison](), list[ca.SX](), dict[int, ca.SX]()
+
+    def replaced(node: ca.SX) -> ca.SX:
+        """The expression with symbols of comparisons."""
+        if node.element_hash() not in made:
+            made[node.element_hash()] = rebuilt(node)
+        return made[node.element_hash()]
+
+    def rebuilt(node: ca.SX) -> ca.SX:
+        """The same, of an expression that is met for the first time."""
         if node.op() in COMPARED or node.op() == ca.OP_SIGN:
             difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
             if ca.depends_on(difference, moving):
-                found[difference.element_hash()] = difference
-        else:
-            pending += [node.dep(i) for i in range(node.n_dep())]
-    return list(found.values())
+                found.append(Comparison(node.op(), difference))
+                symbols.append(ca.SX.sym(f"b{len(symbols)}"))
+                return symbols[-1]
+        if not node.n_dep() or not ca.depends_on(node, moving):
+            return node
+        parts = [replaced(node.dep(i)) for i in range(node.n_dep())]
+        return ca.SX.unary(node.op(), parts[0]) if len(parts) == 1 else ca.SX.binary(node.op(), *parts)
+
+    with_symbols = ca.vertcat(ca.SX(0, 1), *[replaced(x[i]) for i in range(x.numel())])
+    return found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols
 
 
-def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
+def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The discrete state d with the next values of those parameters that jump, and whether one does, or an impact is due.
 
-    here: the results of `Events.function`.
+    here: the results of `Events.function`.   aim: of the step. Parameters that have just jumped wait until time has passed:
+    where a condition is at its edge, rounding would make them jump back.
     """
-    after, jumps = ca.SX(d), ca.SX(0)
+    after, jumps, waits = ca.SX(d), ca.SX(0), aim > 1.5 * NO_AIM
     for i in range(events.conditions, events.conditions + events.impacts):
         jumps = ca.logic_or(jumps, here[0][i])
     for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
         if stepwise:
+            value = ca.if_else(waits, d[place], value)
             after[place], jumps = value, ca.logic_or(jumps, value != d[place])
     return after, jumps
 
@@ -225,7 +257,8 @@ class Ahead(NamedTuple):
         """
         passing = PASSING * self.exact
         after = ca.if_else(h > 1.5 * passing, time + h + passing, NO_AIM)
-        after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, aim))
+        after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, ca.fmin(aim, NO_AIM)))
+        after = ca.if_else(ca.logic_and(h == 0, aim == time), 2 * NO_AIM, after)  # parameters have just jumped
         after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
         before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
@@ -233,6 +266,14 @@ class Ahead(NamedTuple):
     def counted(self, events: ca.SX, h: ca.SX) -> ca.SX:
         """The number of events without a step of ordinary length between them, after a step that is accepted."""
         return ca.if_else(self.jumps, events + 1, ca.if_else(h > 2 * PASSING * self.exact, 0, events))
+
+
+class Point(NamedTuple):
+    """A point of a step.   states, differences: see `Events.function`.   given: its arguments."""
+
+    states: ca.SX
+    differences: ca.SX
+    given: tuple[ca.SX, ca.SX, ca.SX, ca.SX]
 
 
 class Tried(NamedTuple):
@@ -255,23 +296,28 @@ class Tried(NamedTuple):
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
-    points = [tried.here]
-    for c in events.points[1:]:
-        u, t = tried.at(c)
-        points.append(events.at(ca.vertcat(tried.x_next if c == 1 else path(c), tried.d), u, p, t))
-    passes, root, after = passed(events.points, [y[0] for y in points], [y[1] for y in points])
-    passes = ca.logic_and(passes, ca.logic_not(tried.switches))
-    # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
+    points, following = list[Point](), tried.here[2]
+    for c in events.points:
+        (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
+        given = ca.vertcat(x, tried.d), u, p, t
+        states, differences, following = events.at(*given) if c else tried.here
+        points.append(Point(states, differences, given))
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     first, others = events.conditions, events.conditions + events.impacts
+    begin = ca.vertcat(tried.here[0][:others, 0], tried.d[numbers, 0])
+    points[0] = points[0]._replace(states=begin)
+    passes, root, after = passed(events, points)
+    passes = ca.logic_and(passes, ca.logic_not(tried.switches))
+    at_once = reduce(ca.logic_or, ca.vertsplit(begin != tried.here[0]), ca.SX(0))
+    root = ca.if_else(at_once, 0, root)
+    # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
     now = ca.vertcat(tried.here[0][:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
-    assert now.numel() == others + len(numbers)
-    changed = ca.if_else(tried.switches, tried.here[0] != now, after != tried.here[0])
+    changed = ca.if_else(tried.switches, begin != now, after != begin)
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
     short = tried.h <= 1.5 * PASSING * exact
-    return Ahead(tried.switches, passes, short, root, ca.sumsqr(tried.x_next) < LARGEST, exact, name, points[-1][2])
+    return Ahead(tried.switches, passes, short, root, ca.sumsqr(tried.x_next) < LARGEST, exact, name, following)
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
@@ -289,25 +335,41 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(at: Sequence[float], states: list[ca.SX], differences: list[ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Whether a step passes an event, where, in parts of its length, and the states after it, from those and the compared
-    numbers at some of its parts."""
+def passed(events: Events, points: list[Point]) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Whether a step passes an event, where, in parts of its length, and the states after it, from points along it.
+
+    Among the comparisons that change between two points, those that alone change the states tell the place: another one may
+    stand at its edge, and change by rounding.
+    """
+    at, states, differences = events.points, [x.states for x in points], [x.differences for x in points]
     changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
+    count = len(events.comparisons)
     middle, right, after = ca.SX(1), ca.SX(1), states[0]
+    before, value, crosses = differences[0], differences[-1], ca.SX(count, 1)
     for i in reversed(range(1, len(at))):
         middle = ca.if_else(changed[i], (at[i - 1] + at[i]) / 2, middle)
         right, after = ca.if_else(changed[i], at[i], right), ca.if_else(changed[i], states[i], after)
+        before, value = (ca.if_else(changed[i], x, y) for x, y in ((differences[i - 1], before), (differences[i], value)))
+        crosses = ca.if_else(changed[i], _decisive(events, points[i - 1], points[i]), crosses)
     found = ca.SX(2)
-    for k in range(differences[0].numel()):
-        a, b = differences[0][k], differences[-1][k]
-        for i in reversed(range(1, len(at))):
-            a = ca.if_else(changed[i], differences[i - 1][k], a)
-            b = ca.if_else(changed[i], differences[i][k], b)
-        crosses = ca.logic_and(a * b <= 0, a != b)
-        root = _root([power[k] for power in powers], right - at[1], right, a)
-        found = ca.if_else(crosses, ca.fmin(found, root), found)
+    for k in range(count):
+        root = _root([power[k] for power in powers], right - at[1], right, before[k])
+        found = ca.if_else(crosses[k], ca.fmin(found, root), found)
     return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
+
+
+def _decisive(events: Events, left: Point, right: Point) -> ca.SX:
+    """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change."""
+    begin, end = ([c.holds(x.differences[k]) for k, c in enumerate(events.comparisons)] for x in (left, right))
+    states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
+    changes, alone = ca.SX(len(begin), 1), ca.SX(len(begin), 1)
+    for k in range(len(begin)):
+        one = events.combined(ca.vertcat(*begin[:k], end[k], *begin[k + 1 :]), *left.given)
+        changes[k] = begin[k] != end[k]
+        alone[k] = reduce(ca.logic_or, ca.vertsplit(one != states), ca.SX(0))
+    some = reduce(ca.logic_or, ca.vertsplit(alone), ca.SX(0))
+    return ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(some)))
 
 
 def _to_powers(at: Sequence[float]) -> np.ndarray:
