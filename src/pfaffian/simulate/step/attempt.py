@@ -212,7 +212,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
         here = events.at(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
-        before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0])
+        before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0], time)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
     u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
     x_next, faults, differences, fastest, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)

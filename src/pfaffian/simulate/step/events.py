@@ -198,19 +198,21 @@ def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
     return found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols
 
 
-def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The discrete state d with the next values of those parameters that jump, and whether one does, or an impact is due.
+def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The discrete state d with the next values of all parameters if one jumps, and whether it does or an impact is due.
 
-    here: the results of `Events.function`.   aim: of the step. Parameters that have just jumped wait until time has passed:
-    where a condition is at its edge, rounding would make them jump back.
+    here: the results of `Events.function`.   aim: of the step that begins at `time`. Parameters that have just jumped wait
+    until time has passed: where a condition is at its edge, rounding would make them jump back.
     """
-    after, jumps, waits = ca.SX(d), ca.SX(0), aim > 1.5 * NO_AIM
+    after, jumps, waits = ca.SX(d), ca.SX(0), ca.logic_or(aim > 1.5 * NO_AIM, aim == time)
     for i in range(events.conditions, events.conditions + events.impacts):
         jumps = ca.logic_or(jumps, here[0][i])
     for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
         if stepwise:
             value = ca.if_else(waits, d[place], value)
             after[place], jumps = value, ca.logic_or(jumps, value != d[place])
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
+        after[place] = after[place] if stepwise else ca.if_else(jumps, value, d[place])
     return after, jumps
 
 

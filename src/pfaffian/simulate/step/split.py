@@ -25,7 +25,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     done, aim, count, unsplit, last = EventNumbers(*ca.vertsplit(d[at.events, 0]))
     whole = ca.if_else(h > 0, h, 1)
     here = events.at(given, u0 + done / whole * (u1 - u0), p, t + done)
-    d_now, switches = switched_now(events, d, here, aim)
+    d_now, switches = switched_now(events, d, here, aim, done)
     gives_up = ca.logic_not(count < MOST_PARTS)
     ends = ca.if_else(gives_up, h, ca.fmin(h, aim))
     length = ca.if_else(switches, 0, ends - done)
