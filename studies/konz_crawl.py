@@ -1,7 +1,8 @@
 """Go2 crawls: four steps with unilateral contacts of the feet, by one law that knows the plan. [konz25 4.4-4.6]
 
 The robot is that of example-robot-data. A foot on the ground is a fixed point, a closure. It opens at the first instant at
-which the ground would have to pull, and closes where the foot touches down (`switches`, `of_motion`). The law knows which feet
+which the ground would have to pull, and closes where the foot touches down (`switches`, `of_motion`); after a touch-down it
+stays closed until the law, which is sampled, has noticed it. The law knows which feet
 may stand: from the start of a step on it treats the foot of that step as free, so it unloads and lifts this foot, and the
 contact opens because it carries no load.
 
@@ -47,13 +48,14 @@ MASS, INERTIA = 15.0, (0.15, 0.4, 0.4)
 STEP, PERIOD = 2e-3, 2e-3
 
 SCHEME = pf.Scheme(corrections=1, violation_limit=1e-4)
-"""A foot that touches down up to a time step late may need more than one correction to reach the ground; the next step does the
-rest."""
+"""One correction a step keeps the feet on the ground."""
 
 ON = {leg: pf.Parameter(f"on {leg}", 1.0) for leg in LEGS}
 """1 while a foot is on the ground."""
 AT = {leg: tuple(pf.Parameter(f"{axis} {leg}", 0.0, "m") for axis in "xy") for leg in LEGS}
 """Position at which the foot touched down [m]."""
+SINCE = {leg: pf.Parameter(f"since {leg}", -1.0, "s") for leg in LEGS}
+"""Time of the touch-down [s]."""
 
 
 @cache
@@ -87,7 +89,7 @@ def mechanism(plan: bool = False) -> pf.Mechanism:
             return ca.logic_and(on, planned(leg, k.t)) if plan else on
 
         feet.append(pf.constraints.active_while(holds, there))
-    return m.with_(constraints=feet, parameters=[*ON.values(), *(x for leg in LEGS for x in AT[leg])])
+    return m.with_(constraints=feet, parameters=[*ON.values(), *SINCE.values(), *(x for leg in LEGS for x in AT[leg])])
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------------
@@ -200,9 +202,12 @@ def ground() -> dict:
             return ca.logic_and(ON[leg].symbol < 0.5, down)
 
         def following(T: pf.Terms, motion: object, leg: str = leg, lands=lands) -> ca.SX:
-            return ca.if_else(ON[leg].symbol > 0.5, pushed(T, motion, leg)[2] >= 0, lands(T.kinematics))
+            unnoticed = T.t < SINCE[leg].symbol + PERIOD
+            stays = ca.logic_or(unnoticed, pushed(T, motion, leg)[2] >= 0)
+            return ca.if_else(ON[leg].symbol > 0.5, stays, lands(T.kinematics))
 
         found[f"on {leg}"] = pf.of_motion(following)
+        found[f"since {leg}"] = lambda k, leg=leg, lands=lands: ca.if_else(lands(k), k.t, SINCE[leg].symbol)
         for axis, x in enumerate(AT[leg]):
             found[x.name] = lambda k, leg=leg, axis=axis, x=x, lands=lands: ca.if_else(
                 lands(k), k.position(f"{leg}_foot")[axis], x.symbol
