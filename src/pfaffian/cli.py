@@ -159,6 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
+    _fmu_arguments(command("fmu", _fmu, "write a machine as an FMU, which other simulators load"))
     docs = command("docs", _docs, "list the pages of the manual; with a name, print one")
     docs.add_argument("name", nargs="?", metavar="PAGE", help="a page, e.g. tutorials/vehicle")
     docs.add_argument("--copy", metavar="PAGE", help="write the code of a page as a program into this folder")
@@ -207,6 +208,18 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     words = "a parameter's value, which becomes a constant (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
     add("--tunable", action="append", default=[], metavar="NAME", help="a parameter that stays an input (may be repeated)")
+
+
+def _fmu_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian fmu`."""
+    _file_arguments(parser)
+    add = parser.add_argument
+    add("--out", type=Path, metavar="FILE", help="the FMU to write (default: out/NAME.fmu)")
+    add("--kind", choices=("co-simulation", "model exchange"), default="co-simulation", help="(default: co-simulation)")
+    add("--fmi", choices=("3.0", "2.0"), default="3.0", help="version of FMI (default: 3.0)")
+    add("--step", metavar="S", help="time step of co-simulation [s] (default: as the file says)")
+    words = "linux64, win64 or darwin64 (may be repeated; default: this machine; others need ziglang)"
+    add("--platform", action="append", metavar="P", help=words)
 
 
 class _Version(argparse.Action):
@@ -667,6 +680,22 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
     for name, figure in outcome.figures.items():
         files.append(save(figure, out / f"{unused(stem(name, 'figure'), used)}.png"))
     return files
+
+
+def _fmu(chosen: argparse.Namespace) -> int:
+    """The command `pfaffian fmu`: write a machine as an FMU and print its variables."""
+    import pfaffian as pf
+
+    m, settings = _read(chosen)
+    out = chosen.out or Path("out") / f"{stem(m.name)}.fmu"
+    values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "parameters": settings.parameters}
+    how: dict[str, Any] = {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
+    how |= {"kind": chosen.kind, "version": chosen.fmi, "platforms": chosen.platform}
+    made = pf.fmu(_system(m, settings.state), out, step=_time(chosen.step, "--step", settings.step), **how)
+    print(table(made.variables.items(), ("variable", "unit")))
+    sizes = ", ".join(f"{name} {size} bytes" for name, size in made.platforms.items())
+    print(f"wrote {text(made.file)} (FMI {chosen.fmi}, {chosen.kind}; {sizes})")
+    return DONE
 
 
 def _export(chosen: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ causes                        why each run stopped
 sign_changes                  times at which a signal changes its sign
 singular_passages             times at which a run came closest to losing rank, and changes of its rank
 read_netcdf, write_netcdf     a result as a file, written whole and with a checksum
+write_mcap, write_rrd         a result for Foxglove, for rerun
 read_table                    time histories from files of other tools, to compare with
 """
 

@@ -70,7 +70,11 @@ def units(variables: Sequence[Variable]) -> str:
 def capabilities(machine: Machine, identity: Identity, three: bool) -> dict[str, object]:
     """The attributes of the element CoSimulation or ModelExchange."""
     state = "FMUState" if three else "FMUstate"
-    flags: dict[str, object] = {"modelIdentifier": identity.identifier, f"canGetAndSet{state}": True, f"canSerialize{state}": True}
+    flags: dict[str, object] = {
+        "modelIdentifier": identity.identifier,
+        f"canGetAndSet{state}": True,
+        f"canSerialize{state}": True,
+    }
     if machine.exchange:
         flags["providesDirectionalDerivatives" if three else "providesDirectionalDerivative"] = True
         return flags | ({"providesAdjointDerivatives": True} if three else {})

@@ -14,7 +14,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.formats.text.file import as_path
-from pfaffian.interchange.archive import PLATFORMS, compiled, flags_of, here, packed
+from pfaffian.interchange.archive import PLATFORMS, SOURCE_FLAGS, compiled, here, packed
 from pfaffian.interchange.description import Identity, build_description, description
 from pfaffian.interchange.machine import Machine, machine_of
 from pfaffian.interchange.text import sources_of
@@ -143,8 +143,7 @@ def _files(
 ) -> tuple[list[tuple[str, bytes]], dict[str, int]]:
     """Names and contents of the files of an FMU, and the sizes of its binaries."""
     name = machine.simulation.mechanism.name
-    identifier = re.sub(r"[^A-Za-z0-9_]", "_", name)[:40]
-    identifier = identifier if identifier[:1].isalpha() else f"machine_{identifier}"
+    identifier = f"fmu_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}"
     unsigned = sources_of(machine, variables, "", version)
     digest = sha256("\n".join([*unsigned, *(repr(v) for v in variables.listed())]).encode()).hexdigest()
     token = "{" + str(UUID(digest[:32])) + "}"
@@ -154,11 +153,11 @@ def _files(
     files = [("modelDescription.xml", description(machine, variables, identity, version, list(units)).encode())]
     files += [(f"sources/{file}", text.encode()) for file, text in units.items()]
     if version == "3.0":
-        flags = " ".join(flags_of(PLATFORMS["linux64"]))
+        flags = " ".join(SOURCE_FLAGS)
         files.append(("sources/buildDescription.xml", build_description(identity, list(units), flags).encode()))
     sizes = {}
     for target in platforms:
-        of, binary = PLATFORMS[target], compiled(units, target, False)
+        of, binary = PLATFORMS[target], compiled(units, target)
         folder = of.three if version == "3.0" else of.two
         files.append((f"binaries/{folder}/{identifier}{of.suffix}", binary))
         sizes[target] = len(binary)

@@ -95,7 +95,6 @@ class Machine:
     def exchanged(self) -> tuple[Program, ...]:
         """The Programs of model exchange: rates, projection, derivatives in a direction, and their adjoint."""
         f, inputs = self.rates, ["x", "w", "p", "t"]
-        x, w, p, t, *_ = f.sx_in()
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
         return programs_of(f, self.projection, dense(forward), dense(reverse))
@@ -148,7 +147,9 @@ def machine_of(
     if not exchange:
         when = Times(start, step, step, 1, 1, 1)
         inputs = np.zeros((1, len(s.w_names)))
-        x = TimeLoop(s, compiled(s, "auto", 1, True), when, inputs, "zero", begun.p, compiled_instants(s.control, step), 1).settled(x)
+        x = TimeLoop(
+            s, compiled(s, "auto", 1, True), when, inputs, "zero", begun.p, compiled_instants(s.control, step), 1
+        ).settled(x)
     return Machine(s, exchange, step, start, x[0], begun.p[0])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -31,6 +31,11 @@ def table(kind: str, name: str, values: Iterable[str]) -> str:
     return f"static const {kind} {name}[] = {{{', '.join([*values, '0'])}}};"
 
 
+def exact(values: np.ndarray) -> list[str]:
+    """The numbers in C, to the last bit."""
+    return [float(x).hex() for x in values]
+
+
 def tables(machine: Machine, variables: Variables, token: str) -> str:
     """The numbers and names that the functions of FMI read."""
     s = machine.simulation
@@ -39,7 +44,6 @@ def tables(machine: Machine, variables: Variables, token: str) -> str:
         "N_Y": s.width, "N_SIDE": machine.sides, "N_FAULT": machine.faults, "FIRST_FAULT": machine.first_fault,
         "TIMED": int(machine.timed),
     }  # fmt: skip
-    hexadecimal = lambda x: [float(value).hex() for value in np.asarray(x).ravel()]  # noqa: E731
     return "\n".join([
         f"#define TOKEN {c_string(token)}",
         f"#define MODEL_EXCHANGE {int(machine.exchange)}",
@@ -47,9 +51,9 @@ def tables(machine: Machine, variables: Variables, token: str) -> str:
         f"static const double T_START = {float(machine.start).hex()}, STEP_LENGTH = {float(machine.step).hex()};",
         f"static const double LIMIT = {LIMIT.hex()}, MOST_VIOLATION = {MOST_VIOLATION.hex()};",
         f"static const double MOST_DRIFT = {MOST_DRIFT.hex()};",
-        table("double", "U_START", hexadecimal(np.zeros(len(s.w_names)))),
-        table("double", "P_START", hexadecimal(machine.p)),
-        table("double", "X_START", hexadecimal(machine.x)),
+        table("double", "U_START", exact(np.zeros(len(s.w_names)))),
+        table("double", "P_START", exact(machine.p)),
+        table("double", "X_START", exact(machine.x)),
         table("int", "P_FREE", map(str, free(machine, variables))),
         table("int64_t", "SAMPLING", [str(n) for pair in machine.due for n in pair]),
         table("char *const", "CAUSES", map(c_string, machine.causes)),
@@ -59,13 +63,11 @@ def tables(machine: Machine, variables: Variables, token: str) -> str:
 
 def sources_of(machine: Machine, variables: Variables, token: str, version: str) -> list[str]:
     """The C texts of the units of an FMU; the first has the functions of FMI."""
-    read = lambda name: sources.read(f"interchange/{name}.h")  # noqa: E731
     kind, loop = ("model_exchange", "") if machine.exchange else ("co_simulation", file_text("rollout.h"))
-    driver = "\n".join([loop, tables(machine, variables, token), read("instance"), read(kind), read(f"fmi{version[0]}")])
-    if machine.exchange:
-        names, programs, samplers = ("DERIVE", "PROJECT", "TANGENT", "ADJOINT"), machine.exchanged, ()
-    else:
-        names, (programs, samplers) = ("STEP", "OBSERVE", "PROJECT"), machine.loop
+    files = [sources.read(f"interchange/{name}.h") for name in ("instance", kind, f"fmi{version[0]}")]
+    driver = "\n".join([loop, tables(machine, variables, token), *files])
+    names: Sequence[str] = ("DERIVE", "PROJECT", "TANGENT", "ADJOINT") if machine.exchange else ("STEP", "OBSERVE", "PROJECT")
+    programs, samplers = (machine.exchanged, ()) if machine.exchange else machine.loop
     text = source_of(programs, names, driver, 1, PART_SIZE, samplers, most=1, table=False).text
     units = units_of(text)
     return [f"#define UNIT\n{unit}" for unit in units] if len(units) > 1 else units

@@ -65,8 +65,8 @@ def variables_of(machine: Machine) -> Variables:
     for p, value in zip(m.parameters, machine.p, strict=True):
         reference = next(place)
         if p.name not in s.changing.names:
-            about = ("parameter", p.unit, "tunable", "exact", float(value))
-            parameters.append(Variable(named(f"parameter.{p.name}"), reference, *about))
+            name = named(f"parameter.{p.name}")
+            parameters.append(Variable(name, reference, "parameter", p.unit, "tunable", "exact", float(value)))
     states = []
     for (name, unit), value in zip(state_entries(machine), machine.x, strict=True):
         reference = next(place)
@@ -74,7 +74,9 @@ def variables_of(machine: Machine) -> Variables:
             kind: Causality = "local" if s.system.other_state or not name.startswith(("q.", "v.")) else "output"
             states.append(Variable(named(name), reference, kind, unit, "continuous", "exact", float(value)))
     rates = [
-        Variable(named(f"der({x.name})"), next(place), "local", per_second(x.unit), "continuous", "calculated", None, x.reference)
+        Variable(
+            named(f"der({x.name})"), next(place), "local", per_second(x.unit), "continuous", "calculated", None, x.reference
+        )
         for x in (states if machine.exchange else ())
     ]
     outputs = [
@@ -84,9 +86,7 @@ def variables_of(machine: Machine) -> Variables:
         for name in [named(entry)]
         if s.system.other_state or not entry.startswith(("q.", "v."))
     ]
-    sides = [
-        Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)
-    ]
+    sides = [Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)]
     return Variables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides)))
 
 
