@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from pfaffian.interchange.machine import Machine
-from pfaffian.interchange.variables import Variable, Variables
+from pfaffian.interchange.machine import FMUMachine
+from pfaffian.interchange.variables import Variable, FMUVariables
 
 BASE: dict[str, tuple[dict[str, int], float]] = {
     "rad": ({"rad": 1}, 1.0), "m": ({"m": 1}, 1.0), "s": ({"s": 1}, 1.0), "kg": ({"kg": 1}, 1.0), "A": ({"A": 1}, 1.0),
@@ -30,11 +30,11 @@ class Identity(NamedTuple):
 
 def element(tag: str, attributes: Mapping[str, object], *inside: str) -> str:
     """An XML element; attributes that are None are left out."""
-    words = "".join(f" {key}={quoteattr(shown(value))}" for key, value in attributes.items() if value is not None)
+    words = "".join(f" {key}={quoteattr(xml_value(value))}" for key, value in attributes.items() if value is not None)
     return f"<{tag}{words}>" + "".join(inside) + f"</{tag}>\n" if inside else f"<{tag}{words}/>\n"
 
 
-def shown(value: object) -> str:
+def xml_value(value: object) -> str:
     """A value as XML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -67,7 +67,7 @@ def units(variables: Sequence[Variable]) -> str:
     return element("UnitDefinitions", {}, *entries) if entries else ""
 
 
-def capabilities(machine: Machine, identity: Identity, three: bool) -> dict[str, object]:
+def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[str, object]:
     """The attributes of the element CoSimulation or ModelExchange."""
     state = "FMUState" if three else "FMUstate"
     flags: dict[str, object] = {
@@ -82,7 +82,7 @@ def capabilities(machine: Machine, identity: Identity, three: bool) -> dict[str,
     return flags | ({"fixedInternalStepSize": float(machine.step)} if three else {})
 
 
-def description(machine: Machine, variables: Variables, identity: Identity, version: str, files: Sequence[str]) -> str:
+def description(machine: FMUMachine, variables: FMUVariables, identity: Identity, version: str, files: Sequence[str]) -> str:
     """The text of modelDescription.xml."""
     three, listed = version == "3.0", variables.listed()
     kind = "ModelExchange" if machine.exchange else "CoSimulation"
@@ -126,13 +126,13 @@ def variable_two(v: Variable, listed: Sequence[Variable]) -> str:
     return element("ScalarVariable", attributes, element("Real", {"start": v.start, "unit": v.unit or None, "derivative": of}))
 
 
-def shared_structure(variables: Variables) -> tuple[list[Variable], list[Variable]]:
+def shared_structure(variables: FMUVariables) -> tuple[list[Variable], list[Variable]]:
     """The outputs, and the unknowns of the initialisation."""
     outputs = [v for v in variables.listed() if v.causality == "output"]
     return outputs, [v for v in (*outputs, *variables.rates) if v.initial == "calculated"]
 
 
-def structure_three(variables: Variables) -> list[str]:
+def structure_three(variables: FMUVariables) -> list[str]:
     """The entries of ModelStructure in FMI 3.0. Without dependencies, each unknown may depend on all knowns."""
     outputs, unknown = shared_structure(variables)
     kinds = {"Output": outputs, "ContinuousStateDerivative": variables.rates, "InitialUnknown": unknown}
@@ -140,7 +140,7 @@ def structure_three(variables: Variables) -> list[str]:
     return entries + [element("EventIndicator", {"valueReference": v.reference}) for v in variables.sides]
 
 
-def structure_two(variables: Variables) -> list[str]:
+def structure_two(variables: FMUVariables) -> list[str]:
     """The entries of ModelStructure in FMI 2.0."""
     outputs, unknown = shared_structure(variables)
     index = {v.reference: i for i, v in enumerate(variables.listed(), start=1)}

@@ -16,9 +16,9 @@ from pfaffian.evaluate.single_values import as_number
 from pfaffian.formats.text.file import as_path
 from pfaffian.interchange.archive import PLATFORMS, SOURCE_FLAGS, compiled, here, packed
 from pfaffian.interchange.description import Identity, build_description, description
-from pfaffian.interchange.machine import Machine, machine_of
+from pfaffian.interchange.machine import FMUMachine, machine_of
 from pfaffian.interchange.text import sources_of
-from pfaffian.interchange.variables import Variables, variables_of
+from pfaffian.interchange.variables import FMUVariables, variables_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.output.folder import prepare, write_file
 from pfaffian.simulate.record.provenance import machine as this_machine
@@ -139,7 +139,7 @@ def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _files(
-    machine: Machine, variables: Variables, version: str, platforms: Sequence[str]
+    machine: FMUMachine, variables: FMUVariables, version: str, platforms: Sequence[str]
 ) -> tuple[list[tuple[str, bytes]], dict[str, int]]:
     """Names and contents of the files of an FMU, and the sizes of its binaries."""
     name = machine.simulation.mechanism.name

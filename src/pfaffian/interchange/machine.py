@@ -30,7 +30,7 @@ from pfaffian.starts.start import start_state
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class FMUMachine:
     """A simulation that is to become an FMU.
 
     exchange: whether for model exchange.   step: length of a step [s].   start: time at the start [s].
@@ -124,8 +124,8 @@ def programs_of(*functions: ca.Function) -> tuple[Program, ...]:
 
 def machine_of(
     simulation: Simulation, exchange: bool, step: float, start: float, given: Mapping[str, Any], seed: int
-) -> Machine:
-    """The Machine of a simulation that starts as `given` by q, v, guess and parameters.
+) -> FMUMachine:
+    """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
 
     Raises ModelError: a law in Python, a singular start, several runs, or for model exchange anything that changes at instants.
     Raises RunError: the start cannot be put onto the constraints.
@@ -150,7 +150,7 @@ def machine_of(
         x = TimeLoop(
             s, compiled(s, "auto", 1, True), when, inputs, "zero", begun.p, compiled_instants(s.control, step), 1
         ).settled(x)
-    return Machine(s, exchange, step, start, x[0], begun.p[0])
+    return FMUMachine(s, exchange, step, start, x[0], begun.p[0])
 
 
 def refuse_instants(s: Simulation) -> None:

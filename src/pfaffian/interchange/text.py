@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pfaffian import sources
-from pfaffian.interchange.machine import Machine
-from pfaffian.interchange.variables import Variables, free
+from pfaffian.interchange.machine import FMUMachine
+from pfaffian.interchange.variables import FMUVariables, free
 from pfaffian.kernel.program.numpy_loop import LIMIT
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
@@ -36,7 +36,7 @@ def exact(values: np.ndarray) -> list[str]:
     return [float(x).hex() for x in values]
 
 
-def tables(machine: Machine, variables: Variables, token: str) -> str:
+def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
     """The numbers and names that the functions of FMI read."""
     s = machine.simulation
     counts = {
@@ -61,7 +61,7 @@ def tables(machine: Machine, variables: Variables, token: str) -> str:
     ])  # fmt: skip
 
 
-def sources_of(machine: Machine, variables: Variables, token: str, version: str) -> list[str]:
+def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version: str) -> list[str]:
     """The C texts of the units of an FMU; the first has the functions of FMI."""
     kind, loop = ("model_exchange", "") if machine.exchange else ("co_simulation", file_text("rollout.h"))
     files = [sources.read(f"interchange/{name}.h") for name in ("instance", kind, f"fmi{version[0]}")]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pfaffian.interchange.machine import Machine
+from pfaffian.interchange.machine import FMUMachine
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.output.folder import unused
@@ -34,7 +34,7 @@ class Variable(NamedTuple):
     rate_of: int | None = None
 
 
-class Variables(NamedTuple):
+class FMUVariables(NamedTuple):
     """The variables of an FMU by what they are; `numbers` counts those of each kind that have value references."""
 
     time: Variable
@@ -50,7 +50,7 @@ class Variables(NamedTuple):
         return self.time, *chain(*self[1:])
 
 
-def variables_of(machine: Machine) -> Variables:
+def variables_of(machine: FMUMachine) -> FMUVariables:
     """The variables of a machine."""
     s, m, names, place = machine.simulation, machine.simulation.mechanism, set[str](), iter(range(1, 10**9))
 
@@ -87,7 +87,7 @@ def variables_of(machine: Machine) -> Variables:
         if s.system.other_state or not entry.startswith(("q.", "v."))
     ]
     sides = [Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)]
-    return Variables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides)))
+    return FMUVariables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides)))
 
 
 def per_second(unit: str) -> str:
@@ -95,14 +95,14 @@ def per_second(unit: str) -> str:
     return f"{unit}/s" if unit and unit != "1" and "/" not in unit else ("1/s" if unit in ("", "1") else f"{unit}^2")
 
 
-def state_entries(machine: Machine) -> list[tuple[str, str]]:
+def state_entries(machine: FMUMachine) -> list[tuple[str, str]]:
     """Name and unit of each entry of the state [x; z; d]; those of d have no name."""
     s = machine.simulation
     of_system = [(f"{part.name}.{n}", u) for part in s.system.parts for n, u in zip(part.names, part.units, strict=True)]
     return of_system + [(f"law.{j}", "") for j in range(len(s.z))] + [("", "")] * s.layout.size
 
 
-def output_entries(machine: Machine) -> list[tuple[str, str]]:
+def output_entries(machine: FMUMachine) -> list[tuple[str, str]]:
     """Name and unit of each entry of a record."""
     entries = []
     for name, (signal, size) in machine.simulation.signals.items():
@@ -129,7 +129,7 @@ def entry_units(m: Mechanism, name: str, signal: Signal, size: int) -> Sequence[
     return [plain] * size
 
 
-def free(machine: Machine, variables: Variables) -> np.ndarray:
+def free(machine: FMUMachine, variables: FMUVariables) -> np.ndarray:
     """(np,) whether an importer may set a parameter: those that the run itself changes are not variables of the FMU."""
     known, first = {v.reference for v in variables.parameters}, 1 + len(machine.simulation.w_names)
     return np.array([first + j in known for j in range(len(machine.p))], dtype=int)
