@@ -207,6 +207,35 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_casadi_imports_rates_and_their_derivatives(tmp_path: Path) -> None:
+    m, q = loop()
+    made = pf.fmu(m, tmp_path / "loop.fmu", q=q, v={"a": 2.0}, kind="model exchange")
+    with zipfile.ZipFile(made.file) as archive:
+        archive.extractall(tmp_path / "at")
+    dae = ca.DaeBuilder("loop", str(tmp_path / "at"))
+    names = [f"{part}.{n}" for part in "qv" for n in m.q_names]
+    assert dae.x() == names and dae.u() == ["input.motor"]
+    f, x, u = dae.create("f", ["x", "u"], ["ode"]), np.array(dae.start(dae.x())), 3.0
+    d = pf.derivatives(m, x[:3].ravel(), x[3:].ravel(), [u])
+    size = np.abs(np.hstack([d.v_dot.q, d.v_dot.v])).max()
+    np.testing.assert_allclose(np.ravel(f(x, u))[3:], d.motion.v_dot, atol=DERIVATIVE * size)
+    by_x, by_u = (np.array(J)[3:] for J in f.jacobian()(x, u, 0))
+    np.testing.assert_allclose(by_x, np.hstack([d.v_dot.q, d.v_dot.v]), atol=DERIVATIVE * size)
+    np.testing.assert_allclose(by_u, d.v_dot.u, atol=DERIVATIVE * size)
+
+
+def test_dependencies_are_those_of_the_equations(tmp_path: Path) -> None:
+    with zipfile.ZipFile(pf.fmu(cart(), tmp_path / "cart.fmu", kind="model exchange").file) as archive:
+        root = ElementTree.fromstring(archive.read("modelDescription.xml"))
+    name = {v.get("valueReference"): v.get("name") for v in root.find("ModelVariables")}
+    of = {
+        name[u.get("valueReference")]: {name[r] for r in u.get("dependencies").split()}
+        for u in root.iter("ContinuousStateDerivative")
+    }
+    assert of["der(q.x)"] == {"v.x"} and of["der(q.swing)"] == {"v.swing"}
+    assert of["der(v.x)"] == {"q.swing", "v.swing", "input.push"}
+
+
 @pytest.mark.parametrize("version", ["3.0", "2.0"])
 @pytest.mark.parametrize("kind", ["co-simulation", "model exchange"])
 def test_fmpy_accepts_and_simulates(tmp_path: Path, kind: str, version: str) -> None:

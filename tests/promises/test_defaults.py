@@ -37,7 +37,8 @@ DEFAULTS: dict[str, list[Any]] = {
     "name": ["law", "model"], "near": [0.02], "normal": [(0, 0, 1)], "of": [("v_dot", "reaction", "multipliers"), ("v_dot",)],
     "offset": [0.0], "on": ["world"], "order": [3], "phase": [0.0], "point": [ORIGIN], "point_a": [ORIGIN], "point_b": [ORIGIN],
     "points": [400], "precision": ["double"], "progress": [False], "propellers": [1], "pulls_only": [False], "q_units": ["1"],
-    "quantity": ["regularity"], "radius": [0.3], "rate": [0.0], "ratio": [1.0], "reactions": [False], "record": ["lean"], "record_every": [1],
+    "quantity": ["regularity"], "radius": [0.3], "rate": [0.0], "ratio": [1.0], "reactions": [False], "record_every": [1],
+    "record": ["lean"], "version": ["3.0"],
     "relation": ["within"], "rod": [0.0], "relative_to": ["world"],
     "rest": [0.0, ORIGIN], "rest_damping": [0.0], "robust": [True], "role": ["visual"], "root": [""], "rounds": [4],
     "saturate": [False], "scale": [1.0],
@@ -49,7 +50,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "t": [0.0], "threads": [1], "through": [ORIGIN], "tilt_inertia": [0.0],
     "tilting": [False], "tolerance": [0.0, 1e-05], "torque": [0.0],
     "turning": [0.0, True], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"],
-    "version": ["3.0"], "violation_limit": [1e-06], "viscous": [0.0], "what": ["step"], "where": ["installed"], "wind": [ORIGIN], "within": [1.0],
+    "violation_limit": [1e-06], "viscous": [0.0], "what": ["step"], "where": ["installed"], "wind": [ORIGIN], "within": [1.0],
     "xyz": [ORIGIN],
 }  # fmt: skip
 """Defaults of each parameter in all public functions, except None, () and values made at each call."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from pfaffian.interchange.machine import FMUMachine
-from pfaffian.interchange.variables import Variable, FMUVariables
+from pfaffian.interchange.variables import FMUVariables, Variable, dependencies
 
 BASE: dict[str, tuple[dict[str, int], float]] = {
     "rad": ({"rad": 1}, 1.0), "m": ({"m": 1}, 1.0), "s": ({"s": 1}, 1.0), "kg": ({"kg": 1}, 1.0), "A": ({"A": 1}, 1.0),
@@ -85,6 +85,7 @@ def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[s
 def description(machine: FMUMachine, variables: FMUVariables, identity: Identity, version: str, files: Sequence[str]) -> str:
     """The text of modelDescription.xml."""
     three, listed = version == "3.0", variables.listed()
+    structure = (structure_three if three else structure_two)(variables, dependencies(machine, variables))
     kind = "ModelExchange" if machine.exchange else "CoSimulation"
     head: dict[str, object] = {"fmiVersion": version, "modelName": identity.name}
     head["instantiationToken" if three else "guid"] = identity.token
@@ -102,7 +103,7 @@ def description(machine: FMUMachine, variables: FMUVariables, identity: Identity
         element("LogCategories", {}, *categories),
         element("DefaultExperiment", experiment),
         element("ModelVariables", {}, *(variable_three(v) if three else variable_two(v, listed) for v in listed)),
-        element("ModelStructure", {}, *(structure_three(variables) if three else structure_two(variables))),
+        element("ModelStructure", {}, *structure),
     )
 
 
@@ -132,21 +133,43 @@ def shared_structure(variables: FMUVariables) -> tuple[list[Variable], list[Vari
     return outputs, [v for v in (*outputs, *variables.rates) if v.initial == "calculated"]
 
 
-def structure_three(variables: FMUVariables) -> list[str]:
-    """The entries of ModelStructure in FMI 3.0. Without dependencies, each unknown may depend on all knowns."""
+def structure_three(variables: FMUVariables, known: Mapping[int, Sequence[int]]) -> list[str]:
+    """The entries of ModelStructure in FMI 3.0. Without dependencies, an unknown may depend on all knowns.
+
+    known: value reference of an unknown -> those on which it depends.
+    """
     outputs, unknown = shared_structure(variables)
+    parameters = {v.reference for v in variables.parameters}
     kinds = {"Output": outputs, "ContinuousStateDerivative": variables.rates, "InitialUnknown": unknown}
-    entries = [element(tag, {"valueReference": v.reference}) for tag, vs in kinds.items() for v in vs]
-    return entries + [element("EventIndicator", {"valueReference": v.reference}) for v in variables.sides]
+    entries = []
+    for tag, several in {**kinds, "EventIndicator": variables.sides}.items():
+        for v in several:
+            on = known.get(v.reference)
+            on = None if on is None else [r for r in on if tag == "InitialUnknown" or r not in parameters]
+            entries.append(element(tag, {"valueReference": v.reference, "dependencies": joined(on)}))
+    return entries
 
 
-def structure_two(variables: FMUVariables) -> list[str]:
-    """The entries of ModelStructure in FMI 2.0."""
+def structure_two(variables: FMUVariables, known: Mapping[int, Sequence[int]]) -> list[str]:
+    """The entries of ModelStructure in FMI 2.0.   known: as in `structure_three`."""
     outputs, unknown = shared_structure(variables)
     index = {v.reference: i for i, v in enumerate(variables.listed(), start=1)}
-    groups = {"Outputs": outputs, "Derivatives": variables.rates, "InitialUnknowns": unknown}
-    unknowns = {tag: [element("Unknown", {"index": index[v.reference]}) for v in vs] for tag, vs in groups.items()}
-    return [element(tag, {}, *entries) for tag, entries in unknowns.items() if entries]
+    parameters = {v.reference for v in variables.parameters}
+    entries = []
+    for tag, several in {"Outputs": outputs, "Derivatives": variables.rates, "InitialUnknowns": unknown}.items():
+        unknowns = []
+        for v in several:
+            on = known.get(v.reference)
+            on = None if on is None else [index[r] for r in on if tag == "InitialUnknowns" or r not in parameters]
+            unknowns.append(element("Unknown", {"index": index[v.reference], "dependencies": joined(on)}))
+        if unknowns:
+            entries.append(element(tag, {}, *unknowns))
+    return entries
+
+
+def joined(numbers: Sequence[int] | None) -> str | None:
+    """The numbers as XML lists them; None stays None."""
+    return None if numbers is None else " ".join(map(str, numbers))
 
 
 def build_description(identity: Identity, files: Sequence[str], flags: str) -> str:

@@ -90,8 +90,8 @@ static int set(Instance *i, const unsigned *vr, size_t n, const double *value) {
     else if (r >= FIRST_P && r < FIRST_X && P_FREE[r - FIRST_P]) {
       i->now.moved |= early && i->now.p[r - FIRST_P] != value[j];
       i->now.p[r - FIRST_P] = value[j];
-    } else if (r >= FIRST_X && r < FIRST_RATE && early) {
-      i->now.moved |= i->now.x[r - FIRST_X] != value[j];
+    } else if (r >= FIRST_X && r < FIRST_RATE && (early || MODEL_EXCHANGE)) {
+      i->now.moved |= early && i->now.x[r - FIRST_X] != value[j];
       i->now.x[r - FIRST_X] = value[j];
     } else return refuse(i, "this variable cannot be set now");
   }

@@ -92,6 +92,13 @@ class FMUMachine:
         return int(self.rates.size1_out(3)) if self.exchange else 0
 
     @cached_property
+    def patterns(self) -> tuple[ca.Sparsity, ca.Sparsity, ca.Sparsity]:
+        """Which rates, outputs and event indicators depend on which of [t; w; p; x], in the order of value references."""
+        columns = [[self.rates.jac_sparsity(i, j) for j in (3, 1, 2, 0)] for i in range(3)]
+        rate, outputs, sides = (ca.horzcat(*row) for row in columns)
+        return rate, outputs, sides
+
+    @cached_property
     def exchanged(self) -> tuple[Program, ...]:
         """The Programs of model exchange: rates, projection, derivatives in a direction, and their adjoint."""
         f, inputs = self.rates, ["x", "w", "p", "t"]

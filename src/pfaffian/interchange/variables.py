@@ -133,3 +133,19 @@ def free(machine: FMUMachine, variables: FMUVariables) -> np.ndarray:
     """(np,) whether an importer may set a parameter: those that the run itself changes are not variables of the FMU."""
     known, first = {v.reference for v in variables.parameters}, 1 + len(machine.simulation.w_names)
     return np.array([first + j in known for j in range(len(machine.p))], dtype=int)
+
+
+def dependencies(machine: FMUMachine, variables: FMUVariables) -> dict[int, list[int]]:
+    """Value reference of each rate, output and event indicator -> those of time, inputs, parameters and states on which it
+    depends; in co-simulation, whose outputs may depend on all of these, of none."""
+    if not machine.exchange:
+        return {}
+    nx, nw, n_p = len(machine.x), len(machine.simulation.w_names), len(machine.p)
+    found, first, variable = dict[int, list[int]](), 1 + nw + n_p + nx, {v.reference for v in variables.listed()}
+    for pattern in machine.patterns:
+        for row, column in zip(*pattern.get_triplet(), strict=True):
+            found.setdefault(first + row, []).append(column)
+        found |= {first + row: found.get(first + row, []) for row in range(pattern.size1())}
+        first += pattern.size1()
+    found |= {x.reference: [x.reference] for x in variables.states}
+    return {unknown: sorted(knowns) for unknown, knowns in found.items() if unknown in variable}
