@@ -218,7 +218,7 @@ def test_casadi_imports_rates_and_their_derivatives(tmp_path: Path) -> None:
     f, x, u = dae.create("f", ["x", "u"], ["ode"]), np.array(dae.start(dae.x())), 3.0
     d = pf.derivatives(m, x[:3].ravel(), x[3:].ravel(), [u])
     size = np.abs(np.hstack([d.v_dot.q, d.v_dot.v])).max()
-    np.testing.assert_allclose(np.ravel(f(x, u))[3:], d.motion.v_dot, atol=DERIVATIVE * size)
+    np.testing.assert_allclose(np.array(f(x, u)).ravel()[3:], d.motion.v_dot, atol=DERIVATIVE * size)
     by_x, by_u = (np.array(J)[3:] for J in f.jacobian()(x, u, 0))
     np.testing.assert_allclose(by_x, np.hstack([d.v_dot.q, d.v_dot.v]), atol=DERIVATIVE * size)
     np.testing.assert_allclose(by_u, d.v_dot.u, atol=DERIVATIVE * size)
