@@ -104,6 +104,7 @@ def fmu(
         >>> made.file.name, list(made.variables)[:4]
         ('cart.fmu', ['time', 'input.push', 'q.x', 'v.x'])
     """
+    system = as_system(m)
     for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version")):
         if not is_one_of(value, known):
             raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
@@ -112,7 +113,6 @@ def fmu(
     h = as_number(step, "fmu: step")
     if not h > 0:
         raise ModelError(f"fmu: step is {h!r} s; a number above 0 is needed")
-    system = as_system(m)
     scheme, law, extra = arguments(system.mechanism, scheme, control, outputs)
     changing = as_switches(system.mechanism, switches)
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)

@@ -16,7 +16,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, brief, optional
 from pfaffian.formats.text.file import as_path
 from pfaffian.maths.so3 import quaternions
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.folder import prepare, write_file
 from pfaffian.simulate.record.result import as_result
 from pfaffian.viewer.build import scene
@@ -171,6 +171,7 @@ def write_mcap(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
         >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.05, backend="numpy")
         >>> pf.results.write_mcap(m, result, "block.mcap")  # doctest: +SKIP
     """
+    as_mechanism(m)
     writer = optional("mcap.writer", "mcap", "an .mcap file needs")
     place, columns, of = as_path(path, "the log to write"), number_columns(result), scene(m, states_of(m, result))
     time, turns = result["time"].values, quaternions(of.rotations)
@@ -221,6 +222,7 @@ def write_rrd(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
         >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.05, backend="numpy")
         >>> pf.results.write_rrd(m, result, "block.rrd")  # doctest: +SKIP
     """
+    as_mechanism(m)
     rr = optional("rerun", "rerun-sdk", "an .rrd file needs")
     place, columns, of = as_path(path, "the log to write"), number_columns(result), scene(m, states_of(m, result))
     turns = quaternions(of.rotations)
