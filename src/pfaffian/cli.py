@@ -148,13 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     fit = command("fit", _fit, "fit a machine to measured records as a .yaml file describes; write its numbers and a page")
     fit.add_argument("file", type=Path, metavar="FILE", help="a YAML file with machine, records and columns")
     fit.add_argument("--out", type=Path, metavar="DIR", help="folder for page and mechanism (default: out/FILE)")
-    study = command("study", _study, "run a study and check its claims; without a name, list the studies")
-    study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
-    study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
-    study.add_argument("--json", type=Path, metavar="FILE", help="write the claims into this file as JSON")
-    study.add_argument("--view", metavar="RESULT", help="then show this result in a browser (needs viser)")
-    words = "write each result that is a motion of the study's mechanism as a page that plays in a browser, next to the figures"
-    study.add_argument("--animate", action="store_true", help=words)
+    _study_arguments(command("study", _study, "run a study and check its claims; without a name, list the studies"))
     _zoo_arguments(
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
@@ -181,6 +175,17 @@ def _sweep_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", metavar="K", help="number of blocks at a time on this machine (default: one for each core)")
     add("--explain", action="store_true", help="print how many runs, bytes and seconds the sweep takes, and store no results")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
+
+
+def _study_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian study`."""
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
+    add("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
+    add("--json", type=Path, metavar="FILE", help="write the claims into this file as JSON")
+    add("--view", metavar="RESULT", help="then show this result in a browser (needs viser)")
+    words = "write each result that is a motion of the study's mechanism as a page that plays in a browser, next to the figures"
+    add("--animate", action="store_true", help=words)
 
 
 def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
