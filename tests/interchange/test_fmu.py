@@ -114,6 +114,8 @@ def test_sampled_law_and_events_give_the_bits_of_a_run(tmp_path: Path) -> None:
     assert it.start() == OK and it.step(0.0, 60 * STEP) == OK
     same(it, result, stopped, 60)
     assert it.get("caught") == 1.0
+    it.reference["hidden"] = 1  # without inputs, the place of the first parameter, which the run itself switches
+    assert it.set("hidden", 0.0) == ERROR and "cannot be set now" in it.messages[-1]
     with pytest.raises(pf.ModelError, match="model exchange does not serve constraints that begin"):
         pf.fmu(stopped, tmp_path / "no.fmu", kind="model exchange")
     with pytest.raises(pf.ModelError, match="model exchange does not serve a law in discrete time"):
@@ -252,4 +254,5 @@ def test_fmpy_accepts_and_simulates(tmp_path: Path, kind: str, version: str) -> 
     result = pf.run(m, q, u={"motor": 3.0}, **steps)
     rows = np.flatnonzero(np.diff(np.append(found["time"], np.inf)) > STEP / 2)  # the last row of each instant
     values = np.stack([found[f"q.{n}"][rows] for n in m.q_names], axis=1)
+    assert found["violation"][rows].max() < SATISFIED
     np.testing.assert_allclose(values, result["q"].values, rtol=0, atol=0 if kind == "co-simulation" else INTEGRATED)

@@ -77,7 +77,7 @@ def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[s
     }
     if machine.exchange:
         flags["providesDirectionalDerivatives" if three else "providesDirectionalDerivative"] = True
-        return flags | ({"providesAdjointDerivatives": True} if three else {})
+        return flags | ({"needsCompletedIntegratorStep": True, "providesAdjointDerivatives": True} if three else {})
     flags["canHandleVariableCommunicationStepSize"] = True
     return flags | ({"fixedInternalStepSize": float(machine.step)} if three else {})
 
