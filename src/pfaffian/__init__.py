@@ -12,7 +12,8 @@
                           forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
     measured motion       fit: parameters from records
-    use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99
+    use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99, fmu for other
+                          simulators
     types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, Motion, System
     errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 

@@ -47,6 +47,7 @@ from pfaffian.evaluate.reactions import reaction_wrench as reaction_wrench
 from pfaffian.fitting.fit import fit as fit
 from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
+from pfaffian.interchange.fmu import fmu as fmu
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
 from pfaffian.model.compound import Compound as Compound

@@ -148,17 +148,12 @@ def _parser() -> argparse.ArgumentParser:
     fit = command("fit", _fit, "fit a machine to measured records as a .yaml file describes; write its numbers and a page")
     fit.add_argument("file", type=Path, metavar="FILE", help="a YAML file with machine, records and columns")
     fit.add_argument("--out", type=Path, metavar="DIR", help="folder for page and mechanism (default: out/FILE)")
-    study = command("study", _study, "run a study and check its claims; without a name, list the studies")
-    study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
-    study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
-    study.add_argument("--json", type=Path, metavar="FILE", help="write the claims into this file as JSON")
-    study.add_argument("--view", metavar="RESULT", help="then show this result in a browser (needs viser)")
-    words = "write each result that is a motion of the study's mechanism as a page that plays in a browser, next to the figures"
-    study.add_argument("--animate", action="store_true", help=words)
+    _study_arguments(command("study", _study, "run a study and check its claims; without a name, list the studies"))
     _zoo_arguments(
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
     _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
+    _fmu_arguments(command("fmu", _fmu, "write a machine as an FMU, which other simulators load"))
     docs = command("docs", _docs, "list the pages of the manual; with a name, print one")
     docs.add_argument("name", nargs="?", metavar="PAGE", help="a page, e.g. tutorials/vehicle")
     docs.add_argument("--copy", metavar="PAGE", help="write the code of a page as a program into this folder")
@@ -180,6 +175,17 @@ def _sweep_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", metavar="K", help="number of blocks at a time on this machine (default: one for each core)")
     add("--explain", action="store_true", help="print how many runs, bytes and seconds the sweep takes, and store no results")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
+
+
+def _study_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian study`."""
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
+    add("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
+    add("--json", type=Path, metavar="FILE", help="write the claims into this file as JSON")
+    add("--view", metavar="RESULT", help="then show this result in a browser (needs viser)")
+    words = "write each result that is a motion of the study's mechanism as a page that plays in a browser, next to the figures"
+    add("--animate", action="store_true", help=words)
 
 
 def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
@@ -207,6 +213,18 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     words = "a parameter's value, which becomes a constant (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
     add("--tunable", action="append", default=[], metavar="NAME", help="a parameter that stays an input (may be repeated)")
+
+
+def _fmu_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `pfaffian fmu`."""
+    _file_arguments(parser)
+    add = parser.add_argument
+    add("--out", type=Path, metavar="FILE", help="the FMU to write (default: out/NAME.fmu)")
+    add("--kind", choices=("co-simulation", "model exchange"), default="co-simulation", help="(default: co-simulation)")
+    add("--fmi", choices=("3.0", "2.0"), default="3.0", help="version of FMI (default: 3.0)")
+    add("--step", metavar="S", help="time step of co-simulation [s] (default: as the file says)")
+    words = "linux64, win64 or darwin64 (may be repeated; default: this machine; others need ziglang)"
+    add("--platform", action="append", metavar="P", help=words)
 
 
 class _Version(argparse.Action):
@@ -667,6 +685,22 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
     for name, figure in outcome.figures.items():
         files.append(save(figure, out / f"{unused(stem(name, 'figure'), used)}.png"))
     return files
+
+
+def _fmu(chosen: argparse.Namespace) -> int:
+    """The command `pfaffian fmu`: write a machine as an FMU and print its variables."""
+    import pfaffian as pf
+
+    m, settings = _read(chosen)
+    out = chosen.out or Path("out") / f"{stem(m.name)}.fmu"
+    values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "parameters": settings.parameters}
+    how: dict[str, Any] = {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
+    how |= {"kind": chosen.kind, "version": chosen.fmi, "platforms": chosen.platform}
+    made = pf.fmu(_system(m, settings.state), out, step=_time(chosen.step, "--step", settings.step), **how)
+    print(table(made.variables.items(), ("variable", "unit")))
+    sizes = ", ".join(f"{name} {size} bytes" for name, size in made.platforms.items())
+    print(f"wrote {text(made.file)} (FMI {chosen.fmi}, {chosen.kind}; {sizes})")
+    return DONE
 
 
 def _export(chosen: argparse.Namespace) -> int:

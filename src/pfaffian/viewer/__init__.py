@@ -19,6 +19,7 @@ lines.py        lines along paths, and what they go round, as parts of a scene
 latex.py        the kinematics of an open chain as LaTeX
 laws.py         find a control law named on the command line
 legend.py       the scale of arrows in pictures
+logs.py         results as files of other viewers and tools: MCAP, .rrd, CSV, Parquet
 manual.py       the pages of the manual that come with the package
 maps.py         maps of a quantity over two coordinates or goals of a mechanism
 notebook.py     machines and results as HTML for notebooks, with a picture and the main facts

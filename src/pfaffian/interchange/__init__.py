@@ -1,0 +1,13 @@
+"""Machines inside other people's simulators.
+
+fmu.py             `fmu` writes a machine as an FMU for co-simulation or model exchange
+machine.py         what an FMU computes: the Programs of its equations, its start, its faults
+variables.py       its variables, with names, units and value references
+description.py     modelDescription.xml in FMI 2.0 and 3.0
+text.py            its C text
+archive.py         the files of an FMU, compiled and packed
+instance.h         one instance of the machine in an importer, and its variables
+co_simulation.h    steps by the time loop of a run
+model_exchange.h   rates, their derivatives, and the way back onto the constraints
+fmi2.h, fmi3.h     the functions of FMI 2.0 and 3.0
+"""

@@ -1,0 +1,164 @@
+"""`fmu` writes a machine as an FMU, for the simulators of other people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+from uuid import UUID
+
+from pfaffian.control.law import Control
+from pfaffian.errors import ModelError, brief, is_one_of
+from pfaffian.evaluate.single_values import as_number
+from pfaffian.formats.text.file import as_path
+from pfaffian.interchange.archive import PLATFORMS, SOURCE_FLAGS, compiled, here, packed
+from pfaffian.interchange.description import Identity, build_description, description
+from pfaffian.interchange.machine import FMUMachine, machine_of
+from pfaffian.interchange.text import sources_of
+from pfaffian.interchange.variables import FMUVariables, variables_of
+from pfaffian.kernel.call.obtain import uncollected
+from pfaffian.output.folder import prepare, write_file
+from pfaffian.simulate.record.provenance import machine as this_machine
+from pfaffian.simulate.step.signals import OutputFunction, as_record
+from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.switches import as_switches
+from pfaffian.states.system import as_system
+
+KINDS = ("co-simulation", "model exchange")
+VERSIONS = ("3.0", "2.0")
+
+
+@dataclass(frozen=True)
+class WrittenFMU:
+    """The FMU that `fmu` wrote.
+
+    file: its path.   variables: names of its variables, with their units.   platforms: {platform: bytes of its binary}.
+    """
+
+    file: Path
+    variables: Mapping[str, str]
+    platforms: Mapping[str, int]
+
+
+def fmu(
+    m: Any,
+    out: Any,
+    *,
+    kind: Literal["co-simulation", "model exchange"] = "co-simulation",
+    version: Literal["3.0", "2.0"] = "3.0",
+    step: float = 1e-3,
+    q: Any = None,
+    v: Any = None,
+    guess: Any = None,
+    parameters: Any = None,
+    start: float = 0.0,
+    control: Control | None = None,
+    switches: Mapping[str, OutputFunction] | None = None,
+    outputs: Mapping[str, OutputFunction] | None = None,
+    record: Any = "lean",
+    scheme: Scheme | None = None,
+    seed: int = 0,
+    platforms: Sequence[str] | None = None,
+) -> WrittenFMU:
+    """Write a machine, with or without a law, as a Functional Mock-up Unit: a file that other simulators load as a component.
+
+    The binaries are compiled from the same equations as a run, contained in the file as C, and need neither Python nor
+    CasADi. In co-simulation the machine takes its own steps, as `run` does, and gives the bits of `run` at equal steps. In
+    model exchange the simulator integrates the rates of the state; where the state has left the constraints, it is put back
+    onto them in an event, and quaternions are brought back to unit length.
+
+    Its variables are `time`; `input.NAME` for the inputs of the law or the mechanism; `parameter.NAME`, tunable; `q.NAME` and
+    `v.NAME`, whose start values may be set and are then put onto the constraints; `der(...)` of these in model exchange; and
+    every recorded signal, `energy` or `reaction.NAME`. A fault of a run makes a call fail, with its reason in the log.
+
+    Args:
+        m: the mechanism, or in co-simulation a System: the mechanism in a state of another kind.
+        out: path of the file, "machine.fmu"; its folder is created if it does not exist.
+        kind: "co-simulation", the default, or "model exchange", for which the law has to be continuous and no constraint may
+            begin or cease to act.
+        version: of FMI, "3.0", the default, or "2.0".
+        step: length of a step in co-simulation [s], 1e-3 by default; communication steps are whole numbers of these.
+        q, v, guess, parameters, start: where the machine starts, as in `run`.
+        control, switches, outputs, scheme, seed: as in `run`.
+        record: names of the signals that become outputs, "all" or "lean", the default, which leaves out those with an entry
+            for each row or velocity.
+        platforms: names from "linux64", "win64" and "darwin64"; None: that of this machine. Others are compiled by zig.
+    Returns:
+        WrittenFMU: file, its path; variables, {name: unit}; platforms, {platform: size of its binary [bytes]}.
+    Raises ModelError: an unknown kind, version or platform; a law in Python; a singular start; for model exchange, a law in
+    discrete time, constraints that begin or cease to act, or another state than [q; v].
+    Raises RunError: the start cannot be put onto the constraints; the file cannot be written.
+    Raises BuildError: no compiler works, or zig is not installed and another platform is asked for.
+
+    Example:
+        >>> import tempfile
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = pf.fmu(m, f"{folder}/cart.fmu", step=0.01)
+        >>> made.file.name, list(made.variables)[:4]
+        ('cart.fmu', ['time', 'input.push', 'q.x', 'v.x'])
+    """
+    system = as_system(m)
+    for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version")):
+        if not is_one_of(value, known):
+            raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
+    targets = _platforms(platforms)
+    path = as_path(out, "the FMU to write")
+    h = as_number(step, "fmu: step")
+    if not h > 0:
+        raise ModelError(f"fmu: step is {h!r} s; a number above 0 is needed")
+    scheme, law, extra = arguments(system.mechanism, scheme, control, outputs)
+    changing = as_switches(system.mechanism, switches)
+    simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)
+    given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
+    with uncollected():
+        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed)
+        variables = variables_of(whole)
+        files, sizes = _files(whole, variables, version, targets)
+    write_file(prepare(path.parent) / path.name, packed(files))
+    return WrittenFMU(path, {x.name: x.unit for x in variables.listed()}, sizes)
+
+
+def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of platforms, each once. Raises ModelError: one is unknown, or there is none."""
+    if names is None:
+        names = [here() or "linux64"]
+    chosen = tuple(dict.fromkeys([names] if isinstance(names, str) else names))
+    for name in chosen:
+        if not is_one_of(name, PLATFORMS):
+            raise ModelError(f"fmu: platform {brief(name)} is unknown; one of {', '.join(PLATFORMS)}")
+    if not chosen:
+        raise ModelError(f"fmu: platforms is empty; name one of {', '.join(PLATFORMS)}")
+    return chosen
+
+
+def _files(
+    machine: FMUMachine, variables: FMUVariables, version: str, platforms: Sequence[str]
+) -> tuple[list[tuple[str, bytes]], dict[str, int]]:
+    """Names and contents of the files of an FMU, and the sizes of its binaries."""
+    name = machine.simulation.mechanism.name
+    identifier = f"fmu_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}"
+    unsigned = sources_of(machine, variables, "", version)
+    digest = sha256("\n".join([*unsigned, *(repr(v) for v in variables.listed())]).encode()).hexdigest()
+    token = "{" + str(UUID(digest[:32])) + "}"
+    texts = sources_of(machine, variables, token, version)
+    units = {f"machine{k or ''}.c": text for k, text in enumerate(texts)}
+    identity = Identity(name, identifier, token, f"pfaffian {this_machine()['pfaffian']}")
+    files = [("modelDescription.xml", description(machine, variables, identity, version, list(units)).encode())]
+    files += [(f"sources/{file}", text.encode()) for file, text in units.items()]
+    if version == "3.0":
+        flags = " ".join(SOURCE_FLAGS)
+        files.append(("sources/buildDescription.xml", build_description(identity, list(units), flags).encode()))
+    sizes = {}
+    for target in platforms:
+        of, binary = PLATFORMS[target], compiled(units, target)
+        folder = of.three if version == "3.0" else of.two
+        files.append((f"binaries/{folder}/{identifier}{of.suffix}", binary))
+        sizes[target] = len(binary)
+    return files, sizes

@@ -1,0 +1,172 @@
+"""What an FMU computes: the Programs of its equations, its start, its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import check_parameters
+from pfaffian.errors import ModelError
+from pfaffian.kernel.call.recipe import recipe
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.text.source import kernel_source
+from pfaffian.simulate.record.result import causes_of
+from pfaffian.simulate.run.roll import first_state
+from pfaffian.simulate.run.singular_start import REGULAR, entrances
+from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.inputs import Times
+from pfaffian.simulate.step.limits import check_loop_limits
+from pfaffian.simulate.step.sampling import compiled_instants, in_python
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.step import FAULTS
+from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.starts.given_start import start_arguments, start_of
+from pfaffian.starts.start import start_state
+
+
+@dataclass(frozen=True, eq=False)
+class FMUMachine:
+    """A simulation that is to become an FMU.
+
+    exchange: whether for model exchange.   step: length of a step [s].   start: time at the start [s].
+    x, p: (nx,) and (np,) state and parameters at the start.
+    """
+
+    simulation: Simulation
+    exchange: bool
+    step: float
+    start: float
+    x: np.ndarray
+    p: np.ndarray
+
+    @cached_property
+    def due(self) -> list[tuple[int, int]]:
+        """Period and phase of each sampler, in steps."""
+        return compiled_instants(self.simulation.control, self.step)
+
+    @cached_property
+    def loop(self) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
+        """The Programs of step, observation and projection, and those of the samplers."""
+        rollout = compiled(self.simulation, "numpy", 1, True)
+        (project,) = programs_of(self.projection)
+        return (rollout.step, rollout.observe, project), rollout.samplers
+
+    @cached_property
+    def projection(self) -> ca.Function:
+        """(x of the system and z, p, t) -> (x on constraints and manifold, violation)."""
+        s = self.simulation
+        x, p, t = s.project.sx_in()
+        moved, violation = s.project(x, p, t)
+        nx = s.system.nx
+        return ca.Function("project", [x, p, t], [ca.vertcat(s.system.settled(moved[:nx, 0], t), moved[nx:, 0]), violation])
+
+    @property
+    def timed(self) -> bool:
+        """Whether the constraints depend on the time."""
+        return self.projection.jac_sparsity(0, 2).nnz() > 0
+
+    @cached_property
+    def rates(self) -> ca.Function:
+        """(x, w, p, t) -> (rates of the state, outputs, event indicators, faults)."""
+        rhs = self.simulation.traced.rhs
+        x, w, p, t = rhs.sx_in()
+        rate, faults, sides, _, outputs = rhs(x, w, p, t)
+        at = sorted(set(rhs.sparsity_out(2).row()))
+        indicators = ca.vertcat(ca.SX(0, 1), *[sides[j, 0] for j in at])
+        results = [ca.densify(y) for y in (rate, outputs, indicators, faults)]
+        return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
+
+    @property
+    def sides(self) -> int:
+        """Number of event indicators."""
+        return int(self.rates.size1_out(2)) if self.exchange else 0
+
+    @property
+    def faults(self) -> int:
+        """Number of faults of the rates."""
+        return int(self.rates.size1_out(3)) if self.exchange else 0
+
+    @cached_property
+    def patterns(self) -> tuple[ca.Sparsity, ca.Sparsity, ca.Sparsity]:
+        """Which rates, outputs and event indicators depend on which of [t; w; p; x], in the order of value references."""
+        columns = [[self.rates.jac_sparsity(i, j) for j in (3, 1, 2, 0)] for i in range(3)]
+        rate, outputs, sides = (ca.horzcat(*row) for row in columns)
+        return rate, outputs, sides
+
+    @cached_property
+    def exchanged(self) -> tuple[Program, ...]:
+        """The Programs of model exchange: rates, projection, derivatives in a direction, and their adjoint."""
+        f, inputs = self.rates, ["x", "w", "p", "t"]
+        forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
+        reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
+        return programs_of(f, self.projection, dense(forward), dense(reverse))
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """The meaning of each status."""
+        return causes_of(self.simulation)
+
+    @property
+    def first_fault(self) -> int:
+        """The status of the first fault of the rates."""
+        return 2 + len(FAULTS)
+
+
+def dense(f: ca.Function) -> ca.Function:
+    """The Function with dense inputs and outputs."""
+    arguments = [ca.SX.sym(f.name_in(i), f.size1_in(i)) for i in range(f.n_in())]
+    results = f.call(arguments, True, False)
+    return ca.Function(f.name(), arguments, [ca.densify(ca.reshape(y, -1, 1)) for y in results])
+
+
+def programs_of(*functions: ca.Function) -> tuple[Program, ...]:
+    """The Programs of Functions, with all passes."""
+    return recipe(lambda: functions, kernel_source, "numpy", 1, "strict").programs
+
+
+def machine_of(
+    simulation: Simulation, exchange: bool, step: float, start: float, given: Mapping[str, Any], seed: int
+) -> FMUMachine:
+    """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
+
+    Raises ModelError: a law in Python, a singular start, several runs, or for model exchange anything that changes at instants.
+    Raises RunError: the start cannot be put onto the constraints.
+    """
+    s, m = simulation, simulation.mechanism
+    if in_python(s.control):
+        raise ModelError("fmu: a law in Python cannot run without Python; write it by control.discrete or control.Control")
+    if exchange:
+        refuse_instants(s)
+    begin = start_of(m, start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"]), start, "auto")
+    check_parameters(s.control, m, begin.p)
+    if len(begin.q) > 1:
+        raise ModelError(f"fmu: an FMU is one machine, but q, v or parameters are for {len(begin.q)}")
+    begun = start_state(begin, True)
+    check_loop_limits(m, begun.q, begun.p, start)
+    if (entrances(m, begun, start, "auto") != REGULAR).any():
+        raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
+    x = np.array(np.broadcast_to(first_state(s, begun, start, 1, seed), (1, s.nx)))
+    if not exchange:
+        when = Times(start, step, step, 1, 1, 1)
+        inputs = np.zeros((1, len(s.w_names)))
+        x = TimeLoop(
+            s, compiled(s, "auto", 1, True), when, inputs, "zero", begun.p, compiled_instants(s.control, step), 1
+        ).settled(x)
+    return FMUMachine(s, exchange, step, start, x[0], begun.p[0])
+
+
+def refuse_instants(s: Simulation) -> None:
+    """Raise ModelError if a law is sampled, or equations change at instants, which only co-simulation serves."""
+    reasons: dict[str, Callable[[], bool]] = {
+        "a law in discrete time": lambda: bool(s.control.parts),
+        "constraints that begin or cease to act, switches or rebounds": lambda: eventful(s),
+        "a state that takes the place of [q; v]": lambda: s.system.other_state,
+    }
+    for what, holds in reasons.items():
+        if holds():
+            raise ModelError(f"fmu: model exchange does not serve {what}: write kind='co-simulation'")
