@@ -102,7 +102,7 @@ WRONG = {
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.reduction.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
-        r"supports only the state .* works with rk4, midpoint, tr-bdf2, dopri5, dop853$"),
+        r"supports only the state .* works with rk4, midpoint, tr-bdf2, dopri5, dop853, radau5$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
     "a metric of no length": (
@@ -477,7 +477,7 @@ def test_names_may_come_from_a_generator():
     assert np.array_equal(found.u, pf.inverse_dynamics(ARM, [0, 0], [0, 0], [0, 0], actuated=["A", "B"]).u)
 
 
-FIRST = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed", "terms": "Terms are needed"}
+FIRST = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed|the result of a run or of a sweep is needed", "terms": "Terms are needed"}
 
 
 def _takes(f, kind):
