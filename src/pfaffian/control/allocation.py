@@ -194,8 +194,8 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
 def _by_input(y: ca.SX, rows: tuple[list[int], list[int]], motors: int) -> ca.SX:
     """(motors, 1) the multipliers y of upper limits less those of lower limits.   rows: inputs with each of these."""
     (high, low), found = rows, ca.SX.zeros(motors, 1)
-    found[high] += y[: len(high)]
-    found[low] -= y[len(high) :]
+    found[high, 0] += y[: len(high), 0]
+    found[low, 0] -= y[len(high) :, 0]
     return found
 
 

@@ -1,7 +1,8 @@
 """The global error of a run: the difference between its motion and that of a finer solution, at every record.
 
 angle: the largest difference of an angle [rad]; of a quaternion, the angle between the two.
-length: the largest difference of a position, relative to the machine's length; without one, to the largest position.
+length: the largest difference of a position, relative to the machine's length; without one, to the largest position, which is
+    at least FRACTION of a free fall in the time: what constraints hold against gravity moves by rounding alone.
 speed: the largest difference of a speed, relative to the largest of its unit in the run.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.kernel.remember import once_for
@@ -21,6 +23,9 @@ ERROR_KINDS = ("angle", "length", "speed")
 
 ROUNDING = 1e-13
 """Error that remains where two solutions do not differ."""
+
+FRACTION = 1e-9
+"""Least size of a position, relative to a free fall in the time of the run."""
 
 SLOW = 1e-6
 """Least size of a speed, relative to others."""
@@ -68,13 +73,19 @@ def global_error(
     lever = np.ones(off.shape[1])
     if kinds.slides:
         largest = np.nan_to_num(np.fmax.reduce(np.abs(of.motion[:, :, : m.nq]), axis=0))
-        long = scales(m, p, largest, tuple(m.q_units))[:, kinds.slides]
+        fall = once_for(m, "gravity", lambda: _gravity(m)) * duration**2 / 2
+        long = np.maximum(scales(m, p, largest, tuple(m.q_units))[:, kinds.slides], FRACTION * fall)
         error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
         lever = long.max(axis=-1)
     of_unit = {unit: speeds.get(unit, np.zeros(len(lever))) / (lever if unit == "m/s" else 1.0) for unit in kinds.speeds}
     error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration, of_unit)
     error[np.isnan(off).any(axis=-1)] = np.nan
     return error
+
+
+def _gravity(m: Mechanism) -> float:
+    """|g| [m/s^2] at the defaults of the parameters."""
+    return float(ca.evalf(ca.substitute(ca.norm_2(m.gravity), m.p_symbols, ca.DM(m.p_defaults))))
 
 
 def largest_speeds(m: Mechanism, q_v: np.ndarray) -> dict[str, np.ndarray]:
