@@ -27,7 +27,7 @@ from pfaffian.kernel.text.interpreter_source import functions_source, interprete
 from pfaffian.kernel.text.passes_source import passes_text
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("src", "studies", "examples", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+PARTS = ("src", "studies", "examples", "docs", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

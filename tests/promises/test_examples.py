@@ -27,7 +27,7 @@ def test_every_function_and_class_is_included() -> None:
     assert len(INSIDE) > 100
 
 
-CONSTANTS = {"FORMATS", "FORMULATIONS", "LAWS", "FACTORS", "APPROACHES", "QUADCOPTER", "TRICOPTER", "COLOURS", "Task"}
+CONSTANTS = {"FORMATS", "FORMULATIONS", "LAWS", "FACTORS", "APPROACHES", "QUADCOPTER", "TRICOPTER", "FLIGHT", "COLOURS", "Task"}
 
 
 @pytest.mark.filterwarnings("error")

@@ -65,12 +65,13 @@ def wheel_curves(
     Example:
         A swing axle with its pivot in the middle of the car at the height of the hub; the camber is the angle of the arm:
 
+        >>> import numpy as np
         >>> import pfaffian as pf
         >>> hinge = pf.joint("hinge", "revolute", "world", "hub", axis=(1, 0, 0))
         >>> m = pf.mechanism("swing axle", [pf.body("hub", 20.0, com=(0, 0.7, 0), inertia=1.0)], [hinge])
         >>> found = pf.analysis.wheel_curves(m, "hub", [0.0, 0.07], centre=(0, 0.7, 0))
-        >>> found["camber"].values.round(4), found["roll_centre"].values.round(4)
-        (array([ 0.    , -0.1002]), array([0., 0.]))
+        >>> found["camber"].values[1].round(4), np.abs(found["roll_centre"].values).max() < 1e-9
+        (-0.1002, True)
     """
     as_mechanism(m)
     heights = floats(travel, "travel")

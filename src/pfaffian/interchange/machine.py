@@ -19,12 +19,11 @@ from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.events import eventful
-from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
-from pfaffian.simulate.step.time_loop import TimeLoop, compiled
+from pfaffian.simulate.step.time_loop import compiled, settled
 from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state
 
@@ -152,11 +151,7 @@ def machine_of(
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
     x = np.array(np.broadcast_to(first_state(s, begun, start, 1, seed), (1, s.nx)))
     if not exchange:
-        when = Times(start, step, step, 1, 1, 1)
-        inputs = np.zeros((1, len(s.w_names)))
-        x = TimeLoop(
-            s, compiled(s, "auto", 1, True), when, inputs, "zero", begun.p, compiled_instants(s.control, step), 1
-        ).settled(x)
+        x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
     return FMUMachine(s, exchange, step, start, x[0], begun.p[0])
 
 

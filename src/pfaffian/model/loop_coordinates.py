@@ -28,7 +28,8 @@ class LoopCoordinates(NamedTuple):
 
 def loop_coordinates_of(m: Mechanism) -> LoopCoordinates:
     """The coordinates of all closures that carry something, or that a force or an actuator names."""
-    named = {joint for f in (*m.all_forces, *m.actuators) for joint in joints_of(f)}
+    forces = (*m.all_forces, *m.actuators) if m.loop_joints else ()
+    named = {joint for f in forces for joint in joints_of(f)}
     used = tuple(c for c in m.loop_joints.values() if c.carries or c.name in named)
     joints = [c.joint for c in used if c.joint is not None]
     pairs = [x for j in joints for x in j.limits]

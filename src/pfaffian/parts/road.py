@@ -110,7 +110,7 @@ def road(z: Any, x: Any = None, y: Any = None) -> Road:
         >>> import casadi as ca
         >>> import pfaffian as pf
         >>> pf.forces.road(lambda x, y: 0.05 * ca.sin(2 * x))
-        <Road: function '<lambda>'>
+        <Road: a lambda>
         >>> pf.forces.road([0.0, 0.08, 0.0], x=[1.0, 1.2, 1.4])
         <Road: table of 3 by 1 points>
     """

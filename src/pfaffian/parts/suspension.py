@@ -86,8 +86,8 @@ def anti_roll_bar(
         >>> joints = [pf.joint(b.name, "revolute", "world", b.name, axis=(1, 0, 0)) for b in arms]
         >>> bar = pf.forces.anti_roll_bar("bar", "left", "right", 400.0)
         >>> m = pf.mechanism("axle", arms, joints, forces=[bar])
-        >>> pf.forward_dynamics(m, [0.1, 0.1]).v_dot.round(9), pf.forward_dynamics(m, [0.1, 0.0]).v_dot.round(9)
-        (array([0., 0.]), array([-80.,  80.]))
+        >>> pf.forward_dynamics(m, [0.1, 0.0]).v_dot.round(6)
+        array([-80.,  80.])
     """
     what = f"force {name!r}"
     for end in (left, right):

@@ -116,7 +116,7 @@ class AbstractSystem:
         """Name of the system in error messages."""
         return f"system {self.name!r} of {self.mechanism.name!r}"
 
-    @property
+    @cached_property
     def nx(self) -> int:
         """Size of the state."""
         return sum(len(part.names) for part in self.parts)

@@ -182,7 +182,7 @@ def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
         return made[node.element_hash()]
 
     def rebuilt(node: ca.SX) -> ca.SX:
-        """The same, of an expression that is met for the first time."""
+        """An expression made anew of its replaced arguments; of a comparison, its symbol."""
         if node.op() in COMPARED or node.op() == ca.OP_SIGN:
             difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
             if ca.depends_on(difference, moving):

@@ -151,7 +151,7 @@ class Simulation:
         """p (..., np) with the parameters that the run changes taken from its states x (..., nx)."""
         return self.changing.put(p, x[..., self.nx - self.layout.size :][..., self.layout.switched])
 
-    @property
+    @cached_property
     def nx(self) -> int:
         """Size of the state [x; z; d]."""
         return self.system.nx + len(self.z) + self.layout.size
@@ -160,7 +160,7 @@ class Simulation:
     def w_names(self) -> tuple[str, ...]:
         return input_names(self.mechanism, self.control)
 
-    @property
+    @cached_property
     def faults(self) -> Faults:
         """The faults that may stop a run, in addition to those of the step itself."""
         servos, ends = self.mechanism.servos, self.system.ends
