@@ -147,6 +147,9 @@ def test_motion_over_a_crank(way):
     assert (d.get_ylabel(), pole.get_ylabel(), pole.get_xlabel()) == ("d [deg]", "advantage [1]", "a [deg]")
     np.testing.assert_allclose(d.lines[0].get_data(), np.degrees([way.named["a"], way.named["d"]]), rtol=PEER)
     assert max(np.abs(pole.get_ylim())) < 25 and "cut off" in pole.get_title("right"), "a pole does not flatten the curve"
+    peak = np.where(np.arange(201) == 100, 50.0, np.linspace(-1.0, 1.0, 201))
+    (ax,) = pf.results.plot_motion(m, way, over="a", more={"peak": peak}).axes
+    assert ax.get_ylim()[1] > 50.0, "a peak to one side is no pole"
     for given, words in (
         ({"what": ["e"]}, "no coordinate 'e'"),
         ({}, "name a coordinate"),
