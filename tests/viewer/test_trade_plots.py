@@ -107,7 +107,7 @@ def test_bad_values_are_refused():
             pf.results.plot_campbell([near, near], values)
     other = pf.linearise(pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("x", "prismatic", "world", "box")]))
     with pytest.raises(ModelError, match="2 to 6 states"):
-        pf.results.plot_root_locus([near, other], [1.0, 2.0])
+        pf.results.plot_root_locus([near, other], [1.0, 2.0], "k")
 
 
 def test_curves_over_travel_stand_upright_in_degrees_and_millimetres():

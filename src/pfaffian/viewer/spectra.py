@@ -23,7 +23,7 @@ MOST_NAMED = 8
 """Largest number of critical speeds that are written at their points."""
 
 
-def plot_root_locus(near: Sequence[Linearised], values: Any, name: str = "parameter", *, title: str | None = None) -> Any:
+def plot_root_locus(near: Sequence[Linearised], values: Any, name: str, *, title: str | None = None) -> Any:
     """Draw the eigenvalues of a machine in the complex plane while one of its numbers changes.
 
     Each begins at a cross and ends at a dot. The right half of the plane, where motions grow, is shaded; the title names the
