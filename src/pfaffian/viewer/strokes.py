@@ -27,7 +27,7 @@ POLE = 10.0
 centre; the axis shows this multiple."""
 
 
-class _Curve(NamedTuple):
+class _StrokeCurve(NamedTuple):
     """One curve of a figure.   title: with its unit.   values: (n,)."""
 
     title: str
@@ -135,14 +135,14 @@ def plot_motion(
     return _stacked(of[over], panels, title or text(m.name, 60))
 
 
-def _curve(name: str, values: np.ndarray, unit: str) -> _Curve:
+def _curve(name: str, values: np.ndarray, unit: str) -> _StrokeCurve:
     """A curve in the unit in which it is drawn."""
     unit, factor = DRAWN_IN.get(unit, (unit, 1.0))
     finite = np.where(np.isfinite(values), values, np.nan).astype(float)
-    return _Curve(f"{name} [{unit}]" if unit not in ("", "1") else name, factor * finite)
+    return _StrokeCurve(f"{name} [{unit}]" if unit not in ("", "1") else name, factor * finite)
 
 
-def _stacked(across: _Curve, panels: Sequence[_Curve], title: str) -> Any:
+def _stacked(across: _StrokeCurve, panels: Sequence[_StrokeCurve], title: str) -> Any:
     """Figure of curves above each other over the same axis."""
     from pfaffian.viewer.chart import Chart
 
@@ -215,7 +215,7 @@ def _pins(result: Any, what: Sequence[str]) -> tuple[list[str], str]:
     """Names of the outputs with the force and moment of a pin, and the dimension along which they are drawn."""
     way = 'outputs={"pin": pf.reaction("pin", magnitude=True)}'
     if not isinstance(result, xr.Dataset):
-        raise ModelError(f"plot_loads: the result of a run or of a sweep is needed, got {brief(result)}")
+        raise ModelError(f"plot_loads: a Dataset is needed, of a run or of a sweep, got {brief(result)}")
     known = [str(n) for n, x in result.data_vars.items() if "wrench_magnitude" in x.dims and {"time", "state"} & set(x.dims)]
     for name in what:
         if name not in known:
@@ -227,11 +227,11 @@ def _pins(result: Any, what: Sequence[str]) -> tuple[list[str], str]:
     return list(what) or known, "time" if "time" in result[known[0]].dims else "state"
 
 
-def _across(result: xr.Dataset, along: str, over: str | None) -> _Curve:
+def _across(result: xr.Dataset, along: str, over: str | None) -> _StrokeCurve:
     """The horizontal axis: values (runs, n) of a coordinate, or (1, n) of time or the number of the state."""
     if over is None:
         values = result[along].values if along in result.coords else np.arange(result.sizes[along])
-        return _Curve("time [s]" if along == "time" else "state", np.asarray(values, dtype=float)[None])
+        return _StrokeCurve("time [s]" if along == "time" else "state", np.asarray(values, dtype=float)[None])
     if "q" not in result or along not in result["q"].dims:
         raise ModelError(f"plot_loads: over={brief(over)} needs the record of 'q': keep it with the forces")
     q = result["q"].transpose(..., along, "coordinate")
