@@ -48,7 +48,7 @@ def test_there_are_enough_recipes_and_machines() -> None:
         for folder in ALONE
     }
     assert count["how"] >= 40 and count["gallery"] + len(zoo.machines()) >= 70
-    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 7
+    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 8
 
 
 def test_recipes_are_short_and_ask_a_question() -> None:

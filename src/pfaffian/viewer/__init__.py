@@ -33,7 +33,9 @@ run_study.py    studies: modules that reproduce a figure or table of a paper and
 scene.py        what a picture contains, whichever program draws it
 sketch.py       pictures of bodies without shapes
 solids.py       triangles of solids: boxes, spheres, cylinders, capsules and cones in closed form
+spectra.py      root locus and Campbell diagram
 still.py        one picture of a whole motion
+strokes.py      curves over a stroke: suspensions, linkages, loads of pins
 summary.py      a run in a few lines of text
 sweeps.py       figures of sweeps: parallel axes, a heat map of cells, or a scatter of points
 zoo.py          the zoo: the machines that come with the package

@@ -61,7 +61,7 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
     if len(labelled) < len(names):
         handles.append(others[0])
         labels.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
-    _focus(ax, values)
+    focus(ax, values)
     if labels != [ALONE]:
         legend_above(ax, handles, labels)
 
@@ -158,16 +158,17 @@ def _argmax(y: np.ndarray, axis: int) -> np.ndarray:
     return np.argmax(np.where(np.isnan(y), -np.inf, y), axis=axis)
 
 
-def _focus(ax: Any, values: np.ndarray) -> None:
+def focus(ax: Any, values: np.ndarray, axis: str = "y") -> None:
     """Set the range of the axis: without the end of a diverging run, which would flatten the rest; centred on flat lines."""
+    set_range = getattr(ax, f"set_{axis}lim")
     finite = np.abs(values[np.isfinite(values)])
     if not finite.size:
         ax.text(0.5, 0.5, "no finite value", transform=ax.transAxes, ha="center", va="center", color=NOTE)
         return
     usual = float(np.quantile(finite, 0.9))
     if 0 < 1e4 * usual < finite.max():
-        ax.set_ylim(-10 * usual, 10 * usual)
+        set_range(-10 * usual, 10 * usual)
     elif finite.max() < 1e-12:
-        ax.set_ylim(-1, 1)
+        set_range(-1, 1)
     elif np.nanmax(values) - np.nanmin(values) < CONSTANT * finite.max():
-        ax.set_ylim(*sorted((0.95 * np.nanmean(values), 1.05 * np.nanmean(values))))
+        set_range(*sorted((0.95 * np.nanmean(values), 1.05 * np.nanmean(values))))
