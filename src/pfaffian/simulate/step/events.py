@@ -34,6 +34,7 @@ POINTS, POINTS_OF_MOTION = 6, 3
 of the equations. Two events between neighbouring points may be missed."""
 
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+ROUNDED = (ca.OP_FLOOR, ca.OP_CEIL)
 
 EPS = float(np.finfo(float).eps)
 
@@ -42,6 +43,10 @@ EXACT = 1e-13
 
 PASSING = 2
 """Length of the step that passes an event, relative to the exactness of its instant."""
+
+WIDENING = 8
+"""Growth of both after a step that should have passed an event and did not: where a machine moves slowly, the numbers of its
+state do not change in a shorter time."""
 
 MOST_AT_ONCE = 32
 """Greatest number of events without a step of ordinary length between them."""
@@ -152,20 +157,28 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
 
 
 def compared(x: ca.SX, moving: ca.SX) -> list[ca.SX]:
-    """The differences of the numbers that the outermost comparisons in x compare, if they depend on the symbols `moving`."""
+    """The differences of the numbers that the outermost comparisons in x compare, if they depend on the symbols `moving`; of
+    numbers that are rounded, numbers that are zero where these are integers."""
     found, seen, pending = dict[int, ca.SX](), set[int](), [x[i] for i in range(x.numel())]
     while pending:
         node = pending.pop()
         if node.element_hash() in seen:
             continue
         seen.add(node.element_hash())
-        if node.op() in COMPARED or node.op() == ca.OP_SIGN:
+        if node.op() in (*COMPARED, *ROUNDED, ca.OP_SIGN):
             difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
+            difference = _zero_at_integers(difference) if node.op() in ROUNDED else difference
             if ca.depends_on(difference, moving):
                 found[difference.element_hash()] = difference
         else:
             pending += [node.dep(i) for i in range(node.n_dep())]
     return list(found.values())
+
+
+def _zero_at_integers(x: ca.SX) -> ca.SX:
+    """sin(pi x), which is exactly zero for integers."""
+    whole = ca.floor(x + 0.5)
+    return ca.sin(ca.pi * (x - whole)) * ca.cos(ca.pi * whole)
 
 
 def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
@@ -230,9 +243,18 @@ class Ahead(NamedTuple):
         before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
 
+    def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
+        """The exactness of the next instant relative to `exactness`, from that of this one, after a step that is accepted."""
+        missed = ca.logic_and(ca.logic_and(self.short, h > 0.9 * PASSING * self.exact), ca.logic_not(self.jumps))
+        return ca.if_else(missed, WIDENING * width, ca.if_else(self.ordinary(h), 1, width))
+
+    def ordinary(self, h: ca.SX) -> ca.SX:
+        """Whether a step is longer than those around events."""
+        return h > 2 * PASSING * self.exact
+
     def counted(self, events: ca.SX, h: ca.SX) -> ca.SX:
         """The number of events without a step of ordinary length between them, after a step that is accepted."""
-        return ca.if_else(self.jumps, events + 1, ca.if_else(h > 2 * PASSING * self.exact, 0, events))
+        return ca.if_else(self.jumps, events + 1, ca.if_else(self.ordinary(h), 0, events))
 
 
 class Tried(NamedTuple):
