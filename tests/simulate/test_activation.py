@@ -189,7 +189,7 @@ def test_a_small_shift_by_a_switched_parameter_is_followed():
     m = with_radius_of_gyration(slide([shelf(lambda k: HEIGHT.symbol)], parameters=[HEIGHT]))
     r = pf.run(m, switches={"height": lambda k: HEIGHT.symbol + 5e-7}, **QUICK)
     assert float(r["status"]) == 0
-    close(r["q"].values[-1, 1], 50 * 5e-7, 3 * SATISFIED, "moved by less than the tolerance in each step")
+    close(r["q"].values[-1, 1], 49 * 5e-7, 3 * SATISFIED, "moved by less than the tolerance in each step but the first")
 
 
 def test_constraints_that_cannot_jump_are_not_checked_for_jumps():

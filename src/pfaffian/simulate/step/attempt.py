@@ -230,7 +230,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     def along(c: float) -> tuple[ca.SX, ca.SX]:
         return _inputs(w, time + c * h - since), begin + time + c * h
 
-    exact = lane[at.events.width, 0] * exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
+    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x

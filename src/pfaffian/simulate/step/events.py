@@ -48,6 +48,9 @@ WIDENING = 8
 """Growth of both after a step that should have passed an event and did not: where a machine moves slowly, the numbers of its
 state do not change in a shorter time."""
 
+WIDEST = 1e-5
+"""Greatest exactness of an instant that slow motion widens, relative to the length of steps."""
+
 MOST_AT_ONCE = 32
 """Greatest number of events without a step of ordinary length between them."""
 
@@ -145,9 +148,10 @@ def eventful(s: LawAndSystem) -> bool:
     return bool(switched(s.mechanism) or s.changing.names or impacts_of(s.mechanism))
 
 
-def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
-    """Exactness of the instants of events at the time t, in steps of ordinary length h [s]."""
-    return ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
+def exactness(t: ca.SX, h: ca.SX, width: ca.SX) -> ca.SX:
+    """Exactness of the instants of events at the time t, in steps of ordinary length h [s].   width: that of `EventNumbers`."""
+    least = ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
+    return ca.fmax(least, ca.fmin(width * least, WIDEST * h))
 
 
 def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
@@ -241,12 +245,13 @@ class Ahead(NamedTuple):
         after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, aim))
         after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
         before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
+        before = ca.if_else(self.exact >= 0.9 * WIDEST * h, 0.1 * h, before)  # the event is not at the root
         return after, ca.if_else(self.located, time + before, aim)
 
     def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
         """The exactness of the next instant relative to `exactness`, from that of this one, after a step that is accepted."""
         missed = ca.logic_and(ca.logic_and(self.short, h > 0.9 * PASSING * self.exact), ca.logic_not(self.jumps))
-        return ca.if_else(missed, WIDENING * width, ca.if_else(self.ordinary(h), 1, width))
+        return ca.if_else(missed, ca.fmin(WIDENING * width, NO_AIM), ca.if_else(self.ordinary(h), 1, width))
 
     def ordinary(self, h: ca.SX) -> ca.SX:
         """Whether a step is longer than those around events."""

@@ -36,7 +36,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
 
     inputs = along(0.0)[0], along(1.0)[0]
     x_next, faults, _, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
-    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), width * exactness(t, h))
+    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h, width))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
     after, before = event.aims(aim, done, length, aim < h)
     stays = ca.logic_or(event.located, switches)
