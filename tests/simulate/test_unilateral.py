@@ -67,8 +67,8 @@ def test_a_point_leaves_a_ball_where_the_contact_would_pull():
 
 
 def test_a_box_leaves_a_table_that_falls_faster_and_lands_again():
-    """It leaves at sin(w t) = g / (a w^2) and lands where its parabola meets the table, a nanometre lower: where it leaves it is
-    as near as rounding says, and would land at once."""
+    """It leaves at sin(w t) = g / (a w^2) and lands where its parabola meets the table, a nanometre lower: where it leaves
+    rounding decides on which side of the table it is."""
     a, w = 0.05, 20.0
 
     def following(T: pf.Terms, motion) -> ca.SX:

@@ -244,8 +244,8 @@ class Ahead(NamedTuple):
         after = ca.if_else(h > 1.5 * passing, time + h + passing, NO_AIM)
         after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, aim))
         after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
-        before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
-        before = ca.if_else(self.exact >= 0.9 * WIDEST * h, 0.1 * h, before)  # the event is not at the root
+        near = ca.if_else(self.exact >= 0.9 * WIDEST * h, 0.1 * h, passing)  # so wide: the event is not at the root
+        before = ca.if_else(self.root * h <= self.exact, near, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
 
     def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
