@@ -229,6 +229,17 @@ def test_stairs_are_passed_one_by_one(how):
         close(found, np.sqrt(2 * depths / G)[: len(found)], 1e-8, "instants, to the accuracy")
 
 
+def test_an_input_series_passes_a_threshold_between_its_samples():
+    """The input rises by 2/5 a second, then by 8/5, and a mode follows it from 0.6 on."""
+    on = pf.Parameter("on", 0.0)
+    slide = pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))
+    m = pf.mechanism("c", [pf.body("c", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("motor", "x")])
+    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, on.symbol))}
+    how = {"u": np.array([[0.0], [0.2], [1.0]]), "u_step": 0.5, "hold": "linear", "switches": switches}
+    r = pf.run(m, [0.0], duration=0.9, accuracy=1e-9, backend="interpreter", **how)
+    close(pf.events(r).time.values, [0.75], INSTANT, "instant")
+
+
 # -- impacts --------------------------------------------------------------------------------------------------------------
 
 

@@ -114,7 +114,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     gaps = gaps_of(T.kinematics)
     due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
-    outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, moving)), after])
+    outputs = here.of_state([states, ca.vertcat(ca.SX(0, 1), *compared(states, ca.vertcat(moving, z, w))), after])
     outputs = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
