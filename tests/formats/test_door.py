@@ -42,7 +42,10 @@ def test_text_before_the_root_element_is_ignored(tmp_path):
 
 OTHERS = {
     "a.xacro": (URDF, "xacro is source code of URDF; if you trust it"),
-    "a.txt": (YAML, "it is neither XML for URDF (<robot>), MJCF (<mujoco>), SDF (<sdf>), OSIM (<OpenSimDocument>), nor a .yaml or .yml file"),
+    "a.txt": (
+        YAML,
+        "it is neither XML for URDF (<robot>), MJCF (<mujoco>), SDF (<sdf>), OSIM (<OpenSimDocument>), nor a .yaml",
+    ),
     "a.xml": ("<mujocoinclude/>", "this is a part of an MJCF file"),
     "b.xml": ("<html/>", "this is a web page"),
     "c.xml": ("<a><robot/></a>", "the root element is <a>; one of <robot>, <mujoco>, <sdf>, <OpenSimDocument> is needed"),

@@ -120,7 +120,7 @@ def test_meshes_are_found_and_missing_ones_give_one_warning_when_drawn(package: 
         m = pf.formats.read_urdf(file)
     assert [s.file for s in m.body("rod").shapes] == [None] * 3
     with pytest.warns(
-        pf.ModelWarning, match=r"drawn as rods between their joints: package://lost/0.stl is not found.*meshes=\[folder\]; and 2 more"
+        pf.ModelWarning, match=r"drawn as rods between their joints: package://lost/0.stl is not found.*=\[folder\]; and 2 more"
     ) as w:
         pf.animate(m, pf.run(m, duration=0.0, backend="numpy"))
     assert len(w) == 1

@@ -477,7 +477,11 @@ def test_names_may_come_from_a_generator():
     assert np.array_equal(found.u, pf.inverse_dynamics(ARM, [0, 0], [0, 0], [0, 0], actuated=["A", "B"]).u)
 
 
-FIRST = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed|the result of a run or of a sweep is needed", "terms": "Terms are needed"}
+FIRST = {
+    "m": "a Mechanism is needed",
+    "result": "not the result of a run|a Dataset is needed|the result of a run or of a sweep is needed",
+    "terms": "Terms are needed",
+}
 
 
 def _takes(f, kind):

@@ -189,7 +189,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "gust of length zero": (lambda: F.gust(intensity=1.0, length=0.0), r"gust: length must be above zero, got 0\.0"),
     "gust at speed zero": (lambda: F.gust(intensity=1.0, speed=0.0), r"gust: speed must be above zero, got 0\.0"),
     "gust with a mean of two numbers": (lambda: F.gust((1, 2), intensity=1.0), r"gust: mean: 3 numbers are needed, got 2"),
-    "gust of a negative seed": (lambda: F.gust(intensity=1.0, seed=-1), r"gust: seed must be a whole number from 0 or a Parameter, got -1"),
+    "gust of a negative seed": (
+        lambda: F.gust(intensity=1.0, seed=-1),
+        r"gust: seed must be a whole number from 0 or a Parameter, got -1",
+    ),
     "gust of NaN": (lambda: F.gust(intensity=nan), r"gust: intensity: one number or three are needed, got nan"),
     "drag of negative area": (lambda: F.drag("air", "hand", -1.0), r"force 'air': area -1 is below zero"),
     "drag with a wind of two numbers": (

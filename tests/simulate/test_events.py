@@ -84,6 +84,8 @@ def test_errors_fall_with_the_order_of_the_rule_through_events():
     off = np.array([np.abs((np.r_[r.q.values[-1], r.v.values[-1]] - truth) / size).max() for r in ends])
     slopes = np.log2(off[:-1] / off[1:])
     assert slopes.min() > 4 - SLOPE, (off, slopes)
+    fastest = np.sqrt(2 * G * (1 - np.cos(1)))
+    off = np.array([np.abs(np.r_[r.q.values[-1], r.v.values[-1] / fastest] - truth / [1, fastest]).max() for r in ends])
     told = np.array([float(r.error.max()) for r in ends])
     assert (told > off / 3).all() and (told < 30 * off).all(), (off, told)
 
@@ -189,6 +191,54 @@ def test_events_without_end_are_named(condition, how):
         r = pf.run(m, [0.3], [0.5], duration=3.0, backend="interpreter", **moving, **how)
     if "accuracy" in how:
         assert int(r.status) > 0 and 0 < float(r.stopped) < 1
+
+
+def puck(z, v, switch, g=0.0, **how):
+    """A run of a second of a body that slides along a line, with a mode."""
+    on = pf.Parameter("on", 0.0)
+    slide = pf.joint("z", "prismatic", "world", "puck", axis=(0, 0, 1))
+    m = pf.mechanism("puck", [pf.body("puck", 1.0)], [slide], parameters=[on], gravity=(0, 0, -g))
+    switches = {"on": lambda k: switch(k, on.symbol)}
+    return pf.run(m, [z], [v], duration=1.0, switches=switches, backend="interpreter", **how)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize("start, speed", [(1000.0, 0.1), (1.0, 1e-3)])
+@pytest.mark.parametrize("instant", [0.0, 0.437])
+def test_a_slow_motion_passes_its_event(start, speed, instant, how):
+    """In the time to which events are located it moves by less than the last digit of its position."""
+    line = start - instant * speed
+    r = puck(start, -speed, lambda k, on: ca.if_else(k.q[0] < line, 1, on), **how)
+    assert int(r.status) == 0 and float(r.on[-1]) == 1
+    digit = 64 * EPS * start / speed
+    if "accuracy" in how:
+        close(pf.events(r).time.values, [instant], digit + INSTANT, "instant")
+    assert (r.on.values == (r.time.values > instant)).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+def test_stairs_are_passed_one_by_one(how):
+    """A mode that is a rounded position, from rest at an edge: also several edges in a step."""
+    r = puck(1.0, 0.0, lambda k, on: ca.floor(4 * k.q[0]), g=G, **how)
+    depths = np.arange(1, 20) / 4
+    fall = 1 - G / 2 * r.time.values**2
+    assert int(r.status) == 0 and (r.on.values[1:] == np.floor(4 * fall[1:])).all()
+    if "accuracy" in how:
+        found = pf.events(r).time.values[2:]
+        close(found, np.sqrt(2 * depths / G)[: len(found)], 1e-8, "instants, to the accuracy")
+
+
+def test_an_input_series_passes_a_threshold_between_its_samples():
+    """The input rises by 2/5 a second, then by 8/5, and a mode follows it from 0.6 on."""
+    on = pf.Parameter("on", 0.0)
+    slide = pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))
+    m = pf.mechanism("c", [pf.body("c", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("motor", "x")])
+    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, on.symbol))}
+    how = {"u": np.array([[0.0], [0.2], [1.0]]), "u_step": 0.5, "hold": "linear", "switches": switches}
+    r = pf.run(m, [0.0], duration=0.9, accuracy=1e-9, backend="interpreter", **how)
+    close(pf.events(r).time.values, [0.75], INSTANT, "instant")
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------

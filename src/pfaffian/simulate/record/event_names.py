@@ -37,8 +37,9 @@ def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
         return
     run = int(lost[np.argmax(unsplit[lost])])
     which = "" if len(x) == 1 else f" in {len(lost)} of {len(x)} runs, most in run {run},"
+    name = last_names(s, x[run : run + 1])[0]
     notice(
-        f"events of {last_names(s, x[run : run + 1])[0]!r} follow one another so fast that{which} {int(unsplit[run])} steps "
+        f"events{f' of {name!r}' if name else ''} follow one another so fast that{which} {int(unsplit[run])} steps "
         "were not split at all of them; their error falls with the step only. If a condition turns false where it has just "
         "become true, give it a memory: switches={mode: function of the mode}",
         RunWarning,

@@ -197,7 +197,8 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
     landed = ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0])
     after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
     count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
-    accepted = ca.vertcat(tried.d_next[:end, 0], *numbers._replace(aim=after, count=count, last=last))
+    width = event.widened(numbers.width, tried.h)
+    accepted = ca.vertcat(tried.d_next[:end, 0], *numbers._replace(aim=after, count=count, last=last, width=width))
     return accepted, ca.vertcat(lane[at.discrete, 0][:end, 0], *numbers._replace(aim=before))
 
 
@@ -229,7 +230,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     def along(c: float) -> tuple[ca.SX, ca.SX]:
         return _inputs(w, time + c * h - since), begin + time + c * h
 
-    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed)
+    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x

@@ -34,6 +34,7 @@ POINTS, POINTS_OF_MOTION = 6, 3
 of the equations. Two events between neighbouring points may be missed."""
 
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
+ROUNDED = (ca.OP_FLOOR, ca.OP_CEIL)
 
 EPS = float(np.finfo(float).eps)
 
@@ -42,6 +43,13 @@ EXACT = 1e-13
 
 PASSING = 2
 """Length of the step that passes an event, relative to the exactness of its instant."""
+
+WIDENING = 8
+"""Growth of both after a step that should have passed an event and did not: where a machine moves slowly, the numbers of its
+state do not change in a shorter time."""
+
+WIDEST = 1e-5
+"""Greatest exactness of an instant that slow motion widens, relative to the length of steps."""
 
 MOST_AT_ONCE = 32
 """Greatest number of events without a step of ordinary length between them."""
@@ -64,26 +72,27 @@ class Events(NamedTuple):
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
     rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
-    points: at which a step evaluates them, in parts of it.   comparisons: in all conditions.
+    points: at which a step evaluates them, in parts of it.   comparisons: their number in all conditions.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
     function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
-    conditions compare, each of which is zero where its condition changes; and the next value of each of the parameters.
+    conditions compare, each of which is zero where its condition changes; the next value of each of the parameters; and the
+    values (k,) of the comparisons.
     """
 
     names: tuple[str, ...]
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: int
     function: ca.Function
     combined: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
 
-    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """The results of `function`."""
-        states, differences, following = self.function(x, w, p, t)
-        return states, differences, following
+        states, differences, following, values = self.function(x, w, p, t)
+        return states, differences, following, values
 
     @property
     def conditions(self) -> int:
@@ -109,25 +118,25 @@ def events_of(s: LawAndSystem) -> Events | None:
     gaps = gaps_of(T.kinematics)
     due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
-    comparisons, symbols, with_symbols = compared(states, moving)
-    differences = ca.vertcat(ca.SX(0, 1), *[c.difference for c in comparisons])
-    outputs = here.of_state([states, differences, after, with_symbols])
+    found = compared(states, ca.vertcat(moving, z, w))
+    differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
+    outputs = here.of_state([states, differences, after, values, found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
-    combined = ca.Function("combined", [symbols, *inputs], [ca.densify(with_symbols)])
+    combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, points, tuple(comparisons), function, combined)
+        return Events(names, places, stepwise, points, len(found.comparisons), function, combined)
     v = T.v
     for name, hit in reversed(gaps.items()):
         v = ca.if_else(due[name], _after(T, hit), v)
     rebounded = here.of_state([s.system.entered(T, T.q, v)])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, tuple(comparisons), function, combined, len(gaps), rebound)
+    return Events(names, places, stepwise, points, len(found.comparisons), function, combined, len(gaps), rebound)
 
 
 def _after(T: Terms, hit: Gap) -> ca.SX:
@@ -146,9 +155,10 @@ def eventful(s: LawAndSystem) -> bool:
     return bool(switched(s.mechanism) or s.changing.names or impacts_of(s.mechanism))
 
 
-def exactness(t: ca.SX, h: ca.SX) -> ca.SX:
-    """Exactness of the instants of events at the time t, in steps of ordinary length h [s]."""
-    return ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
+def exactness(t: ca.SX, h: ca.SX, width: ca.SX) -> ca.SX:
+    """Exactness of the instants of events at the time t, in steps of ordinary length h [s].   width: that of `EventNumbers`."""
+    least = ca.fmax(64 * EPS * ca.fabs(t), EXACT * h)
+    return ca.fmax(least, ca.fmin(width * least, WIDEST * h))
 
 
 def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
@@ -158,21 +168,23 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
 
 
 class Comparison(NamedTuple):
-    """A comparison in a condition.   op: of CasADi.   difference: of the numbers that it compares."""
+    """A comparison in a condition.   difference: of the numbers that it compares.   value: its own."""
 
-    op: int
     difference: ca.SX
-
-    def holds(self, difference: ca.SX) -> ca.SX:
-        """Its value where the difference has this one."""
-        if self.op == ca.OP_SIGN:
-            return ca.sign(difference)
-        return ca.SX.binary(self.op, difference, 0)
+    value: ca.SX
 
 
-def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
-    """The outermost comparisons in x whose numbers depend on the symbols `moving`, symbols (k, 1) of their values, and x with
-    these symbols in their places."""
+class Compared(NamedTuple):
+    """The comparisons in conditions.   symbols: (k, 1) of their values.   states: the conditions with these symbols."""
+
+    comparisons: list[Comparison]
+    symbols: ca.SX
+    states: ca.SX
+
+
+def compared(x: ca.SX, moving: ca.SX) -> Compared:
+    """The outermost comparisons in x whose numbers depend on the symbols `moving`; numbers that are rounded are compared with
+    the integers."""
     found, symbols, made = list[Comparison](), list[ca.SX](), dict[int, ca.SX]()
 
     def replaced(node: ca.SX) -> ca.SX:
@@ -183,10 +195,11 @@ def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
 
     def rebuilt(node: ca.SX) -> ca.SX:
         """An expression made anew of its replaced arguments; of a comparison, its symbol."""
-        if node.op() in COMPARED or node.op() == ca.OP_SIGN:
+        if node.op() in (*COMPARED, *ROUNDED, ca.OP_SIGN):
             difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
+            difference = _zero_at_integers(difference) if node.op() in ROUNDED else difference
             if ca.depends_on(difference, moving):
-                found.append(Comparison(node.op(), difference))
+                found.append(Comparison(difference, node))
                 symbols.append(ca.SX.sym(f"b{len(symbols)}"))
                 return symbols[-1]
         if not node.n_dep() or not ca.depends_on(node, moving):
@@ -195,7 +208,13 @@ def compared(x: ca.SX, moving: ca.SX) -> tuple[list[Comparison], ca.SX, ca.SX]:
         return ca.SX.unary(node.op(), parts[0]) if len(parts) == 1 else ca.SX.binary(node.op(), *parts)
 
     with_symbols = ca.vertcat(ca.SX(0, 1), *[replaced(x[i]) for i in range(x.numel())])
-    return found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols
+    return Compared(found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols)
+
+
+def _zero_at_integers(x: ca.SX) -> ca.SX:
+    """sin(pi x), which is exactly zero for integers."""
+    whole = ca.floor(x + 0.5)
+    return ca.sin(ca.pi * (x - whole)) * ca.cos(ca.pi * whole)
 
 
 def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -262,19 +281,30 @@ class Ahead(NamedTuple):
         after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, ca.fmin(aim, NO_AIM)))
         after = ca.if_else(ca.logic_and(h == 0, aim == time), 2 * NO_AIM, after)  # parameters have just jumped
         after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
-        before = ca.if_else(self.root * h <= self.exact, passing, self.root * h - self.exact / 2)
+        near = ca.if_else(self.exact >= 0.9 * WIDEST * h, 0.1 * h, passing)  # so wide: the event is not at the root
+        before = ca.if_else(self.root * h <= self.exact, near, self.root * h - self.exact / 2)
         return after, ca.if_else(self.located, time + before, aim)
+
+    def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
+        """The exactness of the next instant relative to `exactness`, from that of this one, after a step that is accepted."""
+        missed = ca.logic_and(ca.logic_and(self.short, h > 0.9 * PASSING * self.exact), ca.logic_not(self.jumps))
+        return ca.if_else(missed, ca.fmin(WIDENING * width, NO_AIM), ca.if_else(self.ordinary(h), 1, width))
+
+    def ordinary(self, h: ca.SX) -> ca.SX:
+        """Whether a step is longer than those around events."""
+        return h > 2 * PASSING * self.exact
 
     def counted(self, events: ca.SX, h: ca.SX) -> ca.SX:
         """The number of events without a step of ordinary length between them, after a step that is accepted."""
-        return ca.if_else(self.jumps, events + 1, ca.if_else(h > 2 * PASSING * self.exact, 0, events))
+        return ca.if_else(self.jumps, events + 1, ca.if_else(self.ordinary(h), 0, events))
 
 
 class Point(NamedTuple):
-    """A point of a step.   states, differences: see `Events.function`.   given: its arguments."""
+    """A point of a step.   states, differences, values: see `Events.function`.   given: its arguments."""
 
     states: ca.SX
     differences: ca.SX
+    values: ca.SX
     given: tuple[ca.SX, ca.SX, ca.SX, ca.SX]
 
 
@@ -291,7 +321,7 @@ class Tried(NamedTuple):
     d: ca.SX
     h: ca.SX
     at: Callable[[float], tuple[ca.SX, ca.SX]]
-    here: tuple[ca.SX, ca.SX, ca.SX]
+    here: tuple[ca.SX, ca.SX, ca.SX, ca.SX]
     switches: ca.SX
 
 
@@ -302,8 +332,8 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     for c in events.points:
         (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
         given = ca.vertcat(x, tried.d), u, p, t
-        states, differences, following = events.at(*given) if c else tried.here
-        points.append(Point(states, differences, given))
+        states, differences, following, values = events.at(*given) if c else tried.here
+        points.append(Point(states, differences, values, given))
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     first, others = events.conditions, events.conditions + events.impacts
     begin = ca.vertcat(tried.here[0][:others, 0], tried.d[numbers, 0])
@@ -346,7 +376,7 @@ def passed(events: Events, points: list[Point]) -> tuple[ca.SX, ca.SX, ca.SX]:
     at, states, differences = events.points, [x.states for x in points], [x.differences for x in points]
     changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
-    count = len(events.comparisons)
+    count = events.comparisons
     middle, right, after = ca.SX(1), ca.SX(1), states[0]
     before, value, crosses = differences[0], differences[-1], ca.SX(count, 1)
     for i in reversed(range(1, len(at))):
@@ -363,7 +393,7 @@ def passed(events: Events, points: list[Point]) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 def _decisive(events: Events, left: Point, right: Point) -> ca.SX:
     """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change."""
-    begin, end = ([c.holds(x.differences[k]) for k, c in enumerate(events.comparisons)] for x in (left, right))
+    begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
     states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
     changes, alone = ca.SX(len(begin), 1), ca.SX(len(begin), 1)
     for k in range(len(begin)):

@@ -22,7 +22,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     assert events is not None
     given, u0, u1, _, t, h = part.sx_in()
     x, d = given[:n, 0], given[n:, 0]
-    done, aim, count, unsplit, last = EventNumbers(*ca.vertsplit(d[at.events, 0]))
+    done, aim, count, unsplit, last, width = EventNumbers(*ca.vertsplit(d[at.events, 0]))
     whole = ca.if_else(h > 0, h, 1)
     here = events.at(given, u0 + done / whole * (u1 - u0), p, t + done)
     d_now, switches = switched_now(events, d, here, aim, done)
@@ -36,7 +36,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
 
     inputs = along(0.0)[0], along(1.0)[0]
     x_next, faults, _, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
-    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h))
+    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h, width))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
     after, before = event.aims(aim, done, length, aim < h)
     stays = ca.logic_or(event.located, switches)
@@ -48,6 +48,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
         count + 1,
         unsplit,
         ca.if_else(event.jumps, event.name, last),
+        ca.if_else(event.located, width, event.widened(width, length)),
     )
     ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
