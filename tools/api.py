@@ -25,6 +25,8 @@ TOP = {
     "dynamics": "Equations",
     "viewer": "Use a result",
     "embedded": "Use a result",
+    "fitting": "Compare with measurements",
+    "interchange": "Use a result",
     "errors": "Errors and warnings",
 }
 """Heading for the names of `pf`, by the room where they are defined."""
