@@ -24,7 +24,7 @@ from benchmarks.result import Comparison, Goal
 from benchmarks.robots import EXAMPLES
 from benchmarks.timing import Options, interleaved
 
-ERROR, EXACT, RECORDS = 1e-6, 1e-10, 11
+ERROR, EXACT, RECORDS = 1e-6, 1e-9, 11
 SHORTEST = 17
 """Largest power k of the steps T / (10 2^k) of TR-BDF2 that are tried."""
 
