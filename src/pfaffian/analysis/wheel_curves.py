@@ -70,8 +70,8 @@ def wheel_curves(
         >>> hinge = pf.joint("hinge", "revolute", "world", "hub", axis=(1, 0, 0))
         >>> m = pf.mechanism("swing axle", [pf.body("hub", 20.0, com=(0, 0.7, 0), inertia=1.0)], [hinge])
         >>> found = pf.analysis.wheel_curves(m, "hub", [0.0, 0.07], centre=(0, 0.7, 0))
-        >>> found["camber"].values[1].round(4), np.abs(found["roll_centre"].values).max() < 1e-9
-        (-0.1002, True)
+        >>> found["camber"].values[1:].round(4), np.abs(found["roll_centre"].values).round(6)
+        (array([-0.1002]), array([0., 0.]))
     """
     as_mechanism(m)
     heights = floats(travel, "travel")
