@@ -167,7 +167,7 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
-class Comparison(NamedTuple):
+class Threshold(NamedTuple):
     """A comparison in a condition.   difference: of the numbers that it compares.   value: its own."""
 
     difference: ca.SX
@@ -177,7 +177,7 @@ class Comparison(NamedTuple):
 class Compared(NamedTuple):
     """The comparisons in conditions.   symbols: (k, 1) of their values.   states: the conditions with these symbols."""
 
-    comparisons: list[Comparison]
+    comparisons: list[Threshold]
     symbols: ca.SX
     states: ca.SX
 
@@ -185,7 +185,7 @@ class Compared(NamedTuple):
 def compared(x: ca.SX, moving: ca.SX) -> Compared:
     """The outermost comparisons in x whose numbers depend on the symbols `moving`; numbers that are rounded are compared with
     the integers."""
-    found, symbols, made = list[Comparison](), list[ca.SX](), dict[int, ca.SX]()
+    found, symbols, made = list[Threshold](), list[ca.SX](), dict[int, ca.SX]()
 
     def replaced(node: ca.SX) -> ca.SX:
         """The expression with symbols of comparisons."""
@@ -199,7 +199,7 @@ def compared(x: ca.SX, moving: ca.SX) -> Compared:
             difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
             difference = _zero_at_integers(difference) if node.op() in ROUNDED else difference
             if ca.depends_on(difference, moving):
-                found.append(Comparison(difference, node))
+                found.append(Threshold(difference, node))
                 symbols.append(ca.SX.sym(f"b{len(symbols)}"))
                 return symbols[-1]
         if not node.n_dep() or not ca.depends_on(node, moving):
@@ -299,7 +299,7 @@ class Ahead(NamedTuple):
         return ca.if_else(self.jumps, events + 1, ca.if_else(self.ordinary(h), 0, events))
 
 
-class Point(NamedTuple):
+class StepPoint(NamedTuple):
     """A point of a step.   states, differences, values: see `Events.function`.   given: its arguments."""
 
     states: ca.SX
@@ -328,12 +328,12 @@ class Tried(NamedTuple):
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
-    points, following = list[Point](), tried.here[2]
+    points, following = list[StepPoint](), tried.here[2]
     for c in events.points:
         (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
         given = ca.vertcat(x, tried.d), u, p, t
         states, differences, following, values = events.at(*given) if c else tried.here
-        points.append(Point(states, differences, values, given))
+        points.append(StepPoint(states, differences, values, given))
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     first, others = events.conditions, events.conditions + events.impacts
     begin = ca.vertcat(tried.here[0][:others, 0], tried.d[numbers, 0])
@@ -367,7 +367,7 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(events: Events, points: list[Point]) -> tuple[ca.SX, ca.SX, ca.SX]:
+def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Whether a step passes an event, where, in parts of its length, and the states after it, from points along it.
 
     Among the comparisons that change between two points, those that alone change the states tell the place: another one may
@@ -391,7 +391,7 @@ def passed(events: Events, points: list[Point]) -> tuple[ca.SX, ca.SX, ca.SX]:
     return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
 
 
-def _decisive(events: Events, left: Point, right: Point) -> ca.SX:
+def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
     """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change."""
     begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
     states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
