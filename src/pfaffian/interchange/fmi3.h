@@ -94,30 +94,13 @@ EXPORT int fmi3GetVariableDependencies(Instance *i, Reference vr, size_t *a, Ref
   return refuse(i, "dependencies are those of modelDescription.xml");
 }
 
-EXPORT int fmi3GetFMUState(Instance *i, void **state) {
-  if (!*state) *state = malloc(sizeof(Machine));
-  if (!*state) return refuse(i, "there is no memory for a saved state");
-  memcpy(*state, &i->now, sizeof(Machine));
-  return GOOD;
-}
+EXPORT int fmi3GetFMUState(Instance *i, void **state) { return keep(i, &i->now, state); }
 EXPORT int fmi3SetFMUState(Instance *i, void *state) { return restore(i, state, sizeof(Machine)); }
-EXPORT int fmi3FreeFMUState(Instance *i, void **state) {
-  if (state) free(*state), *state = NULL;
-  return GOOD;
-}
+EXPORT int fmi3FreeFMUState(Instance *i, void **state) { return release(state); }
 EXPORT int fmi3SerializedFMUStateSize(Instance *i, void *state, size_t *size) { return *size = sizeof(Machine), GOOD; }
-EXPORT int fmi3SerializeFMUState(Instance *i, void *state, uint8_t *to, size_t size) {
-  if (!state || size < sizeof(Machine)) return refuse(i, "a serialised state needs more bytes");
-  memcpy(to, state, sizeof(Machine));
-  return GOOD;
-}
+EXPORT int fmi3SerializeFMUState(Instance *i, void *state, uint8_t *to, size_t size) { return serialise(i, state, to, size); }
 EXPORT int fmi3DeserializeFMUState(Instance *i, const uint8_t *from, size_t size, void **state) {
-  if (!from || size != sizeof(Machine) || memcmp(from, TOKEN, sizeof TOKEN))
-    return refuse(i, "the serialised state is not of this machine");
-  if (!*state) *state = malloc(sizeof(Machine));
-  if (!*state) return refuse(i, "there is no memory for a saved state");
-  memcpy(*state, from, sizeof(Machine));
-  return GOOD;
+  return deserialise(i, from, size, state);
 }
 
 EXPORT int fmi3GetDirectionalDerivative(Instance *i, const Reference *unknowns, size_t nu, const Reference *knowns, size_t nk,
@@ -176,32 +159,11 @@ EXPORT int fmi3CompletedIntegratorStep(Instance *i, _Bool no_earlier, _Bool *eve
   return GOOD;
 }
 EXPORT int fmi3SetTime(Instance *i, double t) { return i->now.t = t, i->known = 0, GOOD; }
-EXPORT int fmi3SetContinuousStates(Instance *i, const double *x, size_t n) {
-  if (n != N_X) return refuse(i, "another number of states is needed");
-  memcpy(i->now.x, x, sizeof(double) * N_X), i->known = 0;
-  return GOOD;
-}
-EXPORT int fmi3GetContinuousStateDerivatives(Instance *i, double *rate, size_t n) {
-  if (n != N_RATE) return refuse(i, "another number of states is needed");
-  if (!i->known && find(i) != GOOD) return DISCARD;
-  memcpy(rate, i->found, sizeof(double) * N_RATE);
-  return GOOD;
-}
-EXPORT int fmi3GetEventIndicators(Instance *i, double *side, size_t n) {
-  if (n != N_SIDE) return refuse(i, "another number of event indicators is needed");
-  if (n && !i->known && find(i) != GOOD) return DISCARD;
-  memcpy(side, i->found + N_RATE + N_Y, sizeof(double) * N_SIDE);
-  return GOOD;
-}
-EXPORT int fmi3GetContinuousStates(Instance *i, double *x, size_t n) {
-  if (n != N_X) return refuse(i, "another number of states is needed");
-  memcpy(x, i->now.x, sizeof(double) * N_X);
-  return GOOD;
-}
-EXPORT int fmi3GetNominalsOfContinuousStates(Instance *i, double *nominal, size_t n) {
-  for (size_t j = 0; j < n; j++) nominal[j] = 1.0;
-  return GOOD;
-}
+EXPORT int fmi3SetContinuousStates(Instance *i, const double *x, size_t n) { return set_states(i, x, n); }
+EXPORT int fmi3GetContinuousStateDerivatives(Instance *i, double *rate, size_t n) { return rates(i, rate, n); }
+EXPORT int fmi3GetEventIndicators(Instance *i, double *side, size_t n) { return sides(i, side, n); }
+EXPORT int fmi3GetContinuousStates(Instance *i, double *x, size_t n) { return states(i, x, n); }
+EXPORT int fmi3GetNominalsOfContinuousStates(Instance *i, double *nominal, size_t n) { return nominals(nominal, n); }
 #else
 OTHER_KIND(fmi3EnterContinuousTimeMode)
 OTHER_KIND(fmi3CompletedIntegratorStep)

@@ -136,3 +136,28 @@ static int restore(Instance *i, const void *saved, size_t size) {
   i->known = 0;
   return GOOD;
 }
+
+/* A copy of a saved machine in *state, for which it has room or gets some. */
+static int keep(Instance *i, const void *from, void **state) {
+  if (!*state) *state = malloc(sizeof(Machine));
+  if (!*state) return refuse(i, "there is no memory for a saved state");
+  memcpy(*state, from, sizeof(Machine));
+  return GOOD;
+}
+
+static int release(void **state) {
+  if (state) free(*state), *state = NULL;
+  return GOOD;
+}
+
+static int serialise(Instance *i, const void *state, void *to, size_t size) {
+  if (!state || size < sizeof(Machine)) return refuse(i, "a serialised state needs more bytes");
+  memcpy(to, state, sizeof(Machine));
+  return GOOD;
+}
+
+static int deserialise(Instance *i, const void *from, size_t size, void **state) {
+  if (!from || size != sizeof(Machine) || memcmp(from, TOKEN, sizeof TOKEN))
+    return refuse(i, "the serialised state is not of this machine");
+  return keep(i, from, state);
+}

@@ -77,3 +77,34 @@ static int has_drifted(Instance *i) {
   i->now = now, i->known = 0;
   return change > MOST_DRIFT;
 }
+
+static int set_states(Instance *i, const double *x, size_t n) {
+  if (n != N_X) return refuse(i, "another number of states is needed");
+  memcpy(i->now.x, x, sizeof(double) * N_X), i->known = 0;
+  return GOOD;
+}
+
+static int states(Instance *i, double *x, size_t n) {
+  if (n != N_X) return refuse(i, "another number of states is needed");
+  memcpy(x, i->now.x, sizeof(double) * N_X);
+  return GOOD;
+}
+
+static int rates(Instance *i, double *rate, size_t n) {
+  if (n != N_RATE) return refuse(i, "another number of states is needed");
+  if (!i->known && find(i) != GOOD) return DISCARD;
+  memcpy(rate, i->found, sizeof(double) * N_RATE);
+  return GOOD;
+}
+
+static int sides(Instance *i, double *side, size_t n) {
+  if (n != N_SIDE) return refuse(i, "another number of event indicators is needed");
+  if (n && !i->known && find(i) != GOOD) return DISCARD;
+  memcpy(side, i->found + N_RATE + N_Y, sizeof(double) * N_SIDE);
+  return GOOD;
+}
+
+static int nominals(double *nominal, size_t n) {
+  for (size_t j = 0; j < n; j++) nominal[j] = 1.0;
+  return GOOD;
+}
