@@ -6,27 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_batch
-from pfaffian.evaluate.single_values import as_flag, as_number
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.controlled import COARSER, error_from, first_tolerance
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.resume import identity
-from pfaffian.simulate.run.roll import first_state, initial_status
+from pfaffian.simulate.run.roll import initial_status
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
-from pfaffian.simulate.run.stepper import Options
+from pfaffian.simulate.run.stepper import Options, first_of
 from pfaffian.simulate.step.attempt import lane_of
-from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import rates
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.time_marks import time_marks
-from pfaffian.starts.given_start import start_arguments, start_of
-from pfaffian.starts.start import start_state
+from pfaffian.starts.given_start import start_arguments
 
 WHOLE = 1e-9
 """Largest difference of the end of a call from an instant of the law, relative to its period, that counts as none."""
@@ -101,14 +98,8 @@ class AccurateStepper:
             ModelError: an argument is wrong, or has another number of runs than the stepper.
             RunError: no run can be put onto the constraints.
         """
-        s, m, start, at = self._s, self._s.mechanism, as_number(t, "t"), lane_of(self._s)
-        given = start_of(m, start_arguments(m, q, v, parameters), start, self._options.backend)
-        check_parameters(s.control, m, given.problem.p)
-        if len(given.q) not in (1, self.runs):
-            raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
-        begun = start_state(given, as_flag(correct_start, "correct_start"))
-        check_loop_limits(m, begun.q, begun.p, start)
-        x = np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx))
+        s, start, at = self._s, as_number(t, "t"), lane_of(self._s)
+        begun, x = first_of(s, self._options, start_arguments(s.mechanism, q, v, parameters), start, correct_start)
         lane = np.zeros((2 * self.runs, at.size))
         lane[:, at.x], lane[:, at.discrete] = np.tile(x[:, : at.x.stop], (2, 1)), np.tile(x[:, at.x.stop :], (2, 1))
         p, u = np.broadcast_to(begun.p, (self.runs, begun.p.shape[1])), np.zeros((self.runs, len(self.u_names)))

@@ -26,8 +26,8 @@ from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
-from pfaffian.starts.given_start import start_arguments, start_of
-from pfaffian.starts.start import start_state
+from pfaffian.starts.given_start import StartArguments, start_arguments, start_of
+from pfaffian.starts.start import Start, start_state
 
 
 class Saved(NamedTuple):
@@ -67,6 +67,21 @@ class Options(NamedTuple):
     threads: int
     backend: Backend
     strict: bool
+
+
+def first_of(s: Simulation, options: Options, given: StartArguments, t: float, correct_start: Any) -> tuple[Start, np.ndarray]:
+    """The start that the arguments of a `reset` give, and the first states (runs, nx) of a stepper's runs.   t: [s].
+
+    Raises ModelError or RunError: see `Stepper.reset`.
+    """
+    m, runs = s.mechanism, options.runs or 1
+    begin = start_of(m, given, t, options.backend)
+    check_parameters(s.control, m, begin.problem.p)
+    if len(begin.q) not in (1, runs):
+        raise ModelError(f"reset: q, v and parameters are for {len(begin.q)} runs; the stepper has {runs}")
+    begun = start_state(begin, as_flag(correct_start, "correct_start"))
+    check_loop_limits(m, begun.q, begun.p, t)
+    return begun, np.array(np.broadcast_to(first_state(s, begun, t, runs, options.seed), (runs, s.nx)))
 
 
 class Stepper:
@@ -145,15 +160,9 @@ class Stepper:
             >>> s.q.ravel(), s.v.ravel()
             (array([0., 1.]), array([3., 3.]))
         """
-        s, m, start = self._s, self._s.mechanism, as_number(t, "t")
-        given = start_of(m, start_arguments(m, q, v, parameters), start, self._options.backend)
-        check_parameters(s.control, m, given.problem.p)
-        if len(given.q) not in (1, self.runs):
-            raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
-        begun = start_state(given, as_flag(correct_start, "correct_start"))
-        check_loop_limits(m, begun.q, begun.p, start)
-        x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
-        kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
+        s, start = self._s, as_number(t, "t")
+        begun, x = first_of(s, self._options, start_arguments(s.mechanism, q, v, parameters), start, correct_start)
+        kinds = entrances(s.mechanism, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
         status, stopped = initial_status(s, begun, self.runs, 0)
         x = settled(s, self._rollout, x, u, p, start)
