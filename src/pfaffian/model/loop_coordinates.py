@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import joints_of
 from pfaffian.model.joint import Joint
@@ -28,6 +29,11 @@ class LoopCoordinates(NamedTuple):
 
 def loop_coordinates_of(m: Mechanism) -> LoopCoordinates:
     """The coordinates of all closures that carry something, or that a force or an actuator names."""
+    return once_for(m, "loop coordinates", lambda: _loop_coordinates(m))
+
+
+def _loop_coordinates(m: Mechanism) -> LoopCoordinates:
+    """See `loop_coordinates_of`."""
     forces = (*m.all_forces, *m.actuators) if m.loop_joints else ()
     named = {joint for f in forces for joint in joints_of(f)}
     used = tuple(c for c in m.loop_joints.values() if c.carries or c.name in named)

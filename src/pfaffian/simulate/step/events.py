@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import NO_AIM
-from pfaffian.kernel.remember import remembered
+from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
@@ -152,7 +152,8 @@ def _after(T: Terms, hit: Gap) -> ca.SX:
 
 def eventful(s: LawAndSystem) -> bool:
     """Whether constraints of a simulation begin or cease to act, or parameters change."""
-    return bool(switched(s.mechanism) or s.changing.names or impacts_of(s.mechanism))
+    m = s.mechanism
+    return once_for(s, "eventful", lambda: bool(switched(m) or s.changing.names or impacts_of(m)))
 
 
 def exactness(t: ca.SX, h: ca.SX, width: ca.SX) -> ca.SX:

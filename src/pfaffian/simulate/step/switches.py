@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import casadi as ca
@@ -32,11 +32,11 @@ class Switches:
     m: Mechanism
     next: tuple[tuple[str, Next], ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.next)
 
-    @property
+    @cached_property
     def at(self) -> list[int]:
         """Indices of the parameters in p."""
         return [self.m.p_names.index(name) for name in self.names]
