@@ -15,6 +15,7 @@ from pfaffian import control
 from pfaffian.model.force import Potential
 from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
 from pfaffian.simulate.error.half_steps import HalfSteps
+from pfaffian.simulate.run.run import ACCURACY
 from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
@@ -446,6 +447,21 @@ def test_a_few_steps_from_rest_suffice_for_an_estimate(steps):
 def test_an_initial_transient_that_settles_does_not_warn():
     """A push against a damper: the errors of the first steps cancel within some 20 steps."""
     m = block(pf.forces.generalised_force("push", lambda k: 1.0), damping=200.0)
-    found, r = warned(m, duration=1.0, every=1)
+    found, r = warned(m, duration=1.0, step=1e-3, every=1)
     exact = (1 - np.exp(-200 * r.time.values)) / 200
     assert found == [] and np.abs(r.v.values[:, 0] - exact).max() * 200 < float(r.error.max()) < BOUND
+
+
+@pytest.mark.parametrize("make, start", [(heavy_top, (None, [0, 60, -4.6])), (lambda: block(coil(2700.0)), ([0.1], [3.0]))])
+def test_a_run_without_step_or_accuracy_is_right_to_a_millionth_or_says_where_it_is_not(make, start):
+    """The same steps are without a word if the caller chose them: their error is below the bound of a chosen step."""
+    m, how = make(), {"duration": 3.0, "every": 100}
+    (words,), r = warned(m, *start, **how)
+    found, chosen = warned(m, *start, step=1e-3, **how)
+    exact = pf.run(m, *start, times=r.time.values, accuracy=1e-10, backend="interpreter")
+    off = np.abs(r.v.values - exact.v.values).max(axis=1) / np.abs(exact.v.values).max()
+    told = r.error.values.max(axis=1)
+    assert ACCURACY < off.max() < BOUND and (off <= 3 * told + ACCURACY / 10).all()
+    assert f"more than {ACCURACY:g}" in words and f"accuracy={ACCURACY:g} takes the steps that it needs" in words
+    assert found == [] and (chosen.q == r.q).all()
+    assert not warned(m, *start, duration=3.0, step=advised(words), error_bound=ACCURACY)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.control.open_loop import open_loop
 from pfaffian.errors import RunWarning, notice
 from pfaffian.parts.contact import compliant_parts
-from pfaffian.simulate.error.accuracy import StepErrorMonitor
+from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
 from pfaffian.simulate.error.sizes import relative
@@ -53,7 +53,7 @@ def warn_of_first_steps(watch: StepErrorMonitor) -> bool:
         return False
     total, reach = watch.at_start()
     error = relative(total, reach)
-    if not (error > watch.bound).any():
+    if not (error > max(watch.bound, BOUND)).any():  # the first steps are too few to judge by a tighter bound
         return False
     run, first = int(np.nanargmax(error)), watch.comparisons[0]
     k, x = _exceeding_states(watch, run)[0]
@@ -219,6 +219,7 @@ def _warn_of_error(
     step = _sufficient_step(watch, run, *instant, top, part, float(error[run]))
     words = f"{error[run]:.2g}" if error[run] < 1 else "more than 1"
     ways = ([f"step={step:.6g} would do"] if step else []) + _other_integrators(watch, part)
+    ways += [f"accuracy={watch.bound:g} takes the steps that it needs"] if watch.bound < BOUND else []
     notice(
         f"steps of {h:g} s give {who} of {watch.mechanism.name!r} an error of {words}{more} (angles in rad, speeds "
         f"relative to the largest; more than {watch.bound:g})"

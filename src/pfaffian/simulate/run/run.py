@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 ACCURACY = 1e-6
-"""Accuracy of a run whose `times` are given without one."""
+"""Accuracy of a run whose `times` are given without one, and bound on the error of a run that is given no step either."""
 
 
 def run(
@@ -64,7 +64,7 @@ def run(
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
-    error_bound: float = BOUND,
+    error_bound: float | None = None,
     error: Any = None,
     seed: Any = 0,
     backend: Backend = "auto",
@@ -122,8 +122,9 @@ def run(
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. In either case a law starts from its initial state.
         error_bound: warn where the accumulated step error exceeds this, in angles [rad] or in speeds relative to the largest;
-            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. The
-            result contains the estimates, nan where the run stopped or nothing was estimated:
+            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. None:
+            5e-5, or 1e-6 if no step is given and the integrator is not a stiff one. The result contains the estimates, nan
+            where the run stopped or nothing was estimated:
             `error`, of angles, lengths and speeds at each record, from a second solution with steps of another length;
             `energy_error` [J], the change of energy beyond the work of inputs, dissipation and moving constraints: up to the
             last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
@@ -167,8 +168,7 @@ def run(
     record, outputs = with_loads(m, record, outputs)
     _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
-        most = None if error_bound == BOUND else error_bound
-        _refuse_with_accuracy(step=step, every=every, error_bound=most)
+        _refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
         request = RunRequest(
             accuracy=ACCURACY if accuracy is None else accuracy,
             times=times,
@@ -205,7 +205,7 @@ def run(
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
         end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
     when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
-    seeds, bound = check_seeds(seed), as_bound(error_bound)
+    seeds, bound = check_seeds(seed), _bound(error_bound, step, scheme)
     changing = as_switches(m, switches)
     due = compiled_instants(law, when.step)
     names, sampled = input_names(m, law), u_step is not None
@@ -251,6 +251,13 @@ def run(
         estimated=as_estimated(error, count),
     )
     return computed(batch).labelled(squeeze and count == 1)
+
+
+def _bound(error_bound: Any, step: Any, scheme: Scheme) -> float:
+    """The error bound: that of the caller, or the default, tighter where neither a step nor a stiff integrator was chosen."""
+    if error_bound is None:
+        return ACCURACY if step is None and not scheme.stiff else BOUND
+    return as_bound(error_bound)
 
 
 def _refuse_with_accuracy(**fixed: Any) -> None:
