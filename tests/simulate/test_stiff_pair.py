@@ -157,6 +157,16 @@ def test_a_run_goes_on_through_a_change_of_pair():
     assert np.array_equal(motion(rest)[1:], motion(whole)[5:])
 
 
+@pytest.mark.parametrize("width", [1e-7, 1e-9])
+def test_friction_narrower_than_the_tolerance_brings_a_wheel_to_rest(width):
+    """The stages of an explicit step lie on both sides of the steep part, so none shows its rate: the stiff pair is tried."""
+    brake = pf.forces.generalised_force("brake", lambda k: -3 * ca.tanh(k.v[0] / width))
+    m = pf.mechanism("wheel", [pf.body("w", 1.0, inertia=2.0)], [pf.joint("axle", "revolute", "world", "w")], forces=[brake])
+    r = pf.run(m, [0.0], [1.0], times=[0, 0.5, 2.0], accuracy=1e-8, backend="interpreter")
+    assert r.status == 0 and r.stiff.values[-1] == 1 and 0 < int(r.stiff_steps) < 100
+    assert np.abs(r.q.values[:, 0] - [0, 0.5 - 0.75 / 4, 1 / 3]).max() < 1e-8 and abs(r.v.values[-1, 0]) < width
+
+
 def test_a_force_that_no_step_resolves_ends_the_run_with_its_name(monkeypatch):
     """A force that always pushes back to a line has no motion that a rule could follow: the run ends, and says so."""
     monkeypatch.setattr("pfaffian.simulate.run.solver.ATTEMPTS", 5000)

@@ -3,8 +3,8 @@
 Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
 A lane that has reached its end stays there. The state of a lane is
 
-    [x; z | time, length, refused, root, implicit, evidence, patience, speeds, law | d |
-     begin, since, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, implicit, evidence, patience, spent, speeds, law |
+     d | begin, since, end, barrier, tolerance, longest]
 
 where the first two groups change in a step, in machines with events (`events.py`) the third too.
 
@@ -12,9 +12,10 @@ x: state of the system.   z, d: states of the law that it integrates, and sample
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
 step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
 leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
-the explicit pair gives way to the stiff one.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
-begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
-barrier: no step passes this.   tolerance: largest `error_of_step`.   longest: greatest length of a step [s].
+the explicit pair gives way to the stiff one.   spent: steps since the pair changed.   speeds: the largest so far, of each unit.
+law: the largest |z| so far.   begin: time at which the run began [s].   since: where the present inputs begin.
+end: the lane stays where it passes this.   barrier: no step passes this.   tolerance: largest `error_of_step`.
+longest: greatest length of a step [s].
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class Lane(NamedTuple):
     implicit: int
     evidence: int
     patience: int
+    spent: int
     speeds: slice
     law: slice
     moving: int
@@ -101,14 +103,14 @@ class Lane(NamedTuple):
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 7, n + 7 + len(units))
+    speeds = slice(n + 8, n + 8 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     moving = d.stop if eventful(s) else d.start
     begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
     events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
-    time, length, refused, root, implicit, evidence, patience = range(n, n + 7)
-    pair, ends = (implicit, evidence, patience, speeds, law), (begin, since, end, barrier, tolerance, longest)
+    time, length, refused, root, implicit, evidence, patience, spent = range(n, n + 8)
+    pair, ends = (implicit, evidence, patience, spent, speeds, law), (begin, since, end, barrier, tolerance, longest)
     return Lane(slice(0, n), time, length, refused, root, *pair, moving, d, *ends, events, units)
 
 
@@ -162,7 +164,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     factor = ca.if_else(usable, factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
-    now = lane[at.implicit : at.patience + 1, 0]
+    now = lane[at.implicit : at.spent + 1, 0]
     chosen = pair_of_next_step(limit(s.pair, f), s.scheme.stiff, now, tried.turn)
     refused, goes_on = ca.SX(1), good
     if event:

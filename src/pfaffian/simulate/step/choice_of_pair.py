@@ -18,6 +18,10 @@ PATIENCE, MOST_PATIENT = 15.0, 4000.0
 DOUBTS, CALMS = 4.0, 0.9
 """Factors of the patience when the stiff pair gives way again, and after each of its steps that was worth it."""
 
+UNTRIED = 20_000.0
+"""Steps of the explicit pair after which the stiff one is tried without evidence, the patience being PATIENCE. A steep part of
+a force that is narrower than the tolerance hides its rate: the stages of a step lie on both sides of it."""
+
 NEVER = 1e9
 """Patience of a lane that stays with its pair."""
 
@@ -40,22 +44,25 @@ def limit(pair: EmbeddedPair | StiffPair, step: ca.Function) -> float:
 
 
 def pair_of_next_step(limit: float, stiff: bool, now: ca.SX, turn: ca.SX) -> ca.SX:
-    """(3, 1) the next [implicit; evidence; patience] of a lane, after a step that was good.
+    """(4, 1) the next [implicit; evidence; patience; spent] of a lane, after a step that was good.
 
-    limit: see `limit`.   stiff: whether the stiff pair made the step.   now: (3, 1) the present ones.   turn: length of the
-    step times the rate of the fastest motions. The explicit pair gives way where its stability limits most of its steps, the
-    stiff one where its steps are so short that the explicit one is quicker. Each time the stiff pair gives way the explicit
-    one becomes more patient, so that little time is lost where they are equally quick.
+    limit: see `limit`.   stiff: whether the stiff pair made the step.   now: (4, 1) the present ones.   turn: length of the
+    step times the rate of the fastest motions. The explicit pair gives way where its stability limits most of its steps, or on
+    trial after very many; the stiff one where its steps are so short that the explicit one is quicker. Each time the stiff
+    pair gives way the explicit one becomes more patient, so that little time is lost where they are equally quick.
     """
-    implicit, evidence, patience = ca.vertsplit(now)
+    implicit, evidence, patience, spent = ca.vertsplit(now)
     speaks = turn < limit if stiff else turn > limit
     evidence = ca.if_else(speaks, evidence + 1, ca.fmax(evidence - 1, 0))
-    changes = ca.logic_and(evidence >= (PATIENCE if stiff else patience), patience < NEVER)
+    untried = spent >= UNTRIED / PATIENCE * patience
+    enough = evidence >= PATIENCE if stiff else ca.logic_or(evidence >= patience, untried)
+    changes = ca.logic_and(enough, patience < NEVER)
     if stiff:
         calmer = ca.if_else(speaks, patience, ca.fmax(patience * CALMS, PATIENCE))
         other = ca.if_else(changes, ca.fmin(patience * DOUBTS, MOST_PATIENT), calmer)
         patience = ca.if_else(patience < NEVER, other, patience)
-    return ca.vertcat(ca.if_else(changes, 1 - implicit, implicit), ca.if_else(changes, 0, evidence), patience)
+    kept = ca.vertcat(implicit, evidence, patience, spent + 1)
+    return ca.if_else(changes, ca.vertcat(1 - implicit, 0, patience, 0), kept)
 
 
 def first_length_of(stiff: bool, h: ca.SX, turn: ca.SX, length: ca.SX) -> ca.SX:
