@@ -18,11 +18,12 @@ PARALLEL = 1e-12
 
 
 class Wrapped(NamedTuple):
-    """A line from a to b round a body at the origin.
+    """A line from a to b round a body at the origin, or round a circle in a plane.
 
-    length: (1, 1).   at_a, at_b: (3, 1) unit vectors along the line at a and b, each away from its point.
+    length: (1, 1).   at_a, at_b: (n, 1) unit vectors along the line at a and b, each away from its point.
     touches: (1, 1) whether the line touches the body.   arc: (1, 1) angle of the arc, where it touches.
-    first, last: (3, 1) points where the arc begins and ends.   turn: (3, 1) rotation vector of the arc, of unit length.
+    first, last: (n, 1) points where the arc begins and ends.   turn: (3, 1) rotation vector of the arc, of unit length; in a
+    plane (1, 1) its sense, +1 or -1.
     """
 
     length: ca.SX
@@ -49,19 +50,6 @@ class _InPlane(NamedTuple):
     cross: ca.SX
 
 
-class _Round(NamedTuple):
-    """A tangent, an arc and a tangent.   sense: +1 or -1 (1, 1).   at_a, at_b, first, last: (n, 1), as in Wrapped."""
-
-    length: ca.SX
-    at_a: ca.SX
-    at_b: ca.SX
-    touches: ca.SX
-    arc: ca.SX
-    first: ca.SX
-    last: ca.SX
-    sense: ca.SX
-
-
 def round_cylinder(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None, always: bool = False) -> Wrapped:
     """The line from a to b (3, 1) round an endless cylinder about z.
 
@@ -78,7 +66,7 @@ def round_cylinder(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None,
     first = ca.vertcat(flat.first, a[2] + rise * t_a / flat.length)
     last = ca.vertcat(flat.last, b[2] - rise * t_b / flat.length)
     at_a, at_b = ca.vertcat(flat.at_a * slope, steep), ca.vertcat(flat.at_b * slope, -steep)
-    turn = ca.vertcat(0, 0, flat.sense)
+    turn = ca.vertcat(0, 0, flat.turn)
     return _chosen(a, b, Wrapped(length, at_a, at_b, flat.touches, flat.arc, first, last, turn))
 
 
@@ -91,8 +79,7 @@ def round_sphere(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None) -
     n = n / ca.norm_2(n)
     a_turned, b_turned = ca.cross(n, a), ca.cross(n, b)
     flat = _round(_InPlane(a, b, a_turned, b_turned, ca.dot(a, b), ca.dot(a_turned, b)), radius, side, False)
-    found = (flat.length, flat.at_a, flat.at_b, flat.touches, flat.arc, flat.first, flat.last)
-    return _chosen(a, b, Wrapped(*found, flat.sense * n))
+    return _chosen(a, b, flat._replace(turn=flat.turn * n))
 
 
 def _plane(a: ca.SX, b: ca.SX) -> _InPlane:
@@ -110,7 +97,7 @@ def _chosen(a: ca.SX, b: ca.SX, wrapped: Wrapped) -> Wrapped:
     return Wrapped(*[ca.if_else(touches, x, y) for x, y in zip(wrapped, straight, strict=True)])._replace(touches=touches)
 
 
-def _round(p: _InPlane, r: ca.SX, side: ca.SX | None, always: bool) -> _Round:
+def _round(p: _InPlane, r: ca.SX, side: ca.SX | None, always: bool) -> Wrapped:
     """The line from a to b round the circle, and whether it touches the circle at all."""
     aa, bb = ca.sumsqr(p.a), ca.sumsqr(p.b)
     outside = ca.logic_and(aa > r**2, bb > r**2)
@@ -133,4 +120,4 @@ def _round(p: _InPlane, r: ca.SX, side: ca.SX | None, always: bool) -> _Round:
     arc = ca.if_else(ca.logic_and(cross < 0, arc < 0), arc + 2 * ca.pi, ca.fmax(arc, 0))
     touches = ca.logic_and(outside, touches)
     first, last = p.a + t_a * at_a, p.b + t_b * at_b
-    return _Round(t_a + r * arc + t_b, at_a, at_b, touches, arc, first, last, sense)
+    return Wrapped(t_a + r * arc + t_b, at_a, at_b, touches, arc, first, last, sense)
