@@ -61,8 +61,8 @@ def pair_of_next_step(limit: float, stiff: bool, now: ca.SX, turn: ca.SX) -> ca.
         calmer = ca.if_else(speaks, patience, ca.fmax(patience * CALMS, PATIENCE))
         other = ca.if_else(changes, ca.fmin(patience * DOUBTS, MOST_PATIENT), calmer)
         patience = ca.if_else(patience < NEVER, other, patience)
-    kept = ca.vertcat(implicit, evidence, patience, spent + 1)
-    return ca.if_else(changes, ca.vertcat(1 - implicit, 0, patience, 0), kept)
+    stays = ca.vertcat(implicit, evidence, patience, spent + 1)
+    return ca.if_else(changes, ca.vertcat(1 - implicit, 0, patience, 0), stays)
 
 
 def first_length_of(stiff: bool, h: ca.SX, turn: ca.SX, length: ca.SX) -> ca.SX:
