@@ -204,14 +204,14 @@ def puck(z, v, switch, g=0.0, **how):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
-@pytest.mark.parametrize("start, speed", [(1000.0, 0.1), (1.0, 1e-3)])
+@pytest.mark.parametrize("start, speed", [(1000.0, 0.1), (1.0, 1e-3), (1000.0, 1e-3), (-2e4, 0.01)])
 @pytest.mark.parametrize("instant", [0.0, 0.437])
 def test_a_slow_motion_passes_its_event(start, speed, instant, how):
     """In the time to which events are located it moves by less than the last digit of its position."""
     line = start - instant * speed
     r = puck(start, -speed, lambda k, on: ca.if_else(k.q[0] < line, 1, on), **how)
     assert int(r.status) == 0 and float(r.on[-1]) == 1
-    digit = 64 * EPS * start / speed
+    digit = 64 * EPS * abs(start) / speed
     if "accuracy" in how:
         close(pf.events(r).time.values, [instant], digit + INSTANT, "instant")
     assert (r.on.values == (r.time.values > instant)).all()
@@ -228,6 +228,35 @@ def test_stairs_are_passed_one_by_one(how):
     if "accuracy" in how:
         found = pf.events(r).time.values[2:]
         close(found, np.sqrt(2 * depths / G)[: len(found)], 1e-8, "instants, to the accuracy")
+
+
+SAWTOOTH = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"step": 0.1}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize(
+    "condition, instants",
+    [
+        (lambda x: ca.fmod(x, 0.2) < 0.1, SAWTOOTH),
+        (lambda x: ca.fmod(1.3 - x, 0.3) < 0.1, [0.05, 0.25, 0.35, 0.55, 0.65, 0.85, 0.95]),
+        (lambda x: x - ca.floor(5 * x) / 5 < 0.1, SAWTOOTH),
+        (lambda x: ca.atan2(x - 0.4, -1) < 3, [0.35, 0.35 + np.tan(np.pi - 3)]),
+        (lambda x: ca.copysign(2, x - 0.5) < 0, [0.45]),
+        (lambda x: ca.fmod(x, 0.6) < ca.if_else(x > 0.7, 0.2, 0.3), [0.25, 0.55, 0.75]),
+    ],
+    ids=["sawtooth", "falling sawtooth", "stairs taken off", "angle", "sign of another", "two jumps"],
+)
+def test_numbers_that_jump_are_compared_at_their_jumps_too(condition, instants, how):
+    """A polynomial through a jump passes zero where nothing happens."""
+    r = puck(0.05, 1.0, lambda k, on: ca.if_else(condition(k.q[0]), 1, 0), **how)
+    after = r.time.values[1:-1] + 1e-6  # a record at an event is of the side before it
+    x = 0.05 + after
+    truth = [float(ca.if_else(condition(ca.DM(one)), 1, 0)) for one in x]
+    edges = np.abs(np.subtract.outer(after, instants)).min(axis=1) < 2e-6
+    assert (r.on.values[1:-1] == truth)[~edges].all()
+    if "accuracy" in how:
+        close(pf.events(r).time.values[-len(instants) :], instants, 1e-8, "instants, to the accuracy")
 
 
 def test_an_input_series_passes_a_threshold_between_its_samples():

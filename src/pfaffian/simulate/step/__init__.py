@@ -25,6 +25,7 @@ step.py                  one time step as CasADi functions
 stiff_pair.py            the stiff pair: Radau IIA of order 5
 switches.py              parameters that change during a run: modes that latch
 tangent.py               changes of any state from changes of q and v, and back, for implicit steps
+thresholds.py            the comparisons that decide conditions, and the numbers that are zero where they change
 time_loop.py             the compiled steps of a run with their inputs
 time_marks.py            instants at which the equations change abruptly with time
 tracing.py               the functions of a simulation that the kernel compiles

@@ -23,6 +23,7 @@ from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
 from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.step import along
+from pfaffian.simulate.step.thresholds import compared
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 POINTS, POINTS_OF_MOTION = 6, 3
 """Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
 of the equations. Two events between neighbouring points may be missed."""
-
-COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
-ROUNDED = (ca.OP_FLOOR, ca.OP_CEIL)
 
 EPS = float(np.finfo(float).eps)
 
@@ -72,7 +70,8 @@ class Events(NamedTuple):
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
     rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
-    points: at which a step evaluates them, in parts of it.   comparisons: their number in all conditions.
+    points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
+    jumps of its numbers, which count as comparisons before it.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
     function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
     conditions compare, each of which is zero where its condition changes; the next value of each of the parameters; and the
@@ -83,7 +82,7 @@ class Events(NamedTuple):
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
-    comparisons: int
+    inner: tuple[tuple[int, ...], ...]
     function: ca.Function
     combined: ca.Function
     impacts: int = 0
@@ -93,6 +92,11 @@ class Events(NamedTuple):
         """The results of `function`."""
         states, differences, following, values = self.function(x, w, p, t)
         return states, differences, following, values
+
+    @property
+    def comparisons(self) -> int:
+        """Number of the comparisons."""
+        return len(self.inner)
 
     @property
     def conditions(self) -> int:
@@ -120,6 +124,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
+    inner = tuple(c.inner for c in found.comparisons)
     outputs = here.of_state([states, differences, after, values, found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
@@ -129,14 +134,14 @@ def events_of(s: LawAndSystem) -> Events | None:
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, points, len(found.comparisons), function, combined)
+        return Events(names, places, stepwise, points, inner, function, combined)
     v = T.v
     for name, hit in reversed(gaps.items()):
         v = ca.if_else(due[name], _after(T, hit), v)
     rebounded = here.of_state([s.system.entered(T, T.q, v)])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, len(found.comparisons), function, combined, len(gaps), rebound)
+    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound)
 
 
 def _after(T: Terms, hit: Gap) -> ca.SX:
@@ -166,56 +171,6 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     """Whether the next value x of a parameter changes at events only: by jumps with the symbols `moving`, and not with itself
     alone.   others: all symbols but its own."""
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
-
-
-class Threshold(NamedTuple):
-    """A comparison in a condition.   difference: of the numbers that it compares.   value: its own."""
-
-    difference: ca.SX
-    value: ca.SX
-
-
-class Compared(NamedTuple):
-    """The comparisons in conditions.   symbols: (k, 1) of their values.   states: the conditions with these symbols."""
-
-    comparisons: list[Threshold]
-    symbols: ca.SX
-    states: ca.SX
-
-
-def compared(x: ca.SX, moving: ca.SX) -> Compared:
-    """The outermost comparisons in x whose numbers depend on the symbols `moving`; numbers that are rounded are compared with
-    the integers."""
-    found, symbols, made = list[Threshold](), list[ca.SX](), dict[int, ca.SX]()
-
-    def replaced(node: ca.SX) -> ca.SX:
-        """The expression with symbols of comparisons."""
-        if node.element_hash() not in made:
-            made[node.element_hash()] = rebuilt(node)
-        return made[node.element_hash()]
-
-    def rebuilt(node: ca.SX) -> ca.SX:
-        """An expression made anew of its replaced arguments; of a comparison, its symbol."""
-        if node.op() in (*COMPARED, *ROUNDED, ca.OP_SIGN):
-            difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
-            difference = _zero_at_integers(difference) if node.op() in ROUNDED else difference
-            if ca.depends_on(difference, moving):
-                found.append(Threshold(difference, node))
-                symbols.append(ca.SX.sym(f"b{len(symbols)}"))
-                return symbols[-1]
-        if not node.n_dep() or not ca.depends_on(node, moving):
-            return node
-        parts = [replaced(node.dep(i)) for i in range(node.n_dep())]
-        return ca.SX.unary(node.op(), parts[0]) if len(parts) == 1 else ca.SX.binary(node.op(), *parts)
-
-    with_symbols = ca.vertcat(ca.SX(0, 1), *[replaced(x[i]) for i in range(x.numel())])
-    return Compared(found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols)
-
-
-def _zero_at_integers(x: ca.SX) -> ca.SX:
-    """sin(pi x), which is exactly zero for integers."""
-    whole = ca.floor(x + 0.5)
-    return ca.sin(ca.pi * (x - whole)) * ca.cos(ca.pi * whole)
 
 
 def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -358,12 +313,9 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     begin, end, (first, last) = variables.stepped(x), variables.stepped(x_next), ca.horzsplit(rates)
 
     def at(c: float) -> ca.SX:
-        return variables.state(
-            (1 + 2 * c) * (1 - c) ** 2 * begin
-            + c * (1 - c) ** 2 * h * first
-            + c**2 * (3 - 2 * c) * end
-            - c**2 * (1 - c) * h * last
-        )
+        # As a change from the begin: far from the origin, the sum of parts of two equal states would differ from them.
+        bend = c * (1 - c) ** 2 * h * first - c**2 * (1 - c) * h * last
+        return variables.state(begin + (c**2 * (3 - 2 * c) * (end - begin) + bend))
 
     return at
 
@@ -393,7 +345,8 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
 
 
 def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
-    """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change."""
+    """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change. Where the
+    numbers of one jump between the points, these jumps in place of it."""
     begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
     states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
     changes, alone = ca.SX(len(begin), 1), ca.SX(len(begin), 1)
@@ -402,7 +355,13 @@ def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
         changes[k] = begin[k] != end[k]
         alone[k] = reduce(ca.logic_or, ca.vertsplit(one != states), ca.SX(0))
     some = reduce(ca.logic_or, ca.vertsplit(alone), ca.SX(0))
-    return ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(some)))
+    decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(some)))
+    for k in reversed(range(len(begin))):
+        jumps = reduce(ca.logic_or, [changes[i] for i in events.inner[k]], ca.SX(0))
+        for i in events.inner[k]:
+            decisive[i] = ca.logic_or(decisive[i], ca.logic_and(decisive[k], changes[i]))
+        decisive[k] = ca.logic_and(decisive[k], ca.logic_not(jumps))
+    return decisive
 
 
 def _to_powers(at: Sequence[float]) -> np.ndarray:
