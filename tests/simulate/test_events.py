@@ -359,6 +359,39 @@ def test_wrong_impacts_are_refused():
         pf.run(by_speed, [1.0], duration=0.1)
 
 
+def ball_between(e) -> tuple[pf.Mechanism, pf.Parameter]:
+    """A ball between a floor and a lid that a parameter moves."""
+    lid = pf.Parameter("lid", 2.0)
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    lid_above = pf.forces.rebound("above", lambda k: ca.vertcat(lid.symbol - k.q[0], lid.symbol + 1 - k.q[0]), e)
+    floor = pf.forces.stop("floor", "z", low=0.0, impact=0.5)
+    parameters = [lid, e] if isinstance(e, pf.Parameter) else [lid]
+    return pf.mechanism("between", [pf.body("ball", 2.0)], [slide], forces=[floor, lid_above], parameters=parameters), lid
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+@pytest.mark.parametrize("value", [1.5, -0.1])
+def test_a_restitution_that_a_run_gives_is_checked_as_one_of_the_model(value, how):
+    m, _ = ball_between(pf.Parameter("e", 0.5))
+    with pytest.raises(pf.ModelError, match=f"'above': impact.*from 0 to 1, got {value:g} in run 1; correct parameters"):
+        pf.run(m, [1.0], duration=0.1, parameters={"e": [1.0, value]}, backend="interpreter", **how)
+    if "step" in how:
+        with pytest.raises(pf.ModelError, match=f"got {value:g}; correct"):
+            pf.stepper(m, backend="interpreter", **how).reset(q=[1.0], parameters={"e": value})
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+@pytest.mark.parametrize("speed", [-1.0, 0.0, 1.0])
+def test_a_start_inside_a_surface_is_named_with_its_depth(speed, how):
+    m, _ = ball_between(1.0)
+    with pytest.raises(pf.RunError, match=r"'above': its surfaces start 0.25 m or rad inside one another in run 1.*at least 0"):
+        pf.run(m, [[1.0], [2.25]], [speed], duration=0.1, backend="interpreter", **how)
+    with pytest.raises(pf.RunError, match="'floor': its surfaces start"):
+        pf.run(m, [-1e-3], [speed], duration=0.1, backend="interpreter", **how)
+    touching = pf.run(m, [2.0 + 1e-9], [speed], duration=0.1, backend="interpreter", **how)
+    assert int(touching.status) == 0 and float(touching.q[-1, 0]) < 2.0
+
+
 def test_impacts_are_written_and_read(tmp_path):
     wall = pf.forces.stop("wall", "z", low=-0.5, high=2.0, impact=0.25)
     m = bounce(0.5).with_(forces=[*bounce(0.5).forces, wall])

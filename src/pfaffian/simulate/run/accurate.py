@@ -32,8 +32,8 @@ from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
-from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
@@ -210,7 +210,7 @@ def _begun(
     if isinstance(given, LanesEnd):
         return continued(s, given, count)
     begun = start_state(given, request.correct_start)
-    check_loop_limits(s.mechanism, begun.q, begun.p, begin)
+    check_start(s.mechanism, begun.q, begun.p, begin)
     return begun, new_lanes(s, begun, begin, count, request.seed, accuracy)
 
 

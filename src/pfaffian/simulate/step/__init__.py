@@ -7,6 +7,7 @@ closed_loop.py           the command of a control law, with the algebraic loop t
 draft.py                 a result before it is labelled
 events.py                instants at which conditions or parameters change with the motion: where they are, what changes
 faults.py                the faults that may stop a run, grouped by origin
+first_states.py          starts from which no run can begin
 inputs.py                inputs of a run, constant or as a time series; times and step counts
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
 joint_loads.py           peak loads of all joints and closures as outputs and statistics
