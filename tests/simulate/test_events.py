@@ -230,6 +230,33 @@ def test_stairs_are_passed_one_by_one(how):
         close(found, np.sqrt(2 * depths / G)[: len(found)], 1e-8, "instants, to the accuracy")
 
 
+@pytest.mark.filterwarnings("error::pfaffian.RunWarning")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize(
+    "condition, end",
+    [
+        (lambda x: ca.log(x - 0.9) < -3, 0.1),
+        (lambda x: ca.logic_not(ca.sqrt(x - 0.8) < 0.1), 0.2),
+        (lambda x: ca.floor(ca.log(x - 0.9)), 0.1),
+        (lambda x: ca.acos(x + 0.5) < 1, 0.0),
+    ],
+    ids=["logarithm", "root", "rounded", "at the start"],
+)
+def test_a_condition_on_no_number_is_named(condition, end, how):
+    """A condition that compares NaN is false by the rules of floating point, which is no answer."""
+    with pytest.warns(pf.RunWarning, match="a condition compares became NaN.*'on'; guard it, as in"):
+        r = puck(1.0, 0.0, lambda k, on: ca.if_else(condition(k.q[0]), 1, 0), g=G, **how)
+    instant = np.sqrt(2 * end / G)
+    assert int(r.status) > 0 and instant - 1e-2 < float(r.stopped) < instant + INSTANT
+    if "accuracy" in how:
+        close(float(r.stopped), instant, INSTANT, "instant")
+    guarded = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] < -9, condition(k.q[0])), 1, 0), g=G, **how)
+    assert int(guarded.status) == 0, "where another condition decides"
+    if "accuracy" in how and end == 0.1:
+        r = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] > 0.9, condition(k.q[0])), 1, 0), g=G, **how)
+        assert float(pf.events(r).time[-1]) < instant + INSTANT, "a guard that ends where the number does"
+
+
 SAWTOOTH = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
 
 

@@ -183,8 +183,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     faults[_place(s), 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
-        many = lane[at.events.count, 0] >= MOST_AT_ONCE
-        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(event.jumps, many)))
+        many = ca.logic_and(active, ca.logic_and(event.jumps, lane[at.events.count, 0] >= MOST_AT_ONCE))
+        faults = ca.vertcat(faults[:-1, 0], many, faults[-1, 0])
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
@@ -236,7 +236,9 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
-    return tried._replace(event=event, d_next=d_next, x_next=ca.if_else(switches, struck, x_next)), faults
+    moved = ca.if_else(switches, struck, x_next)
+    faulty = ca.fmax(faulty, event.undefined)
+    return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
 
 
 def record(s: Simulation) -> ca.Function:

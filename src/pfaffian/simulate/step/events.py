@@ -23,7 +23,7 @@ from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
 from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.step import along
-from pfaffian.simulate.step.thresholds import compared
+from pfaffian.simulate.step.thresholds import compared, undefined
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
 
 if TYPE_CHECKING:
@@ -55,12 +55,30 @@ MOST_AT_ONCE = 32
 LARGEST = 1e300
 """A state whose squares add up to more counts as infinite, and its step as failed."""
 
+NOWHERE = 2.0
+"""A place beyond the end of a step, in parts of it."""
+
 ENDLESS = (
     "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
 )
 
+UNDEFINED = "the number that a condition compares became NaN where the condition depends on it"
+
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
+
+
+class Here(NamedTuple):
+    """What conditions are at a state.   states: (n,) one number for each of the names, constant between events.
+    differences: (k,) the numbers that conditions compare, each of which is zero where its condition changes.
+    following: next value of each of the parameters.   values: (k,) of the comparisons.   undefined: (n,) which of the names
+    depend on a comparison with NaN."""
+
+    states: ca.SX
+    differences: ca.SX
+    following: ca.SX
+    values: ca.SX
+    undefined: ca.SX
 
 
 class Events(NamedTuple):
@@ -73,9 +91,7 @@ class Events(NamedTuple):
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
-    function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
-    conditions compare, each of which is zero where its condition changes; the next value of each of the parameters; and the
-    values (k,) of the comparisons.
+    function: (x, w, p, t) -> the `Here` of a state.
     """
 
     names: tuple[str, ...]
@@ -88,10 +104,9 @@ class Events(NamedTuple):
     impacts: int = 0
     rebound: ca.Function | None = None
 
-    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-        """The results of `function`."""
-        states, differences, following, values = self.function(x, w, p, t)
-        return states, differences, following, values
+    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> Here:
+        """The result of `function`."""
+        return Here(*self.function(x, w, p, t))
 
     @property
     def comparisons(self) -> int:
@@ -125,10 +140,10 @@ def events_of(s: LawAndSystem) -> Events | None:
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
-    outputs = here.of_state([states, differences, after, values, found.states])
+    outputs = here.of_state([*Here(states, differences, after, values, undefined(states, found)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
-    function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
+    function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
@@ -173,15 +188,16 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
-def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
+def switched_now(events: Events, d: ca.SX, here: Here, aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The discrete state d with the next values of all parameters if one jumps, and whether it does or an impact is due.
 
-    here: the results of `Events.function`.   aim: of the step that begins at `time`. Parameters that have just jumped wait
+    aim: of the step that begins at `time`. Parameters that have just jumped wait
     until time has passed: where a condition is at its edge, rounding would make them jump back.
     """
-    after, jumps, waits = ca.SX(d), ca.SX(0), ca.logic_or(aim > 1.5 * NO_AIM, aim == time)
+    after, jumps = ca.SX(d), ca.SX(0)
+    waits = ca.logic_or(ca.logic_or(aim > 1.5 * NO_AIM, aim == time), any_of(here.undefined))
     for i in range(events.conditions, events.conditions + events.impacts):
-        jumps = ca.logic_or(jumps, here[0][i])
+        jumps = ca.logic_or(jumps, here.states[i])
     for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
         if stepwise:
             value = ca.if_else(waits, d[place], value)
@@ -204,8 +220,8 @@ class Ahead(NamedTuple):
 
     switches: whether parameters jump at its begin; such a step changes nothing else.   passes: whether it passes an event.
     short: whether it is as short as a step that passes an event should be.   root: where the event is, in parts of the step.
-    finite: whether its end is.   exact: exactness of instants [s].   name: index of the name that changes.
-    following: next values of the parameters at its end.
+    finite: whether its end is.   undefined: whether a condition compares NaN at one of its ends.   exact: exactness of instants
+    [s].   name: index of the name that changes.   following: next values of the parameters at its end.
     """
 
     switches: ca.SX
@@ -213,6 +229,7 @@ class Ahead(NamedTuple):
     short: ca.SX
     root: ca.SX
     finite: ca.SX
+    undefined: ca.SX
     exact: ca.SX
     name: ca.SX
     following: ca.SX
@@ -256,7 +273,7 @@ class Ahead(NamedTuple):
 
 
 class StepPoint(NamedTuple):
-    """A point of a step.   states, differences, values: see `Events.function`.   given: its arguments."""
+    """A point of a step.   states, differences, values: see `Here`.   given: arguments of `Events.function`."""
 
     states: ca.SX
     differences: ca.SX
@@ -267,8 +284,7 @@ class StepPoint(NamedTuple):
 class Tried(NamedTuple):
     """A step that is tried.   x, x_next: states at its begin, and at its end before its correction.   rates: of the stepped
     variables at both.   before, d: discrete state at its begin, and that in force.   h: length [s].
-    at: part c of the step -> inputs and time [s].   here: the results of `Events.function` at its begin.
-    switches: whether parameters jump there."""
+    at: part c of the step -> inputs and time [s].   here: at its begin.   switches: whether parameters jump there."""
 
     x: ca.SX
     x_next: ca.SX
@@ -277,35 +293,37 @@ class Tried(NamedTuple):
     d: ca.SX
     h: ca.SX
     at: Callable[[float], tuple[ca.SX, ca.SX]]
-    here: tuple[ca.SX, ca.SX, ca.SX, ca.SX]
+    here: Here
     switches: ca.SX
 
 
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
-    points, following = list[StepPoint](), tried.here[2]
+    points, here = list[StepPoint](), tried.here
     for c in events.points:
         (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
         given = ca.vertcat(x, tried.d), u, p, t
-        states, differences, following, values = events.at(*given) if c else tried.here
-        points.append(StepPoint(states, differences, values, given))
+        here = events.at(*given) if c else tried.here
+        points.append(StepPoint(here.states, here.differences, here.values, given))
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     first, others = events.conditions, events.conditions + events.impacts
-    begin = ca.vertcat(tried.here[0][:others, 0], tried.d[numbers, 0])
+    begin = ca.vertcat(tried.here.states[:others, 0], tried.d[numbers, 0])
     points[0] = points[0]._replace(states=begin)
     passes, root, after = passed(events, points)
-    passes = ca.logic_and(passes, ca.logic_not(tried.switches))
-    at_once = reduce(ca.logic_or, ca.vertsplit(begin != tried.here[0]), ca.SX(0))
+    nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
+    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(tried.switches, nan)))
+    at_once = any_of(begin != tried.here.states)
     root = ca.if_else(at_once, 0, root)
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
-    now = ca.vertcat(tried.here[0][:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
+    now = ca.vertcat(tried.here.states[:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
     changed = ca.if_else(tried.switches, begin != now, after != begin)
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
     short = tried.h <= 1.5 * PASSING * exact
-    return Ahead(tried.switches, passes, short, root, ca.sumsqr(tried.x_next) < LARGEST, exact, name, following)
+    finite = ca.sumsqr(tried.x_next) < LARGEST
+    return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
@@ -327,7 +345,7 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
     stand at its edge, and change by rounding.
     """
     at, states, differences = events.points, [x.states for x in points], [x.differences for x in points]
-    changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
+    changed = [any_of(x != states[0]) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
     count = events.comparisons
     middle, right, after = ca.SX(1), ca.SX(1), states[0]
@@ -337,11 +355,11 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
         right, after = ca.if_else(changed[i], at[i], right), ca.if_else(changed[i], states[i], after)
         before, value = (ca.if_else(changed[i], x, y) for x, y in ((differences[i - 1], before), (differences[i], value)))
         crosses = ca.if_else(changed[i], _decisive(events, points[i - 1], points[i]), crosses)
-    found = ca.SX(2)
+    found = ca.SX(NOWHERE)
     for k in range(count):
         root = _root([power[k] for power in powers], right - at[1], right, before[k])
         found = ca.if_else(crosses[k], ca.fmin(found, root), found)
-    return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
+    return reduce(ca.logic_or, changed), ca.if_else(found < NOWHERE, found, middle), after
 
 
 def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
@@ -353,15 +371,19 @@ def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
     for k in range(len(begin)):
         one = events.combined(ca.vertcat(*begin[:k], end[k], *begin[k + 1 :]), *left.given)
         changes[k] = begin[k] != end[k]
-        alone[k] = reduce(ca.logic_or, ca.vertsplit(one != states), ca.SX(0))
-    some = reduce(ca.logic_or, ca.vertsplit(alone), ca.SX(0))
-    decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(some)))
+        alone[k] = any_of(one != states)
+    decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(any_of(alone))))
     for k in reversed(range(len(begin))):
-        jumps = reduce(ca.logic_or, [changes[i] for i in events.inner[k]], ca.SX(0))
+        jumps = any_of(ca.vertcat(ca.SX(0, 1), *[changes[i] for i in events.inner[k]]))
         for i in events.inner[k]:
             decisive[i] = ca.logic_or(decisive[i], ca.logic_and(decisive[k], changes[i]))
         decisive[k] = ca.logic_and(decisive[k], ca.logic_not(jumps))
     return decisive
+
+
+def any_of(flags: ca.SX) -> ca.SX:
+    """Whether one of the flags is set."""
+    return reduce(ca.logic_or, ca.vertsplit(flags), ca.SX(0))
 
 
 def _to_powers(at: Sequence[float]) -> np.ndarray:
@@ -371,7 +393,10 @@ def _to_powers(at: Sequence[float]) -> np.ndarray:
 
 
 def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
-    """A root of a polynomial between two points, by Newton's rule within a bracket that shrinks.   value: at `low`."""
+    """A root of a polynomial between two points, by Newton's rule within a bracket that shrinks; NOWHERE where it is NaN.
+
+    value: at `low`.
+    """
     x, y = low, value
     for _ in range(ITERATIONS):
         slope = reduce(lambda total, k: total * x + k * powers[k], reversed(range(1, len(powers))), ca.SX(0))
@@ -381,4 +406,4 @@ def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
         y = reduce(lambda total, w: total * x + w, reversed(powers))
         before = y * value > 0
         low, high = ca.if_else(before, x, low), ca.if_else(before, high, x)
-    return x
+    return ca.if_else(ca.fabs(y) < LARGEST, x, NOWHERE)

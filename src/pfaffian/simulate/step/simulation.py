@@ -23,7 +23,7 @@ from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.events import ENDLESS, eventful
+from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.pairs import EmbeddedPair
@@ -173,6 +173,7 @@ class Simulation:
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
             events=(Fault(ENDLESS),) if eventful(self) else (),
+            undefined=(Fault(UNDEFINED),) if eventful(self) else (),
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )

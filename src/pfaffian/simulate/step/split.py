@@ -58,4 +58,5 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     # Bodies whose impacts have no end would sink into one another.
     rebounds = ca.logic_and(last >= events.conditions, last < events.conditions + events.impacts)
     endless = ca.logic_and(gives_up, ca.logic_or(switches, rebounds))
-    return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless), ca.logic_not(over)])
+    undefined = ca.logic_and(ca.logic_not(stays), event.undefined)
+    return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless, undefined), ca.logic_not(over)])

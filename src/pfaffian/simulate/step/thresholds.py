@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.simulate.step.activation import NO_NUMBER, has
+
 COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
 
 
@@ -93,6 +95,23 @@ def compared(x: ca.SX, moving: ca.SX) -> Compared:
 
     with_symbols = ca.vertcat(ca.SX(0, 1), *[replaced(x[i]) for i in range(x.numel())])
     return Compared(found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols)
+
+
+def undefined(states: ca.SX, found: Compared) -> ca.SX:
+    """(n, 1) whether a comparison with NaN decides each of the conditions, whose values are `states`; structurally zero for
+    those that none may decide."""
+    flags, values = ca.SX(*states.shape), ca.vertcat(ca.SX(0, 1), *[c.value for c in found.comparisons])
+    for k, c in enumerate(found.comparisons):
+        if not has(c.difference, NO_NUMBER):
+            continue
+        nan = ca.logic_not(ca.logic_or(c.difference <= 0, c.difference > 0))
+        other = ca.vertcat(values[:k, 0], ca.logic_not(c.value), values[k + 1 :, 0])
+        (otherwise,) = ca.substitute([found.states], [found.symbols], [other])
+        for i in range(states.numel()):
+            if ca.depends_on(found.states[i], found.symbols[k]):
+                decides = ca.logic_and(nan, otherwise[i] != states[i])
+                flags[i] = ca.logic_or(flags[i], decides)
+    return flags
 
 
 def _operands(node: ca.SX) -> list[ca.SX]:
