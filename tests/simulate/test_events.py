@@ -364,6 +364,52 @@ def test_a_box_meets_the_ground_at_one_corner_after_the_other():
     close(r.q.values[-1][:2], [0.4 * 0.9, -0.2 * 0.9], 1e-9, "where its centre is")
 
 
+def die(com=(0.0, 0.0, 0.0), e: float = 0.5) -> pf.Mechanism:
+    """A box that rebounds at its eight corners."""
+    ground = pf.forces.contact("ground", "box", shape_a=pf.shape("box", size=(0.2, 0.3, 0.4)), impact=e)
+    free = pf.joint("f", "free", "world", "box")
+    return pf.mechanism("die", [pf.body("box", 1.0, com=com, inertia=(0.02, 0.03, 0.04))], [free], forces=[ground])
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize("com", [(0.0, 0.0, 0.0), (0.05, -0.03, 0.0)])
+def test_a_box_that_falls_flat_rebounds_without_turning(com, how):
+    """Its four corners meet the ground at once. Where its centre is above the face, the ground only pushes."""
+    r = pf.run(die(com), [0, 0, 1.0, 0, 0, 0, 1], duration=0.5, backend="interpreter", **how)
+    instant = np.sqrt(2 * 0.8 / G)
+    after = G * instant / 2 - G * (0.5 - instant)
+    close(r.v.values[-1], [0, 0, after, 0, 0, 0], 1e-9, "velocities")
+    if "accuracy" in how:
+        assert pf.events(r)["name"].values.tolist() == ["ground 0"]
+
+
+def test_a_box_that_falls_onto_a_face_beside_its_centre_turns_over_its_edge():
+    """The ground cannot pull: the two corners below the centre rebound, and the other two open faster than that."""
+    b, e = 0.15, 0.5
+    r = pf.run(die((b, 0.0, 0.0), e), [0, 0, 1.0, 0, 0, 0, 1], duration=0.5, accuracy=1e-8, backend="interpreter")
+    v, arm, inertia = G * np.sqrt(1.6 / G), b - 0.1, 0.03
+    impulse = (1 + e) * v / (1 + arm**2 / inertia)
+    spin = impulse * arm / inertia
+    close(pf.events(r).jump.values[0], [0, 0, impulse + spin * b, 0, spin, 0], 1e-8, "of the origin of the body")
+
+
+def test_an_impact_at_an_edge_keeps_the_symmetry():
+    lean = np.r_[0, 0, 1.0, 0, np.sin(0.35), 0, np.cos(0.35)]
+    r = pf.run(die(), lean, duration=0.6, accuracy=1e-8, backend="interpreter")
+    assert len(pf.events(r)["name"]) > 0 and abs(r.v.values[-1][4]) > 1
+    close(r.v.values[-1][[1, 3, 5]], np.zeros(3), 1e-9, "across the edge")
+
+
+def test_gaps_that_contradict_each_other_rebound_one_after_another():
+    """A ball that two walls meet at once cannot open both gaps as fast as they close."""
+    x = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    walls = pf.forces.rebound("walls", lambda k: ca.vertcat(k.q[0] + 1 - 2 * k.t, 1 - 2 * k.t - k.q[0]), impact=1.0)
+    m = pf.mechanism("vice", [pf.body("ball", 1.0)], [x], forces=[walls], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="events follow one another without end: .*'walls"):
+        r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, backend="interpreter")
+    close(float(r.stopped), 0.5, 1e-9, "instant")
+
+
 def test_wrong_impacts_are_refused():
     for given, words in (
         ({"impact": 1.2}, "from 0 to 1, got 1.2"),

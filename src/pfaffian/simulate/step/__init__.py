@@ -17,6 +17,7 @@ method.py                what an integrator takes and returns
 motion_statistics.py     statistics of the continuous motion of runs to an accuracy
 pairs.py                 explicit Runge-Kutta pairs, with an estimate of the error of a step
 reaction_output.py       reaction wrenches of joints and closures as outputs of a run
+rebounds.py              velocities after impacts
 running_statistics.py    statistics of signals, accumulated without storing the signals
 sampling.py              laws in discrete time within a run
 signals.py               the signals that a run records

@@ -17,18 +17,16 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
-from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
+from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
+from pfaffian.simulate.step.rebounds import after_impact, is_due
 from pfaffian.simulate.step.signals import MotionOutput
-from pfaffian.simulate.step.step import along
 from pfaffian.simulate.step.thresholds import compared, undefined
-from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
+from pfaffian.terms.pfaffian import condition
 
 if TYPE_CHECKING:
     from pfaffian.states.variables import Variables
-    from pfaffian.terms.terms import Terms
 
 POINTS, POINTS_OF_MOTION = 6, 3
 """Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
@@ -87,7 +85,7 @@ class Events(NamedTuple):
     names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.
-    rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
+    rebound: (x, w, p, t) -> [x; z] after their impacts that are due, None without such parts.
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
@@ -135,7 +133,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
     gaps = gaps_of(T.kinematics)
-    due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
+    due = {name: ca.if_else(is_due(hit), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
@@ -150,24 +148,10 @@ def events_of(s: LawAndSystem) -> Events | None:
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
         return Events(names, places, stepwise, points, inner, function, combined)
-    v = T.v
-    for name, hit in reversed(gaps.items()):
-        v = ca.if_else(due[name], _after(T, hit), v)
-    rebounded = here.of_state([s.system.entered(T, T.q, v)])
+    rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
     return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound)
-
-
-def _after(T: Terms, hit: Gap) -> ca.SX:
-    """(nv, 1) velocities after an impact at T, whose gap closes. [Brogliato 2016, section 4.3]
-
-    They change by -(1 + e) J v / (J y) y, where y is the part of M^-1 J^T along which the constraints stay satisfied.
-    """
-    y = solve_WT(T.factor, solve_W(T.factor, ca.densify(hit.J.T)))
-    if T.mechanism.ideal:
-        y -= along(T).move(T.rows.A[T.rows.at(POSITION, VELOCITY), :] @ y)
-    return T.v - (1 + hit.restitution) * hit.rate / (hit.J @ y) * y
 
 
 def eventful(s: LawAndSystem) -> bool:
