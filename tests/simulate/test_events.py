@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.run import step_events
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
 
@@ -474,10 +475,48 @@ def test_impacts_are_written_and_read(tmp_path):
     np.testing.assert_array_equal(pf.run(again, [1.0], **how).q.values, pf.run(m, [1.0], **how).q.values)
 
 
+def driven_sling() -> tuple[pf.Mechanism, dict]:
+    """`sling` under a thrust that changes linearly, from t = 3 s on."""
+    m, switches = sling()
+    u = np.array([[20.0], [40.0], [25.0]])
+    return m, {"switches": switches, "u": u, "u_step": 0.5, "hold": "linear", "start": 3.0}
+
+
+@pytest.mark.parametrize(
+    "machine, step, exactness",
+    [
+        (driven_sling, 0.1, INSTANT),
+        (driven_sling, 2e-3, INSTANT),
+        (lambda: (bounce(0.7), {"q": [1.0], "start": 3.0}), 0.5, INSTANT),
+        (lambda: (die(), {"q": [0, 0, 1, 0.3, 0, 0, 1]}), 0.01, 1e-7),
+    ],
+    ids=["sling", "sling in short steps", "ball", "die"],
+)
+def test_steps_of_one_length_list_the_events_that_a_run_to_an_accuracy_lists(machine, step, exactness):
+    """Of a switch that changes a constraint, under inputs that change linearly, and of impacts."""
+    m, how = machine()
+    how |= {"duration": 1.0, "backend": "interpreter"}
+    exact, split = (pf.events(pf.run(m, **how, **x)) for x in ({"accuracy": 1e-10}, {"step": step, "error_bound": np.inf}))
+    assert split["name"].values.tolist() == exact["name"].values.tolist() and split["name"].size > 0
+    for name in ("time", "value", "jump"):
+        close(split[name].values, exact[name].values, exactness, name)
+
+
+def test_events_in_steps_that_one_call_makes_again_in_blocks(monkeypatch):
+    how = {"duration": 1.4, "step": 1e-2, "backend": "interpreter"}
+    whole = pf.events(pf.run(bounce(0.7), [1.0], **how))
+    monkeypatch.setattr(step_events, "BLOCK", 7)
+    np.testing.assert_array_equal(pf.events(pf.run(bounce(0.7), [1.0], **how)).time.values, whole.time.values)
+    first = pf.run(bounce(0.7), [1.0], **how | {"duration": 0.6})
+    rest = pf.run(bounce(0.7), start_from=first, **how | {"duration": 0.8})
+    np.testing.assert_array_equal(np.r_[pf.events(first).time.values, pf.events(rest).time.values], whole.time.values)
+
+
 def test_events_are_told_apart_from_results_without_them():
-    r = pf.run(bounce(0.5), [1.0], duration=0.1, step=1e-2, backend="interpreter")
-    with pytest.raises(pf.ModelError, match="run with accuracy="):
-        pf.events(r)
+    batch = pf.run(bounce(0.5), [[1.0], [0.5]], duration=0.1, step=1e-2, backend="interpreter")
+    with pytest.raises(pf.ModelError, match=r"run with accuracy=.*one by one"):
+        pf.events(batch)
     m, _ = peg()
-    assert not pf.events(pf.run(m, [0.1], times=[0.0, 0.1], accuracy=1e-6, backend="interpreter")).data_vars
+    for how in ({"accuracy": 1e-6}, {"step": 0.1}):
+        assert not pf.events(pf.run(m, [0.1], duration=0.1, backend="interpreter", **how)).data_vars
     assert EPS * 64 < INSTANT

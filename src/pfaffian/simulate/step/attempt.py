@@ -200,7 +200,9 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
     after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
     count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
     width = event.widened(numbers.width, tried.h)
-    accepted = ca.vertcat(tried.d_next[:end, 0], *numbers._replace(aim=after, count=count, last=last, width=width))
+    total = numbers.total + event.jumps
+    after_it = numbers._replace(aim=after, count=count, last=last, width=width, total=total)
+    accepted = ca.vertcat(tried.d_next[:end, 0], *after_it)
     return accepted, ca.vertcat(lane[at.discrete, 0][:end, 0], *numbers._replace(aim=before))
 
 
