@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -18,7 +18,7 @@ def _zero_at_integers(x: ca.SX) -> ca.SX:
     return ca.sin(ca.pi * (x - whole)) * ca.cos(ca.pi * whole)
 
 
-JUMPS: dict[int, Callable[..., tuple[ca.SX, ca.SX]]] = {
+JUMPS: dict[int, Callable[..., tuple[Any, Any]]] = {
     **{op: lambda x, y: (x - y, x < y) for op in COMPARED},
     ca.OP_FLOOR: lambda x: (_zero_at_integers(x), ca.floor(x)),
     ca.OP_CEIL: lambda x: (_zero_at_integers(x), ca.ceil(x)),
