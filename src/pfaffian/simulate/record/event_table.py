@@ -78,14 +78,16 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     events = events_of(s)
     if events is None:
         return
-    numbers, nx, nw = s.layout.events.start + EventNumbers._fields.index("last"), s.nx, len(s.w_names)
+    nx, nw = s.nx, len(s.w_names)
     empty = PassedEvents(np.zeros((0, nx)), np.zeros((0, nx)), np.zeros(0), np.zeros((0, nw)), np.zeros(0, int))
     passed = PassedEvents(*(np.concatenate(each) for each in zip(empty, *found, strict=True)))
     order = np.lexsort((passed.time, passed.runs))
     x, y, time, w, runs = (each[order] for each in passed)
-    states = _compiled(s)
+    states, d = _compiled(s), y[:, nx - s.layout.size :]
     values = states(y, w, p[runs], time[:, None])[0] if len(runs) else np.zeros((0, len(events.names)))
-    last = y[:, nx - s.layout.size + numbers].astype(int)
+    modes = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
+    values[:, len(events.names) - len(modes) :] = d[:, modes]
+    last = EventNumbers(*d[:, s.layout.events].T).last.astype(int)
     v, v_next = (
         (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y))
         if len(runs)
