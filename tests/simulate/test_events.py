@@ -287,15 +287,41 @@ def test_numbers_that_jump_are_compared_at_their_jumps_too(condition, instants, 
         close(pf.events(r).time.values[-len(instants) :], instants, 1e-8, "instants, to the accuracy")
 
 
-def test_an_input_series_passes_a_threshold_between_its_samples():
-    """The input rises by 2/5 a second, then by 8/5, and a mode follows it from 0.6 on."""
+@pytest.mark.parametrize("start", [0.0, 7.0])
+@pytest.mark.parametrize("how", [{"step": 0.25}, {"step": 0.5}, {"accuracy": 1e-9}], ids=str)
+def test_an_input_series_passes_a_threshold_between_its_samples(how, start):
+    """The input rises by 2/5 a second, then by 8/5, and falls by 2 a second; a mode that follows it from 0.6 on doubles it."""
     on = pf.Parameter("on", 0.0)
     slide = pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))
-    m = pf.mechanism("c", [pf.body("c", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("motor", "x")])
-    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, on.symbol))}
-    how = {"u": np.array([[0.0], [0.2], [1.0]]), "u_step": 0.5, "hold": "linear", "switches": switches}
-    r = pf.run(m, [0.0], duration=0.9, accuracy=1e-9, backend="interpreter", **how)
-    close(pf.events(r).time.values, [0.75], INSTANT, "instant")
+    more = pf.forces.generalised_force("more", lambda k: on.symbol * k.q[1], joint="x")
+    track = pf.joint("y", "prismatic", "world", "d", axis=(1, 0, 0))
+    m = pf.mechanism("c", [pf.body("c", 1.0), pf.body("d", 1.0)], [slide, track], forces=[more], parameters=[on],
+                     actuators=[pf.actuator("motor", "x")], gravity=(0, 0, 0))  # fmt: skip
+    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, 0))}
+    series = {"u": np.array([[0.0], [0.2], [1.0], [0.0]]), "u_step": 0.5, "hold": "linear", "start": start}
+    r = pf.run(m, [0.0, 3.0], duration=1.5, switches=switches, backend="interpreter", **series, **how)
+    close(pf.events(r).time.values - start, [0.75, 1.2], INSTANT, "instants")
+    close(pf.events(r).value.values, [1.0, 0.0], 0.0, "modes")
+    close(r.v.values[-1], [0.05 + 0.3 + 0.25 + 3.0 * 0.45, 0.0], INSTANT, "speeds")
+
+
+@pytest.mark.parametrize("start", [0.0, 5.0])
+@pytest.mark.parametrize("how", [{"step": 0.3}, {"accuracy": 1e-9}], ids=str)
+def test_conditions_and_gaps_know_the_time_at_which_a_run_starts(how, start):
+    """A mode that a moving line switches, and a wall that comes at 2 m/s: u = v - 2 (v + e (v + 2) + ...)."""
+    e, on = 0.5, pf.Parameter("on", 0.0)
+    slide = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    wall = pf.forces.rebound("wall", lambda k: 3.0 - 2.0 * (k.t - start) - k.q[0], e)
+    m = pf.mechanism("wall", [pf.body("ball", 1.0)], [slide], forces=[wall], parameters=[on], gravity=(0, 0, 0))
+    line = {"on": lambda k: ca.if_else(k.q[0] > 0.5 - 0.25 * (k.t - start), 1, 0)}
+    r = pf.run(m, [0.0], [1.0], duration=1.5, start=start, switches=line, backend="interpreter", **how)
+    found = pf.events(r)
+    assert found["name"].values.tolist() == ["on", "wall", "on"]
+    after = -2.0 - e * 3.0
+    back = 1.0 + (0.5 - 0.25 - 1.0) / (after + 0.25)
+    close(found.time.values - start, [0.4, 1.0, back], INSTANT, "instants")
+    close(found.jump.values[1], [after - 1.0], INSTANT, "jump")
+    close(r.q.values[-1], [1.0 + after * 0.5], INSTANT, "place")
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------
