@@ -17,6 +17,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
@@ -191,7 +192,7 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         recording, changing = as_recording(request.record), as_switches(m, request.switches)
         recorded = as_record(recording.signals if recording else request.record, count)
-        s = Simulation(system, scheme, law, extra, recorded, changing.next)
+        s = Simulation(system, scheme, law, extra, recorded, changing.next, bool(compliant_parts(m)))
         order = s.pair.order
         begun, starts = _begun(s, request, given, begin, count, accuracy)
         solver = _solver(s, request, np.broadcast_to(begun.p, (count, begun.p.shape[1])), begin, instants, series, ended)

@@ -60,6 +60,9 @@ SLOW = 1e-6
 """A speed counts as at least that which moves the machine in a step by this part of its length, or turns it by this angle:
 the relative error of smaller speeds is rounding."""
 
+CLEAR = 1e-3
+"""Largest estimated error of a step that tells where an event lies in it; one with a larger error is refused instead."""
+
 AT_REST = 1e-3
 """Length of the first step that a machine at rest without acceleration tries [s]."""
 
@@ -236,6 +239,12 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
+    event = event._replace(finite=ca.logic_and(event.finite, clear))
+    if events.kinks:  # kinks in quick succession are passed by ordinary steps
+        many = lane[at.events.count, 0] >= MOST_AT_ONCE
+        left_alone = ca.logic_and(events.is_kink(event.name), many)
+        event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(left_alone)))
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)

@@ -17,6 +17,7 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
+from pfaffian.parts.contact import compliant_gaps
 from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
@@ -84,7 +85,8 @@ class Events(NamedTuple):
 
     names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
-    impacts: number of the names between those that are of parts which rebound.
+    impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them that are of
+    compliant surfaces; where these touch or part, forces have a kink, and nothing else changes.
     rebound: (x, w, p, t) -> [x; z] after their impacts that are due, None without such parts.
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
@@ -101,6 +103,7 @@ class Events(NamedTuple):
     combined: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
+    kinks: int = 0
 
     def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> Here:
         """The result of `function`."""
@@ -113,8 +116,12 @@ class Events(NamedTuple):
 
     @property
     def conditions(self) -> int:
-        """Number of the names that are of constraints."""
+        """Number of the names that are of constraints and compliant surfaces."""
         return len(self.names) - self.impacts - sum(self.stepwise)
+
+    def is_kink(self, name: ca.SX) -> ca.SX:
+        """Whether a name, given by its index, is of compliant surfaces."""
+        return ca.logic_and(name >= self.conditions - self.kinks, name < self.conditions)
 
 
 @remembered(64)
@@ -127,6 +134,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     moving = ca.vertcat(T.q, T.v, T.t)
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
+    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in (compliant_gaps(T.kinematics) if s.kinks else {}).items()}
     after = following(s, T, z, d, w)
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
@@ -134,7 +142,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
     gaps = gaps_of(T.kinematics)
     due = {name: ca.if_else(is_due(hit), 1, 0) for name, hit in gaps.items()}
-    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
+    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *touches.values(), *due.values(), *modes.values()))
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
@@ -143,21 +151,21 @@ def events_of(s: LawAndSystem) -> Events | None:
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
-    names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, points, inner, function, combined)
+        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches))
     rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound)
+    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches))
 
 
 def eventful(s: LawAndSystem) -> bool:
     """Whether constraints of a simulation begin or cease to act, or parameters change."""
     m = s.mechanism
-    return once_for(s, "eventful", lambda: bool(switched(m) or s.changing.names or impacts_of(m)))
+    return once_for(s, "eventful", lambda: bool(switched(m) or s.changing.names or impacts_of(m) or s.kinks))
 
 
 def exactness(t: ca.SX, h: ca.SX, width: ca.SX) -> ca.SX:
@@ -352,10 +360,11 @@ def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
     begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
     states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
     changes, alone = ca.SX(len(begin), 1), ca.SX(len(begin), 1)
+    depends = ca.DM(events.combined.jac_sparsity(0, 0))  # of states on comparisons
     for k in range(len(begin)):
         one = events.combined(ca.vertcat(*begin[:k], end[k], *begin[k + 1 :]), *left.given)
         changes[k] = begin[k] != end[k]
-        alone[k] = any_of(one != states)
+        alone[k] = any_of(ca.vertcat(ca.SX(0, 1), *[one[i] != states[i] for i in depends[:, k].sparsity().row()]))
     decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(any_of(alone))))
     for k in reversed(range(len(begin))):
         jumps = any_of(ca.vertcat(ca.SX(0, 1), *[changes[i] for i in events.inner[k]]))

@@ -103,7 +103,8 @@ class Simulation:
     are constant between their instants. The inputs are w. A Simulation is created for one run, from the caller's functions as
     they are then; two are equal if their keys are.
 
-    control: the law.   switches: parameters that change during the run.
+    control: the law.   switches: parameters that change during the run.   kinks: whether instants at which compliant surfaces
+    touch or part count as events.
     """
 
     system: AbstractSystem
@@ -112,6 +113,7 @@ class Simulation:
     outputs: tuple[tuple[str, OutputFunction], ...] = ()
     record: Record = "all"
     switches: tuple[tuple[str, Next], ...] = ()
+    kinks: bool = False
 
     @property
     def mechanism(self) -> Mechanism:
@@ -199,6 +201,7 @@ class Simulation:
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.digests,
+            self.kinks,
         )
         return sha256(repr(parts).encode()).hexdigest()
 
