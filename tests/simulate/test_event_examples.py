@@ -1,4 +1,4 @@
-"""Machines that switch, whose motion has a closed form: a block that sticks and slips, a clutch, a bang-bang law."""
+"""Machines that switch, touch and part, whose motion has a closed form: stick-slip, a clutch, a bang-bang law, a floor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pfaffian as pf
 from pfaffian import control
 from tests.tolerance import close
 
+G = 9.81
 INSTANT = 1e-11
 """Error of an instant or a motion that is located to 64 eps of the time, after a few events."""
 
@@ -118,3 +119,53 @@ def test_a_bang_bang_law_brings_a_mass_to_rest_in_least_time(start, how):
     rest = pf.run(m, [x], [v], times=[0.0, end], control=law, switches={"side": following}, parameters={"side": first},
                   accuracy=1e-9, backend="interpreter")  # fmt: skip
     close(np.r_[rest.q.values[-1], rest.v.values[-1]], np.zeros(2), 1e-9, "at rest")
+
+
+# -- surfaces with compliance ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accuracy", [1e-4, 1e-7, 1e-10])
+def test_a_ball_on_a_stiff_floor_touches_and_leaves_it_at_the_instants_of_the_closed_form(accuracy):
+    """A parabola, and on the floor z = R cos(w t + a) - g / w^2 until z = 0 again: its forces have a kink there."""
+    k, height = 1e5, 0.5
+    w, v = np.sqrt(k / 2), np.sqrt(2 * G * height)
+    on_it = 2 * (np.pi - np.arctan2(v / w, G / w**2)) / w
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    floor = pf.forces.stop("floor", "z", low=0.0, stiffness=k, exponent=1.0)
+    m = pf.mechanism("bounce", [pf.body("ball", 2.0)], [slide], forces=[floor])
+    r = pf.run(m, [height], duration=2.2, accuracy=accuracy, backend="interpreter")
+    found = pf.events(r)
+    instants = v / G + np.cumsum(np.r_[0, np.tile([on_it, 2 * v / G], 3)])[:6]
+    assert found["name"].values.tolist() == ["floor"] * 6 and found.value.values.tolist() == [1.0, 0.0] * 3
+    assert np.abs(found.jump.values).max() < v * accuracy
+    close(found.time.values, instants, accuracy, "instants")
+    close(r.energy.values, np.full(len(r.time), 2 * G * height), 10 * accuracy, "energy")
+
+
+def test_told_errors_hold_for_surfaces_with_friction():
+    """Steps over a kink would have errors that the pair does not see, and that both solutions of a run share."""
+    ground = pf.forces.contact("ground", "block", stiffness=1e5, damping=0.3, friction=0.3)
+    base = pf.joint("x", "planar", "world", "block", axis=(0, -1, 0))
+    m = pf.mechanism("block", [pf.body("block", 1.0, inertia=0.1)], [base], forces=[ground])
+    how = {"times": np.linspace(0, 1.0, 21), "record": ["q", "v"], "backend": "interpreter"}
+    exact = pf.run(m, [0, 0.2, 0.1], [1.0, 0, 0.5], accuracy=1e-11, **how)
+    for accuracy in (1e-3, 1e-5, 1e-7, 1e-9):
+        r = pf.run(m, [0, 0.2, 0.1], [1.0, 0, 0.5], accuracy=accuracy, **how)
+        speed = np.array([np.abs(exact.v.values[:, :2]).max()] * 2 + [np.abs(exact.v.values[:, 2]).max()])
+        true = max(np.abs(r.q.values - exact.q.values).max(), (np.abs(r.v.values - exact.v.values) / speed).max())
+        assert true < 3 * float(r.error.max()) < 3 * accuracy, (accuracy, true, float(r.error.max()))
+
+
+def test_surfaces_that_touch_and_part_by_rounding_alone_do_not_stop_a_run():
+    """Two balls that swing side by side: the last digits of their places decide whether they touch."""
+    along = {"kind": "prismatic", "axis": (1, 0, 0)}
+    rails = [
+        pf.joint("a", parent="world", child="a", rest=0.0, stiffness=40.0, **along),
+        pf.joint("b", parent="world", child="b", rest=0.2, stiffness=120.0, **along),
+    ]
+    ball = pf.shape("sphere", radius=0.1)
+    pads = pf.forces.contact("pads", "a", "b", shape_a=ball, shape_b=ball, stiffness=1.0)
+    m = pf.mechanism("pair", [pf.body("a", 1.0), pf.body("b", 3.0)], rails, forces=[pads], gravity=(0, 0, 0))
+    r = pf.run(m, [1.0, 1.2], duration=5.0, accuracy=1e-8, backend="interpreter")
+    assert int(r.status) == 0 and int(r.steps) < 2000 and len(pf.events(r)["name"]) > 0
+    close(r.q.values[-1], np.array([0.0, 0.2]) + np.cos(np.sqrt(40.0) * 5.0), 1e-7, "places")

@@ -116,8 +116,8 @@ def events(result: xr.Dataset) -> xr.Dataset:
         result: the result of `run`, to an accuracy or of a single run in steps of one length.
     Returns:
         Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter;
-        `value`, 1 where a constraint begins to act and 0 where it ceases, or the new value of the parameter; `jump`
-        (event, velocity), how far velocities jumped at it.
+        `value`, 1 where a constraint begins to act or compliant surfaces touch (with `accuracy`), 0 where they cease, or the
+        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it.
     Raises ModelError: the argument is no such result.
 
     Example:
