@@ -91,12 +91,10 @@ def gated(m: pf.Mechanism, q: np.ndarray, random: np.random.Generator) -> tuple[
 
 
 def stopped(m: pf.Mechanism, q: np.ndarray, random: np.random.Generator) -> pf.Mechanism:
-    """A machine whose first coordinate meets a stiff wall, with the same force for any coordinate: 3/2 powers have a kink."""
-    wall = float(np.ravel(q)[0] + random.uniform(0.02, 0.2))
+    """A machine whose first joint of one coordinate, if it has one, meets a stiff stop."""
     single = next((j for j in m.joints if j.nv == 1), None)
     if single is None:
-        gap = lambda k: ca.fmax(0, k.q[0] - wall)  # noqa: E731
-        return m.with_(forces=[*m.forces, pf.forces.potential("wall", lambda k: 400.0 * gap(k) ** 2.5)])
+        return m
     at = float(np.ravel(q)[m.q_names.index(single.name)]) + random.uniform(0.02, 0.2)
     return m.with_(forces=[*m.forces, pf.forces.stop("wall", single.name, high=at, stiffness=1e3, exponent=1.5, damping=0.3)])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pfaffian.control.layout import EventNumbers
 from pfaffian.errors import RunWarning, listed, notice
-from pfaffian.simulate.step.events import Here, eventful, events_of
+from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 
 
@@ -31,7 +31,7 @@ def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
     """What has conditions that may compare NaN, for each of the runs `at`."""
     events = events_of(s)
     assert events is not None
-    places = events.function.sparsity_out(Here._fields.index("undefined")).row()
+    places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
     names = listed([repr(events.names[i]) for i in places])
     return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
 

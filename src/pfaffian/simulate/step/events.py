@@ -67,7 +67,7 @@ ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
 
 
-class Here(NamedTuple):
+class ConditionsHere(NamedTuple):
     """What conditions are at a state.   states: (n,) one number for each of the names, constant between events.
     differences: (k,) the numbers that conditions compare, each of which is zero where its condition changes.
     following: next value of each of the parameters.   values: (k,) of the comparisons.   undefined: (n,) which of the names
@@ -91,7 +91,7 @@ class Events(NamedTuple):
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
-    function: (x, w, p, t) -> the `Here` of a state.
+    function: (x, w, p, t) -> the `ConditionsHere` of a state.
     """
 
     names: tuple[str, ...]
@@ -105,9 +105,9 @@ class Events(NamedTuple):
     rebound: ca.Function | None = None
     kinks: int = 0
 
-    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> Here:
+    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> ConditionsHere:
         """The result of `function`."""
-        return Here(*self.function(x, w, p, t))
+        return ConditionsHere(*self.function(x, w, p, t))
 
     @property
     def comparisons(self) -> int:
@@ -146,7 +146,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
-    outputs = here.of_state([*Here(states, differences, after, values, undefined(states, found)), found.states])
+    outputs = here.of_state([*ConditionsHere(states, differences, after, values, undefined(states, found)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
@@ -180,7 +180,7 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
-def switched_now(events: Events, d: ca.SX, here: Here, aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
+def switched_now(events: Events, d: ca.SX, here: ConditionsHere, aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The discrete state d with the next values of all parameters if one jumps, and whether it does or an impact is due.
 
     aim: of the step that begins at `time`. Parameters that have just jumped wait
@@ -265,7 +265,7 @@ class Ahead(NamedTuple):
 
 
 class StepPoint(NamedTuple):
-    """A point of a step.   states, differences, values: see `Here`.   given: arguments of `Events.function`."""
+    """A point of a step.   states, differences, values: see `ConditionsHere`.   given: arguments of `Events.function`."""
 
     states: ca.SX
     differences: ca.SX
@@ -285,7 +285,7 @@ class Tried(NamedTuple):
     d: ca.SX
     h: ca.SX
     at: Callable[[float], tuple[ca.SX, ca.SX]]
-    here: Here
+    here: ConditionsHere
     switches: ca.SX
 
 
