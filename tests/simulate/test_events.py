@@ -324,6 +324,20 @@ def test_conditions_and_gaps_know_the_time_at_which_a_run_starts(how, start):
     close(r.q.values[-1], [1.0 + after * 0.5], INSTANT, "place")
 
 
+def test_an_event_at_the_last_instant_is_listed_once():
+    """The record there is of the side before it, and so is the state from which another run continues."""
+    instant = np.sqrt(2 / G)
+    how = {"accuracy": 1e-8, "backend": "interpreter"}
+    first = pf.run(bounce(0.5), [1.0], times=[0.0, instant], **how)
+    rest = pf.run(bounce(0.5), start_from=first, times=[instant + 0.1], **how)
+    whole = pf.run(bounce(0.5), [1.0], times=[0.0, instant, instant + 0.1], **how)
+    np.testing.assert_array_equal(rest.q.values[-1], whole.q.values[-1])
+    np.testing.assert_array_equal(
+        np.r_[pf.events(first).time.values, pf.events(rest).time.values], pf.events(whole).time.values
+    )
+    close(pf.events(whole).time.values, [instant], INSTANT, "instant")
+
+
 # -- impacts --------------------------------------------------------------------------------------------------------------
 
 

@@ -117,7 +117,8 @@ def events(result: xr.Dataset) -> xr.Dataset:
     Returns:
         Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter;
         `value`, 1 where a constraint begins to act or compliant surfaces touch (with `accuracy`), 0 where they cease, or the
-        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it.
+        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it. An event at the very end of a run
+        is the first one of a run that continues it.
     Raises ModelError: the argument is no such result.
 
     Example:
