@@ -14,7 +14,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.events import Events, events_of
+from pfaffian.simulate.step.events import Events, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
@@ -75,35 +75,35 @@ def _compiled(s: Simulation) -> kernel.Kernel:
 
 def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np.ndarray) -> None:
     """Add the events of runs to their result.   p: (runs, np) parameters."""
-    events = events_of(s)
-    if events is None:
+    if not eventful(s):
         return
     nx, nw = s.nx, len(s.w_names)
     empty = PassedEvents(np.zeros((0, nx)), np.zeros((0, nx)), np.zeros(0), np.zeros((0, nw)), np.zeros(0, int))
     passed = PassedEvents(*(np.concatenate(each) for each in zip(empty, *found, strict=True)))
     order = np.lexsort((passed.time, passed.runs))
-    x, y, time, w, runs = (each[order] for each in passed)
-    states, d = _compiled(s), y[:, nx - s.layout.size :]
-    values = states(y, w, p[runs], time[:, None])[0] if len(runs) else np.zeros((0, len(events.names)))
+    passed = PassedEvents(*(each[order] for each in passed))
+    names, values, jumps = np.array([], dtype=str), np.zeros(0), np.zeros((0, s.mechanism.nv))
+    if len(passed.runs):
+        names, values, jumps = _described(s, passed, p[passed.runs])
+    meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
+    result.data["event_time"] = "event", passed.time, {"units": "s"}
+    result.data["event_run"] = "event", passed.runs, {"units": "1"}
+    result.data["event_name"] = "event", names, {"meaning": "the constraint or parameter that changes"}
+    result.data["event_value"] = "event", values, {"units": "1", "meaning": meaning}
+    about = {"units": "per velocity", "meaning": "change of the velocities at the event"}
+    result.data["event_jump"] = ("event", "velocity"), jumps, about
+
+
+def _described(s: Simulation, passed: PassedEvents, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n,) names of events, (n,) what changes to which value, and (n, nv) the jumps of velocities.   p: (n, np) parameters."""
+    events, x, y, time = events_of(s), passed.before, passed.after, passed.time
+    assert events is not None
+    values, d = _compiled(s)(y, passed.w, p, time[:, None])[0], y[:, s.nx - s.layout.size :]
     modes = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     values[:, len(events.names) - len(modes) :] = d[:, modes]
     last = EventNumbers(*d[:, s.layout.events].T).last.astype(int)
-    v, v_next = (
-        (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y))
-        if len(runs)
-        else [np.zeros((0, s.mechanism.nv))] * 2
-    )
-    names = np.array(events.names, dtype=object)[last] if len(runs) else np.array([], dtype=object)
-    meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
-    result.data["event_time"] = "event", time, {"units": "s"}
-    result.data["event_run"] = "event", runs, {"units": "1"}
-    result.data["event_name"] = "event", names.astype(str), {"meaning": "the constraint or parameter that changes"}
-    result.data["event_value"] = "event", values[np.arange(len(runs)), last], {"units": "1", "meaning": meaning}
-    result.data["event_jump"] = (
-        ("event", "velocity"),
-        v_next - v,
-        {"units": "per velocity", "meaning": "change of the velocities at the event"},
-    )
+    v, v_next = (show(s.system, state, s.parameters(p, state), time)[1] for state in (x, y))
+    return np.array(events.names, dtype=object)[last].astype(str), values[np.arange(len(last)), last], v_next - v
 
 
 COLUMNS = ("time", "run", "name", "value", "jump")

@@ -11,7 +11,7 @@ from pfaffian.kernel.program.numpy_loop import input_at
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.event_names import numbers_of
 from pfaffian.simulate.record.event_table import PassedEvents, passing
-from pfaffian.simulate.step.events import events_of
+from pfaffian.simulate.step.events import eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop
 
@@ -22,7 +22,7 @@ BLOCK = 2**12
 def step_events(loop: TimeLoop, x: np.ndarray, first: int, steps: int, end: np.ndarray) -> list[PassedEvents]:
     """The events of a single run in `steps` steps from step `first`.   x, end: (1, nx) states before and after them."""
     s, found = loop.simulation, list[PassedEvents]()
-    if events_of(s) is None or numbers_of(s, end).total == numbers_of(s, x).total:
+    if not eventful(s) or numbers_of(s, end).total == numbers_of(s, x).total:
         return found
     states = _states(s, loop.rollout.in_c)
     for k in range(first, first + steps, BLOCK):
