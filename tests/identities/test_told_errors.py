@@ -1,4 +1,4 @@
-"""The error that a run tells is the error that it has, on random machines with loops, laws, springs, spins and short blows.
+"""The error that a run tells is the error that it has, on random machines with loops, laws, springs, spins, blows and events.
 
 `python -m tests.identities.test_told_errors 200` prints the ratios of true to told errors of more machines.
 """
@@ -57,24 +57,46 @@ def drawn(seed: int) -> Told:
         v = np.where([unit == "rad/s" for unit in m.v_units], 10 * v, v)
     if seed % 4 == 3 and m.nu:  # a law
         law = control.Control(lambda T, z, w, y: control.Command(-0.3 * ca.sin(T.u + ca.SX.ones(m.nu, 1) * T.t)))
+    m, same, switches = gated(m, case.q, random) if seed % 7 == 5 else (m, m, {})
+    if seed % 7 == 3:
+        m = same = stopped(m, case.q, random)
     u = None if law else case.u
     times = case.t + np.linspace(0, DURATION, 21)
     accuracy = float(random.choice([1e-4, 1e-6, 1e-8]))
     stepped = seed % 5 == 0 and seed % 4 != 1
     how = {"duration": DURATION, "step": 2e-3, "every": 50, "error_bound": np.inf} if stepped else {}
     how = how or {"times": times, "accuracy": accuracy}
+    abrupt = seed % 4 == 1 or seed % 7 in (3, 5)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        r = pf.run(m, case.q, v, u=u, start=case.t, control=law, backend="interpreter", **how)
-        exact = run_adaptive(
-            m, case.q, v, u=u, times=times, control=law, tolerance=1e-13, max_step=5e-4 if seed % 4 == 1 else 0.1
-        )
+        r = pf.run(m, case.q, v, u=u, start=case.t, control=law, backend="interpreter", **switches, **how)
+        exact = run_adaptive(same, case.q, v, u=u, times=times, control=law, tolerance=1e-13, max_step=5e-4 if abrupt else 0.1)
     motion = Solutions(*(np.concatenate([x.q.values, x.v.values], axis=1)[:, None] for x in (r, exact)))
     true = global_error(m, motion, np.array([[p.default for p in m.parameters]]), DURATION)
+    extras += ["a gate"] if seed % 7 == 5 else ["a stop"] if seed % 7 == 3 else []
     what = f"{seed}: {', '.join(kinds)}; {', '.join(closures + extras)}; {'steps of 2 ms' if stepped else accuracy}"
     missed = any("was not reached" in str(w.message) for w in said)
     finished = int(r.status) == 0 and int(exact.status) == 0
     return Told(what, float(np.nanmax(true)), float(np.nanmax(r.error.values)), missed, finished)
+
+
+def gated(m: pf.Mechanism, q: np.ndarray, random: np.random.Generator) -> tuple[pf.Mechanism, pf.Mechanism, dict]:
+    """A machine with a damper that acts on one side of a place only, by a parameter that switches; the same one by a force that
+    jumps there; and the switches."""
+    on, line = pf.Parameter("on", 0.0), float(np.ravel(q)[0] + random.uniform(-0.2, 0.2))
+    beyond = lambda k: ca.if_else(k.q[0] > line, 1, 0)  # noqa: E731
+    damper = lambda acts: pf.forces.dissipation("gate", lambda k: 0.4 * acts(k) * k.v[0] ** 2)  # noqa: E731
+    switching = m.with_(forces=[*m.forces, damper(lambda k: on.symbol)], parameters=[*m.parameters, on])
+    return switching, m.with_(forces=[*m.forces, damper(beyond)]), {"switches": {"on": beyond}}
+
+
+def stopped(m: pf.Mechanism, q: np.ndarray, random: np.random.Generator) -> pf.Mechanism:
+    """A machine whose first joint of one coordinate, if it has one, meets a stiff stop."""
+    single = next((j for j in m.joints if j.nv == 1), None)
+    if single is None:
+        return m
+    at = float(np.ravel(q)[m.q_names.index(single.name)]) + random.uniform(0.02, 0.2)
+    return m.with_(forces=[*m.forces, pf.forces.stop("wall", single.name, high=at, stiffness=1e3, exponent=1.5, damping=0.3)])
 
 
 def judge(found: list[Told]) -> dict[str, float]:

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from pfaffian.errors import BuildError
 from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.program import trace as tracing
 from pfaffian.kernel.program.encode import encode
@@ -98,6 +99,15 @@ def test_functions_of_casadi(seed, monkeypatch):
     assert tracing._serialised(f) is not None
     monkeypatch.setattr(tracing, "MANY", 10**9)
     assert same_steps(trace(f), program)
+
+
+@pytest.mark.parametrize("how", [PYTHON, passes()], ids=["python", "c"])
+def test_operations_that_no_program_contains_are_refused_whatever_their_code_is(how):
+    """One with the greatest code of CasADi was read beyond the end of a table, as any other operation."""
+    x = ca.SX.sym("x")
+    for name, y in (("ERF", ca.erf(x)), ("REMAINDER", ca.remainder(x, 0.2))):
+        with pytest.raises(BuildError, match=f"OP_{name} cannot be compiled"):
+            trace(ca.Function("f", [x], [y]), how)
 
 
 def test_a_serialised_reading_that_does_not_match_is_rejected(monkeypatch):

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.run import step_events
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
 
@@ -204,14 +205,14 @@ def puck(z, v, switch, g=0.0, **how):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
-@pytest.mark.parametrize("start, speed", [(1000.0, 0.1), (1.0, 1e-3)])
+@pytest.mark.parametrize("start, speed", [(1000.0, 0.1), (1.0, 1e-3), (1000.0, 1e-3), (-2e4, 0.01)])
 @pytest.mark.parametrize("instant", [0.0, 0.437])
 def test_a_slow_motion_passes_its_event(start, speed, instant, how):
     """In the time to which events are located it moves by less than the last digit of its position."""
     line = start - instant * speed
     r = puck(start, -speed, lambda k, on: ca.if_else(k.q[0] < line, 1, on), **how)
     assert int(r.status) == 0 and float(r.on[-1]) == 1
-    digit = 64 * EPS * start / speed
+    digit = 64 * EPS * abs(start) / speed
     if "accuracy" in how:
         close(pf.events(r).time.values, [instant], digit + INSTANT, "instant")
     assert (r.on.values == (r.time.values > instant)).all()
@@ -230,15 +231,111 @@ def test_stairs_are_passed_one_by_one(how):
         close(found, np.sqrt(2 * depths / G)[: len(found)], 1e-8, "instants, to the accuracy")
 
 
-def test_an_input_series_passes_a_threshold_between_its_samples():
-    """The input rises by 2/5 a second, then by 8/5, and a mode follows it from 0.6 on."""
+@pytest.mark.filterwarnings("error::pfaffian.RunWarning")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize(
+    "condition, end",
+    [
+        (lambda x: ca.log(x - 0.9) < -3, 0.1),
+        (lambda x: ca.logic_not(ca.sqrt(x - 0.8) < 0.1), 0.2),
+        (lambda x: ca.floor(ca.log(x - 0.9)), 0.1),
+        (lambda x: ca.acos(x + 0.5) < 1, 0.0),
+    ],
+    ids=["logarithm", "root", "rounded", "at the start"],
+)
+def test_a_condition_on_no_number_is_named(condition, end, how):
+    """A condition that compares NaN is false by the rules of floating point, which is no answer."""
+    with pytest.warns(pf.RunWarning, match="a condition compares became NaN.*'on'; guard it, as in"):
+        r = puck(1.0, 0.0, lambda k, on: ca.if_else(condition(k.q[0]), 1, 0), g=G, **how)
+    instant = np.sqrt(2 * end / G)
+    assert int(r.status) > 0 and instant - 1e-2 < float(r.stopped) < instant + INSTANT
+    if "accuracy" in how:
+        close(float(r.stopped), instant, INSTANT, "instant")
+    guarded = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] < -9, condition(k.q[0])), 1, 0), g=G, **how)
+    assert int(guarded.status) == 0, "where another condition decides"
+    if "accuracy" in how and end == 0.1:
+        r = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] > 0.9, condition(k.q[0])), 1, 0), g=G, **how)
+        assert float(pf.events(r).time[-1]) < instant + INSTANT, "a guard that ends where the number does"
+
+
+SAWTOOTH = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"step": 0.1}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize(
+    "condition, instants",
+    [
+        (lambda x: ca.fmod(x, 0.2) < 0.1, SAWTOOTH),
+        (lambda x: ca.fmod(1.3 - x, 0.3) < 0.1, [0.05, 0.25, 0.35, 0.55, 0.65, 0.85, 0.95]),
+        (lambda x: x - ca.floor(5 * x) / 5 < 0.1, SAWTOOTH),
+        (lambda x: ca.atan2(x - 0.4, -1) < 3, [0.35, 0.35 + np.tan(np.pi - 3)]),
+        (lambda x: ca.copysign(2, x - 0.5) < 0, [0.45]),
+        (lambda x: ca.fmod(x, 0.6) < ca.if_else(x > 0.7, 0.2, 0.3), [0.25, 0.55, 0.75]),
+    ],
+    ids=["sawtooth", "falling sawtooth", "stairs taken off", "angle", "sign of another", "two jumps"],
+)
+def test_numbers_that_jump_are_compared_at_their_jumps_too(condition, instants, how):
+    """A polynomial through a jump passes zero where nothing happens."""
+    r = puck(0.05, 1.0, lambda k, on: ca.if_else(condition(k.q[0]), 1, 0), **how)
+    after = r.time.values[1:-1] + 1e-6  # a record at an event is of the side before it
+    x = 0.05 + after
+    truth = [float(ca.if_else(condition(ca.DM(one)), 1, 0)) for one in x]
+    edges = np.abs(np.subtract.outer(after, instants)).min(axis=1) < 2e-6
+    assert (r.on.values[1:-1] == truth)[~edges].all()
+    if "accuracy" in how:
+        close(pf.events(r).time.values[-len(instants) :], instants, 1e-8, "instants, to the accuracy")
+
+
+@pytest.mark.parametrize("start", [0.0, 7.0])
+@pytest.mark.parametrize("how", [{"step": 0.25}, {"step": 0.5}, {"accuracy": 1e-9}], ids=str)
+def test_an_input_series_passes_a_threshold_between_its_samples(how, start):
+    """The input rises by 2/5 a second, then by 8/5, and falls by 2 a second; a mode that follows it from 0.6 on doubles it."""
     on = pf.Parameter("on", 0.0)
     slide = pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))
-    m = pf.mechanism("c", [pf.body("c", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("motor", "x")])
-    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, on.symbol))}
-    how = {"u": np.array([[0.0], [0.2], [1.0]]), "u_step": 0.5, "hold": "linear", "switches": switches}
-    r = pf.run(m, [0.0], duration=0.9, accuracy=1e-9, backend="interpreter", **how)
-    close(pf.events(r).time.values, [0.75], INSTANT, "instant")
+    more = pf.forces.generalised_force("more", lambda k: on.symbol * k.q[1], joint="x")
+    track = pf.joint("y", "prismatic", "world", "d", axis=(1, 0, 0))
+    m = pf.mechanism("c", [pf.body("c", 1.0), pf.body("d", 1.0)], [slide, track], forces=[more], parameters=[on],
+                     actuators=[pf.actuator("motor", "x")], gravity=(0, 0, 0))  # fmt: skip
+    switches = {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0.6, 1, 0))}
+    series = {"u": np.array([[0.0], [0.2], [1.0], [0.0]]), "u_step": 0.5, "hold": "linear", "start": start}
+    r = pf.run(m, [0.0, 3.0], duration=1.5, switches=switches, backend="interpreter", **series, **how)
+    close(pf.events(r).time.values - start, [0.75, 1.2], INSTANT, "instants")
+    close(pf.events(r).value.values, [1.0, 0.0], 0.0, "modes")
+    close(r.v.values[-1], [0.05 + 0.3 + 0.25 + 3.0 * 0.45, 0.0], INSTANT, "speeds")
+
+
+@pytest.mark.parametrize("start", [0.0, 5.0])
+@pytest.mark.parametrize("how", [{"step": 0.3}, {"accuracy": 1e-9}], ids=str)
+def test_conditions_and_gaps_know_the_time_at_which_a_run_starts(how, start):
+    """A mode that a moving line switches, and a wall that comes at 2 m/s: u = v - 2 (v + e (v + 2) + ...)."""
+    e, on = 0.5, pf.Parameter("on", 0.0)
+    slide = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    wall = pf.forces.rebound("wall", lambda k: 3.0 - 2.0 * (k.t - start) - k.q[0], e)
+    m = pf.mechanism("wall", [pf.body("ball", 1.0)], [slide], forces=[wall], parameters=[on], gravity=(0, 0, 0))
+    line = {"on": lambda k: ca.if_else(k.q[0] > 0.5 - 0.25 * (k.t - start), 1, 0)}
+    r = pf.run(m, [0.0], [1.0], duration=1.5, start=start, switches=line, backend="interpreter", **how)
+    found = pf.events(r)
+    assert found["name"].values.tolist() == ["on", "wall", "on"]
+    after = -2.0 - e * 3.0
+    back = 1.0 + (0.5 - 0.25 - 1.0) / (after + 0.25)
+    close(found.time.values - start, [0.4, 1.0, back], INSTANT, "instants")
+    close(found.jump.values[1], [after - 1.0], INSTANT, "jump")
+    close(r.q.values[-1], [1.0 + after * 0.5], INSTANT, "place")
+
+
+def test_an_event_at_the_last_instant_is_listed_once():
+    """The record there is of the side before it, and so is the state from which another run continues."""
+    instant = np.sqrt(2 / G)
+    how = {"accuracy": 1e-8, "backend": "interpreter"}
+    first = pf.run(bounce(0.5), [1.0], times=[0.0, instant], **how)
+    rest = pf.run(bounce(0.5), start_from=first, times=[instant + 0.1], **how)
+    whole = pf.run(bounce(0.5), [1.0], times=[0.0, instant, instant + 0.1], **how)
+    np.testing.assert_array_equal(rest.q.values[-1], whole.q.values[-1])
+    np.testing.assert_array_equal(
+        np.r_[pf.events(first).time.values, pf.events(rest).time.values], pf.events(whole).time.values
+    )
+    close(pf.events(whole).time.values, [instant], INSTANT, "instant")
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------
@@ -308,6 +405,52 @@ def test_a_box_meets_the_ground_at_one_corner_after_the_other():
     close(r.q.values[-1][:2], [0.4 * 0.9, -0.2 * 0.9], 1e-9, "where its centre is")
 
 
+def die(com=(0.0, 0.0, 0.0), e: float = 0.5) -> pf.Mechanism:
+    """A box that rebounds at its eight corners."""
+    ground = pf.forces.contact("ground", "box", shape_a=pf.shape("box", size=(0.2, 0.3, 0.4)), impact=e)
+    free = pf.joint("f", "free", "world", "box")
+    return pf.mechanism("die", [pf.body("box", 1.0, com=com, inertia=(0.02, 0.03, 0.04))], [free], forces=[ground])
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize("com", [(0.0, 0.0, 0.0), (0.05, -0.03, 0.0)])
+def test_a_box_that_falls_flat_rebounds_without_turning(com, how):
+    """Its four corners meet the ground at once. Where its centre is above the face, the ground only pushes."""
+    r = pf.run(die(com), [0, 0, 1.0, 0, 0, 0, 1], duration=0.5, backend="interpreter", **how)
+    instant = np.sqrt(2 * 0.8 / G)
+    after = G * instant / 2 - G * (0.5 - instant)
+    close(r.v.values[-1], [0, 0, after, 0, 0, 0], 1e-9, "velocities")
+    if "accuracy" in how:
+        assert pf.events(r)["name"].values.tolist() == ["ground 0"]
+
+
+def test_a_box_that_falls_onto_a_face_beside_its_centre_turns_over_its_edge():
+    """The ground cannot pull: the two corners below the centre rebound, and the other two open faster than that."""
+    b, e = 0.15, 0.5
+    r = pf.run(die((b, 0.0, 0.0), e), [0, 0, 1.0, 0, 0, 0, 1], duration=0.5, accuracy=1e-8, backend="interpreter")
+    v, arm, inertia = G * np.sqrt(1.6 / G), b - 0.1, 0.03
+    impulse = (1 + e) * v / (1 + arm**2 / inertia)
+    spin = impulse * arm / inertia
+    close(pf.events(r).jump.values[0], [0, 0, impulse + spin * b, 0, spin, 0], 1e-8, "of the origin of the body")
+
+
+def test_an_impact_at_an_edge_keeps_the_symmetry():
+    lean = np.r_[0, 0, 1.0, 0, np.sin(0.35), 0, np.cos(0.35)]
+    r = pf.run(die(), lean, duration=0.6, accuracy=1e-8, backend="interpreter")
+    assert len(pf.events(r)["name"]) > 0 and abs(r.v.values[-1][4]) > 1
+    close(r.v.values[-1][[1, 3, 5]], np.zeros(3), 1e-9, "across the edge")
+
+
+def test_gaps_that_contradict_each_other_rebound_one_after_another():
+    """A ball that two walls meet at once cannot open both gaps as fast as they close."""
+    x = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    walls = pf.forces.rebound("walls", lambda k: ca.vertcat(k.q[0] + 1 - 2 * k.t, 1 - 2 * k.t - k.q[0]), impact=1.0)
+    m = pf.mechanism("vice", [pf.body("ball", 1.0)], [x], forces=[walls], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="events follow one another without end: .*'walls"):
+        r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, backend="interpreter")
+    close(float(r.stopped), 0.5, 1e-9, "instant")
+
+
 def test_wrong_impacts_are_refused():
     for given, words in (
         ({"impact": 1.2}, "from 0 to 1, got 1.2"),
@@ -330,6 +473,39 @@ def test_wrong_impacts_are_refused():
         pf.run(by_speed, [1.0], duration=0.1)
 
 
+def ball_between(e) -> tuple[pf.Mechanism, pf.Parameter]:
+    """A ball between a floor and a lid that a parameter moves."""
+    lid = pf.Parameter("lid", 2.0)
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    lid_above = pf.forces.rebound("above", lambda k: ca.vertcat(lid.symbol - k.q[0], lid.symbol + 1 - k.q[0]), e)
+    floor = pf.forces.stop("floor", "z", low=0.0, impact=0.5)
+    parameters = [lid, e] if isinstance(e, pf.Parameter) else [lid]
+    return pf.mechanism("between", [pf.body("ball", 2.0)], [slide], forces=[floor, lid_above], parameters=parameters), lid
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+@pytest.mark.parametrize("value", [1.5, -0.1])
+def test_a_restitution_that_a_run_gives_is_checked_as_one_of_the_model(value, how):
+    m, _ = ball_between(pf.Parameter("e", 0.5))
+    with pytest.raises(pf.ModelError, match=f"'above': impact.*from 0 to 1, got {value:g} in run 1; correct parameters"):
+        pf.run(m, [1.0], duration=0.1, parameters={"e": [1.0, value]}, backend="interpreter", **how)
+    if "step" in how:
+        with pytest.raises(pf.ModelError, match=f"got {value:g}; correct"):
+            pf.stepper(m, backend="interpreter", **how).reset(q=[1.0], parameters={"e": value})
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+@pytest.mark.parametrize("speed", [-1.0, 0.0, 1.0])
+def test_a_start_inside_a_surface_is_named_with_its_depth(speed, how):
+    m, _ = ball_between(1.0)
+    with pytest.raises(pf.RunError, match=r"'above': its surfaces start 0.25 m or rad inside one another in run 1.*at least 0"):
+        pf.run(m, [[1.0], [2.25]], [speed], duration=0.1, backend="interpreter", **how)
+    with pytest.raises(pf.RunError, match="'floor': its surfaces start"):
+        pf.run(m, [-1e-3], [speed], duration=0.1, backend="interpreter", **how)
+    touching = pf.run(m, [2.0 + 1e-9], [speed], duration=0.1, backend="interpreter", **how)
+    assert int(touching.status) == 0 and float(touching.q[-1, 0]) < 2.0
+
+
 def test_impacts_are_written_and_read(tmp_path):
     wall = pf.forces.stop("wall", "z", low=-0.5, high=2.0, impact=0.25)
     m = bounce(0.5).with_(forces=[*bounce(0.5).forces, wall])
@@ -339,10 +515,48 @@ def test_impacts_are_written_and_read(tmp_path):
     np.testing.assert_array_equal(pf.run(again, [1.0], **how).q.values, pf.run(m, [1.0], **how).q.values)
 
 
+def driven_sling() -> tuple[pf.Mechanism, dict]:
+    """`sling` under a thrust that changes linearly, from t = 3 s on."""
+    m, switches = sling()
+    u = np.array([[20.0], [40.0], [25.0]])
+    return m, {"switches": switches, "u": u, "u_step": 0.5, "hold": "linear", "start": 3.0}
+
+
+@pytest.mark.parametrize(
+    "machine, step, exactness",
+    [
+        (driven_sling, 0.1, INSTANT),
+        (driven_sling, 2e-3, INSTANT),
+        (lambda: (bounce(0.7), {"q": [1.0], "start": 3.0}), 0.5, INSTANT),
+        (lambda: (die(), {"q": [0, 0, 1, 0.3, 0, 0, 1]}), 0.01, 1e-7),
+    ],
+    ids=["sling", "sling in short steps", "ball", "die"],
+)
+def test_steps_of_one_length_list_the_events_that_a_run_to_an_accuracy_lists(machine, step, exactness):
+    """Of a switch that changes a constraint, under inputs that change linearly, and of impacts."""
+    m, how = machine()
+    how |= {"duration": 1.0, "backend": "interpreter"}
+    exact, split = (pf.events(pf.run(m, **how, **x)) for x in ({"accuracy": 1e-10}, {"step": step, "error_bound": np.inf}))
+    assert split["name"].values.tolist() == exact["name"].values.tolist() and split["name"].size > 0
+    for name in ("time", "value", "jump"):
+        close(split[name].values, exact[name].values, exactness, name)
+
+
+def test_events_in_steps_that_one_call_makes_again_in_blocks(monkeypatch):
+    how = {"duration": 1.4, "step": 1e-2, "backend": "interpreter"}
+    whole = pf.events(pf.run(bounce(0.7), [1.0], **how))
+    monkeypatch.setattr(step_events, "BLOCK", 7)
+    np.testing.assert_array_equal(pf.events(pf.run(bounce(0.7), [1.0], **how)).time.values, whole.time.values)
+    first = pf.run(bounce(0.7), [1.0], **how | {"duration": 0.6})
+    rest = pf.run(bounce(0.7), start_from=first, **how | {"duration": 0.8})
+    np.testing.assert_array_equal(np.r_[pf.events(first).time.values, pf.events(rest).time.values], whole.time.values)
+
+
 def test_events_are_told_apart_from_results_without_them():
-    r = pf.run(bounce(0.5), [1.0], duration=0.1, step=1e-2, backend="interpreter")
-    with pytest.raises(pf.ModelError, match="run with accuracy="):
-        pf.events(r)
+    batch = pf.run(bounce(0.5), [[1.0], [0.5]], duration=0.1, step=1e-2, backend="interpreter")
+    with pytest.raises(pf.ModelError, match=r"run with accuracy=.*one by one"):
+        pf.events(batch)
     m, _ = peg()
-    assert not pf.events(pf.run(m, [0.1], times=[0.0, 0.1], accuracy=1e-6, backend="interpreter")).data_vars
+    for how in ({"accuracy": 1e-6}, {"step": 0.1}):
+        assert not pf.events(pf.run(m, [0.1], duration=0.1, backend="interpreter", **how)).data_vars
     assert EPS * 64 < INSTANT

@@ -239,7 +239,7 @@ class EventNumbers(NamedTuple):
     done: part of a step of one length that is done [s].   aim: where the next part ends [s], NO_AIM where nothing is expected.
     count: number of the parts of a step of one length, or of events in quick succession.   unsplit: number of steps that were
     not split at all of their events.   last: index of the name that changed at the last event.   width: exactness of the
-    instant of the event ahead, relative to that of other events.
+    instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
     """
 
     done: Any
@@ -248,12 +248,13 @@ class EventNumbers(NamedTuple):
     unsplit: Any
     last: Any
     width: Any
+    total: Any
 
 
 NO_AIM = 1e11
 """Where the next part of a step ends that may end anywhere [s]."""
 
-NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0)
+NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0, 0.0)
 """The numbers of a run before its first event."""
 
 

@@ -19,7 +19,7 @@ from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.events import eventful
-from pfaffian.simulate.step.limits import check_loop_limits
+from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
@@ -146,7 +146,7 @@ def machine_of(
     if len(begin.q) > 1:
         raise ModelError(f"fmu: an FMU is one machine, but q, v or parameters are for {len(begin.q)}")
     begun = start_state(begin, True)
-    check_loop_limits(m, begun.q, begun.p, start)
+    check_start(m, begun.q, begun.p, start)
     if (entrances(m, begun, start, "auto") != REGULAR).any():
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
     x = np.array(np.broadcast_to(first_state(s, begun, start, 1, seed), (1, s.nx)))

@@ -582,6 +582,18 @@ def compliant_parts(m: Any) -> dict[str, Contact | Stop]:
     return {c.name: c.of for c in m.compounds if isinstance(c.of, (Contact, Stop)) and c.of.impact is None}
 
 
+def compliant_gaps(k: Any) -> dict[str, ca.SX]:
+    """The gaps of all contacts and stops with compliance, by name; those of a part with several have numbers.
+
+    k: Kinematics.
+    """
+    found = dict[str, ca.SX]()
+    for name, part in compliant_parts(k.mechanism).items():
+        values = ca.vertsplit(part.gap_values(k))
+        found |= {name if len(values) == 1 else f"{name} {i}": gap for i, gap in enumerate(values)}
+    return found
+
+
 def stopped(m: Any) -> set[str]:
     """Names of the coordinates of a mechanism that have stops."""
     stops = [c.of for c in m.compounds if isinstance(c.of, Stop)]

@@ -68,9 +68,10 @@ def rebound(name: str, gap: Callable[[Any], Any], impact: Scalar) -> Compound:
 
         d gap / dt after = -e d gap / dt before
 
-    Runs locate the impacts: those with steps of one length divide the step there. They act without friction, one after another
-    where several gaps close at once. A body that comes to rest on a surface has impacts without end, and the run stops at that
-    instant with a message that names them; a constraint that switches on (`active_while`) then carries it.
+    Runs locate the impacts: those with steps of one length divide the step there. They act without friction. Where several gaps
+    close at once the velocities change by the shortest way in the metric of M after which each opens at least so fast, so that
+    a box that falls flat does not turn. [Moreau 1988] A body that comes to rest on a surface has impacts without end, and the
+    run stops at that instant with a message that names them; a constraint that switches on (`active_while`) then carries it.
 
     Args:
         name: of the part.

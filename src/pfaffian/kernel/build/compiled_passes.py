@@ -25,7 +25,8 @@ from pfaffian.kernel.program.program import Program, WordSteps
 from pfaffian.kernel.program.trial_programs import listing_tried, passes_tried
 from pfaffian.kernel.text.passes_source import IN_C, TASKS, TRIAL_ROOM, passes_text
 
-_MEANING = np.full(max(NAME_OF_CODE | dict.fromkeys((*ALIASES, ca.OP_CALL))) + 1, -1, np.int32)
+_CODES = [getattr(ca, name) for name in dir(ca) if name.startswith("OP_")]
+_MEANING = np.full(max(_CODES) + 1, -1, np.int32)
 _MEANING[list(NAME_OF_CODE)] = [WORD[name] for name in NAME_OF_CODE.values()]
 _MEANING[[*ALIASES]] = -2
 _MEANING[[ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_CALL]] = -3, -4, -5, -6

@@ -120,7 +120,7 @@ def run_loop(
     first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
     for k in range(span.first, end + 1):
         t = np.array([span.t0 + k * span.h])
-        u0 = _input_at(u, k, span)
+        u0 = input_at(u, k, span)
         if k == end:
             result.x[...] = x
         for j in span.due(k) if k < end or k in recorded else ():
@@ -132,7 +132,7 @@ def run_loop(
             next(records)[...] = np.where(running[:, None], y, np.nan)
         if k == end or not running.any():
             continue
-        u1 = _input_at(u, k + 1, span) if span.hold == "linear" else u0
+        u1 = input_at(u, k + 1, span) if span.hold == "linear" else u0
         open_now = running
         while open_now.any():
             x_next, fault, *more = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
@@ -161,7 +161,7 @@ def _accepted(
     return moved
 
 
-def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
+def input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
     """The inputs at the time t0 + j h."""
     last, i = len(u) - 1, j // span.stride
     sample = u[min(i, last)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
-from pfaffian.errors import RunWarning, notice
-from pfaffian.simulate.step.events import eventful, events_of
+from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 
 
@@ -25,6 +25,15 @@ def last_names(s: Simulation, x: np.ndarray) -> list[str]:
 def reasons(s: Simulation, x: np.ndarray, at: np.ndarray) -> list[str]:
     """What the endless events of the runs `at` are of, from the last states x (runs, nx) of all runs."""
     return [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
+
+
+def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
+    """What has conditions that may compare NaN, for each of the runs `at`."""
+    events = events_of(s)
+    assert events is not None
+    places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
+    names = listed([repr(events.names[i]) for i in places])
+    return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
 
 
 def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""The events of runs to an accuracy: when, of what, to which value, and how far velocities jumped."""
+"""The events of runs: when, of what, to which value, and how far velocities jumped."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.control.layout import EventNumbers
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
-from pfaffian.simulate.step.attempt import Lane, lane_of
+from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.events import events_of
+from pfaffian.simulate.step.events import Events, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
@@ -22,16 +23,32 @@ if TYPE_CHECKING:
 
 
 class PassedEvents(NamedTuple):
-    """Steps that pass events.   before, after: (n, numbers) lanes.   w: (n, 2 nw) inputs.   runs: (n,) of each."""
+    """Steps that pass events.   before, after: (n, nx) states [x; z; d].   time: (n,) [s].   w: (n, nw) inputs.   runs: (n,) of
+    each."""
 
     before: np.ndarray
     after: np.ndarray
+    time: np.ndarray
     w: np.ndarray
     runs: np.ndarray
 
 
+def passing(events: Events, time: np.ndarray, numbers: EventNumbers) -> np.ndarray:
+    """Which steps pass an event, put the state onto the constraints after a switch, or rebound.
+
+    time: (steps + 1, ...) at the begin of each and after the last.   numbers: (steps + 1, ...) each, at the same states.
+    """
+    aim, total, last = numbers.aim, numbers.total, numbers.last[1:]
+    settles = (aim[:-1] == time[:-1]) & (aim[1:] != aim[:-1])
+    jumps, modes = total[1:] > total[:-1], events.conditions + events.impacts
+    begins = jumps & (last < events.conditions) & ~settles
+    impacts = jumps & (last < modes) & (time[1:] == time[:-1])
+    found: np.ndarray = (settles & (last >= modes)) | begins | impacts
+    return found
+
+
 def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarray, lanes: np.ndarray) -> PassedEvents | None:
-    """Those of the steps that lanes have made that pass an event, or put the state onto the constraints after a switch.
+    """Those of the steps that lanes have made that pass an event.
 
     rows: (steps, lanes, numbers) before each step.   end: (lanes, numbers) after the last.   w: (lanes, 2 nw).
     """
@@ -40,15 +57,11 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
         return None
     at = lane_of(s)
     moving = np.concatenate([rows, end[None, :, : at.moving]])
-    time, aim, count, last = (moving[..., i] for i in (at.time, at.events.aim, at.events.count, at.events.last))
-    settles = (aim[:-1] == time[:-1]) & (aim[1:] != aim[:-1])
-    jumps = count[1:] > count[:-1]
-    begins = jumps & (last[1:] < events.conditions) & ~settles
-    impacts = jumps & (last[1:] < events.conditions + events.impacts) & (time[1:] == time[:-1])
-    k, i = np.nonzero((settles & (last[1:] >= events.conditions + events.impacts)) | begins | impacts)
-    rest = end[i, at.moving :]
-    before, after = (np.concatenate([moving[j, i], rest], axis=1) for j in (k, k + 1))
-    return PassedEvents(before, after, w[i], lanes[i])
+    k, i = np.nonzero(passing(events, moving[..., at.time], EventNumbers(*[moving[..., j] for j in at.events])))
+    states = np.concatenate([moving[..., at.x], moving[..., at.discrete]], axis=-1)
+    time, nw = moving[k + 1, i, at.time], len(s.w_names)
+    now = w[i, :nw] + (time - end[i, at.since])[:, None] * w[i, nw:]
+    return PassedEvents(states[k, i], states[k + 1, i], end[i, at.begin] + time, now, lanes[i])
 
 
 @remembered(64)
@@ -62,58 +75,51 @@ def _compiled(s: Simulation) -> kernel.Kernel:
 
 def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np.ndarray) -> None:
     """Add the events of runs to their result.   p: (runs, np) parameters."""
-    events = events_of(s)
-    if events is None:
+    if not eventful(s):
         return
-    at = lane_of(s)
-    empty = PassedEvents(np.zeros((0, at.size)), np.zeros((0, at.size)), np.zeros((0, 2 * len(s.w_names))), np.zeros(0, int))
+    nx, nw = s.nx, len(s.w_names)
+    empty = PassedEvents(np.zeros((0, nx)), np.zeros((0, nx)), np.zeros(0), np.zeros((0, nw)), np.zeros(0, int))
     passed = PassedEvents(*(np.concatenate(each) for each in zip(empty, *found, strict=True)))
-    order = np.lexsort((passed.after[:, at.time], passed.runs))
-    passed = PassedEvents(*(x[order] for x in passed))
-    runs, time = passed.runs.astype(int), passed.after[:, at.begin] + passed.after[:, at.time]
-    states, (x, y) = _compiled(s), (_states(at, rows) for rows in (passed.before, passed.after))
-    w = (
-        passed.w[:, : len(s.w_names)]
-        + (passed.after[:, at.time] - passed.after[:, at.since])[:, None] * passed.w[:, len(s.w_names) :]
-    )
-    values = states(y, w, p[runs], time[:, None])[0] if len(runs) else np.zeros((0, len(events.names)))
-    last = passed.after[:, at.events.last].astype(int)
-    v, v_next = (
-        (show(s.system, state, s.parameters(p[runs], state), time)[1] for state in (x, y))
-        if len(runs)
-        else [np.zeros((0, s.mechanism.nv))] * 2
-    )
-    names = np.array(events.names, dtype=object)[last] if len(runs) else np.array([], dtype=object)
+    order = np.lexsort((passed.time, passed.runs))
+    passed = PassedEvents(*(each[order] for each in passed))
+    names, values, jumps = np.array([], dtype=str), np.zeros(0), np.zeros((0, s.mechanism.nv))
+    if len(passed.runs):
+        names, values, jumps = _described(s, passed, p[passed.runs])
     meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
-    result.data["event_time"] = "event", time, {"units": "s"}
-    result.data["event_run"] = "event", runs, {"units": "1"}
-    result.data["event_name"] = "event", names.astype(str), {"meaning": "the constraint or parameter that changes"}
-    result.data["event_value"] = "event", values[np.arange(len(runs)), last], {"units": "1", "meaning": meaning}
-    result.data["event_jump"] = (
-        ("event", "velocity"),
-        v_next - v,
-        {"units": "per velocity", "meaning": "change of the velocities at the event"},
-    )
+    result.data["event_time"] = "event", passed.time, {"units": "s"}
+    result.data["event_run"] = "event", passed.runs, {"units": "1"}
+    result.data["event_name"] = "event", names, {"meaning": "the constraint or parameter that changes"}
+    result.data["event_value"] = "event", values, {"units": "1", "meaning": meaning}
+    about = {"units": "per velocity", "meaning": "change of the velocities at the event"}
+    result.data["event_jump"] = ("event", "velocity"), jumps, about
 
 
-def _states(at: Lane, rows: np.ndarray) -> np.ndarray:
-    """(n, nx) states [x; z; d] of lanes."""
-    return np.concatenate([rows[:, at.x], rows[:, at.discrete]], axis=1)
+def _described(s: Simulation, passed: PassedEvents, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n,) names of events, (n,) what changes to which value, and (n, nv) the jumps of velocities.   p: (n, np) parameters."""
+    events, x, y, time = events_of(s), passed.before, passed.after, passed.time
+    assert events is not None
+    values, d = _compiled(s)(y, passed.w, p, time[:, None])[0], y[:, s.nx - s.layout.size :]
+    modes = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
+    values[:, len(events.names) - len(modes) :] = d[:, modes]
+    last = EventNumbers(*d[:, s.layout.events].T).last.astype(int)
+    v, v_next = (show(s.system, state, s.parameters(p, state), time)[1] for state in (x, y))
+    return np.array(events.names, dtype=object)[last].astype(str), values[np.arange(len(last)), last], v_next - v
 
 
 COLUMNS = ("time", "run", "name", "value", "jump")
 
 
 def events(result: xr.Dataset) -> xr.Dataset:
-    """The events of runs to an accuracy: constraints that began or ceased to act, and parameters that switched.
+    """The events of runs: constraints that began or ceased to act, parameters that switched, and impacts.
 
     Args:
-        result: the result of `run(..., accuracy=)`.
+        result: the result of `run`, to an accuracy or of a single run in steps of one length.
     Returns:
         Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter;
-        `value`, 1 where a constraint begins to act and 0 where it ceases, or the new value of the parameter; `jump`
-        (event, velocity), how far velocities jumped at it.
-    Raises ModelError: the argument is not the result of a run to an accuracy.
+        `value`, 1 where a constraint begins to act or compliant surfaces touch (with `accuracy`), 0 where they cease, or the
+        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it. An event at the very end of a run
+        is the first one of a run that continues it.
+    Raises ModelError: the argument is no such result.
 
     Example:
         A ball falls 1.962 m onto a floor that then carries it:
@@ -131,7 +137,9 @@ def events(result: xr.Dataset) -> xr.Dataset:
         (['on'], [0.632456], [[6.204]])
     """
     r = as_result(result)
-    if "accuracy" not in r.attrs:
-        raise ModelError("events are recorded in runs to an accuracy: run with accuracy= in place of step=")
+    if "accuracy" not in r.attrs and r["status"].size > 1:
+        raise ModelError(
+            "the events of a batch are recorded in runs to an accuracy: run with accuracy= in place of step=, or one by one"
+        )
     names = {f"event_{column}": column for column in COLUMNS if f"event_{column}" in r}
     return r[list(names)].drop_vars("run", errors="ignore").rename(names)

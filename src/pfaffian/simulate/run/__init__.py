@@ -19,5 +19,6 @@ roll.py              the time loop of a run: calls of the compiled loop, short e
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
 singular_start.py    starts in singular configurations
 solver.py            solutions of runs by steps under error control
+step_events.py       the events of a run in steps of one length
 stepper.py           a machine that the caller's loop moves step by step
 """

@@ -17,6 +17,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
@@ -32,8 +33,8 @@ from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
-from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
@@ -191,7 +192,7 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         recording, changing = as_recording(request.record), as_switches(m, request.switches)
         recorded = as_record(recording.signals if recording else request.record, count)
-        s = Simulation(system, scheme, law, extra, recorded, changing.next)
+        s = Simulation(system, scheme, law, extra, recorded, changing.next, bool(compliant_parts(m)))
         order = s.pair.order
         begun, starts = _begun(s, request, given, begin, count, accuracy)
         solver = _solver(s, request, np.broadcast_to(begun.p, (count, begun.p.shape[1])), begin, instants, series, ended)
@@ -210,7 +211,7 @@ def _begun(
     if isinstance(given, LanesEnd):
         return continued(s, given, count)
     begun = start_state(given, request.correct_start)
-    check_loop_limits(s.mechanism, begun.q, begun.p, begin)
+    check_start(s.mechanism, begun.q, begun.p, begin)
     return begun, new_lanes(s, begun, begin, count, request.seed, accuracy)
 
 

@@ -19,8 +19,8 @@ from pfaffian.simulate.run.resume import End, resumed, since_start, warn_of_rest
 from pfaffian.simulate.run.roll import LoopStart, first_state, roll
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times
-from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
@@ -57,7 +57,7 @@ def started(
     if isinstance(begin, End):
         return Started(resumed(s, begin, count, when), begin.x, tally, True)
     start = start_state(begin, correct_start)
-    check_loop_limits(s.mechanism, start.q, start.p, when.start)
+    check_start(s.mechanism, start.q, start.p, when.start)
     return Started(start, first_state(s, start, when.start, count, seed), tally, False)
 
 

@@ -11,6 +11,7 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.balance import cost_of
 from pfaffian.simulate.record.event_names import numbers_of
+from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result, stored_signals
 from pfaffian.simulate.run.companion import RecordedMotion, estimated_error
@@ -59,6 +60,8 @@ def ended(
         instants, done.records, done.status, stopped, begun, series, when.step * when.stride, error, cost, state, loop.tally
     )
     result = build_result(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
+    if len(done.status) == 1:
+        record_events(result, s, list(done.events), loop.p)
     steps = ComparedSteps(watch, cost, departure.x, done.stopped, done.warned)
     messages = messages_of(begun.messages, python.calls if python else None, len(done.status))
     return with_findings(result, EndedRuns(s, begun, when.start, messages, done.x, departure.kinds, backend, steps))

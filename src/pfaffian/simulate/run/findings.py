@@ -14,7 +14,7 @@ from pfaffian.simulate.error.advice import too_fast, unresolved, warn_of_later_s
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
-from pfaffian.simulate.record.event_names import reasons, warn_of_unsplit_steps
+from pfaffian.simulate.record.event_names import reasons, undefined_names, warn_of_unsplit_steps
 from pfaffian.simulate.record.near_dependent_rows import record_undecided
 from pfaffian.simulate.record.result import DIVERGED, status_of
 from pfaffian.simulate.record.stops import record_stops
@@ -70,6 +70,7 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         more = {status_of(runs.simulation, "integrator"): unresolved(runs.simulation, runs.x, p, result["stopped"])}
     if eventful(runs.simulation):
         more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x)
+        more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)
     record_stops(result, runs.simulation, runs.x, runs.start._replace(messages=runs.messages), more)
 
 

@@ -12,10 +12,12 @@ from pfaffian.evaluate.progress import progress_bar
 from pfaffian.kernel.program.numpy_loop import RolloutResult
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.advice import warn_of_first_steps, warn_of_stiffness
+from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.python_law import PythonLaw
 from pfaffian.simulate.run.singular_start import REGULAR, entering
+from pfaffian.simulate.run.step_events import step_events
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop
 from pfaffian.starts.start import Start
@@ -50,7 +52,7 @@ class LoopResult(NamedTuple):
     """The result of the time loop.   x: (runs, nx) last good states.   records: (times, runs, signals).
     status: (runs,).   stopped: (runs,) step at which a run stopped, -1 if it finished.
     warned: whether a warning about the first step was given.   tiers: backends that computed the steps, in order.
-    interrupted: whether Ctrl-C ended the runs that had not finished."""
+    interrupted: whether Ctrl-C ended the runs that had not finished.   events: that a single run passed."""
 
     x: np.ndarray
     records: np.ndarray
@@ -59,6 +61,7 @@ class LoopResult(NamedTuple):
     warned: bool
     tiers: tuple[str, ...]
     interrupted: bool = False
+    events: tuple[PassedEvents, ...] = ()
 
 
 @dataclass
@@ -77,6 +80,7 @@ class _Runs:
     filled: int = 0
     warned: bool = False
     tiers: tuple[str, ...] = ()
+    events: tuple[PassedEvents, ...] = ()
 
     @property
     def loop(self) -> TimeLoop:
@@ -115,11 +119,13 @@ class _Runs:
 
     def advance(self, steps: int, last: bool) -> None:
         """Take the next steps of the compiled loop, block by block of runs.   last: whether to record the last state."""
-        count = 0
+        count, before = 0, self.x.copy() if len(self.status) == 1 else None
         for begin in range(0, len(self.status), BLOCK):
             at = slice(begin, begin + BLOCK)
             so_far = {"status": self.status[at], "stopped": self.stopped[at]}
             count = self.store(self.loop.steps(self.x[at], at, self.k, steps, last, **so_far), at)
+        if before is not None:
+            self.events += tuple(step_events(self.loop, before, self.k, steps, self.x))
         self.done, self.filled = self.done + steps, self.filled + count
 
     def end(self, interrupted: bool) -> LoopResult:
@@ -128,7 +134,8 @@ class _Runs:
             running = self.status == 0
             self.status[running], self.stopped[running] = causes_of(self.loop.simulation).index(INTERRUPTED), self.k
             self.records[self.filled :] = np.nan
-        return LoopResult(self.x, self.records, self.status, self.stopped, self.warned, self.tiers, interrupted)
+        so_far = self.x, self.records, self.status, self.stopped, self.warned, self.tiers
+        return LoopResult(*so_far, interrupted, self.events)
 
     def enter(self) -> None:
         """Take the first step; runs that start in a singular configuration take a special one."""

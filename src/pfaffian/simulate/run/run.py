@@ -110,8 +110,8 @@ def run(
             the inputs and modes in force until then, so that a contact may open where it would pull. A switched parameter
             starts at its value in `parameters` and is recorded under its name. Constraints (`active_while`), forces and laws
             that contain it change with it; velocities jump by the shortest way onto a constraint that becomes active. Steps
-            are split where a parameter jumps, so it takes effect at that instant (`pf.events` lists them with `accuracy`); one
-            that changes gradually does so at the end of each step.
+            are split where a parameter jumps, so it takes effect at that instant (`pf.events` lists them); one that changes
+            gradually does so at the end of each step.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded with the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all

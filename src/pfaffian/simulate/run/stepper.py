@@ -20,8 +20,8 @@ from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, first_step, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
+from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times
-from pfaffian.simulate.step.limits import check_loop_limits
 from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
@@ -80,7 +80,7 @@ def first_of(s: Simulation, options: Options, given: StartArguments, t: float, c
     if len(begin.q) not in (1, runs):
         raise ModelError(f"reset: q, v and parameters are for {len(begin.q)} runs; the stepper has {runs}")
     begun = start_state(begin, as_flag(correct_start, "correct_start"))
-    check_loop_limits(m, begun.q, begun.p, t)
+    check_start(m, begun.q, begun.p, t)
     return begun, np.array(np.broadcast_to(first_state(s, begun, t, runs, options.seed), (runs, s.nx)))
 
 

@@ -7,6 +7,7 @@ closed_loop.py           the command of a control law, with the algebraic loop t
 draft.py                 a result before it is labelled
 events.py                instants at which conditions or parameters change with the motion: where they are, what changes
 faults.py                the faults that may stop a run, grouped by origin
+first_states.py          starts from which no run can begin
 inputs.py                inputs of a run, constant or as a time series; times and step counts
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
 joint_loads.py           peak loads of all joints and closures as outputs and statistics
@@ -16,6 +17,7 @@ method.py                what an integrator takes and returns
 motion_statistics.py     statistics of the continuous motion of runs to an accuracy
 pairs.py                 explicit Runge-Kutta pairs, with an estimate of the error of a step
 reaction_output.py       reaction wrenches of joints and closures as outputs of a run
+rebounds.py              velocities after impacts
 running_statistics.py    statistics of signals, accumulated without storing the signals
 sampling.py              laws in discrete time within a run
 signals.py               the signals that a run records
@@ -25,6 +27,7 @@ step.py                  one time step as CasADi functions
 stiff_pair.py            the stiff pair: Radau IIA of order 5
 switches.py              parameters that change during a run: modes that latch
 tangent.py               changes of any state from changes of q and v, and back, for implicit steps
+thresholds.py            the comparisons that decide conditions, and the numbers that are zero where they change
 time_loop.py             the compiled steps of a run with their inputs
 time_marks.py            instants at which the equations change abruptly with time
 tracing.py               the functions of a simulation that the kernel compiles

@@ -132,7 +132,7 @@ def jumping(m: Mechanism, parameters: Sequence[str]) -> tuple[Target, ...]:
     for c in m.ideal:
         # The pose of a body does not depend on time alone, so phi of a closure can only jump with a parameter.
         phi = position_residual(k, c) if p or isinstance(c, Holonomic) else ca.SX(0, 1)
-        if (p and ca.depends_on(phi, ca.vertcat(*p))) or (ca.depends_on(phi, k.t) and _has(phi, JUMPING)):
+        if (p and ca.depends_on(phi, ca.vertcat(*p))) or (ca.depends_on(phi, k.t) and has(phi, JUMPING)):
             found.append(c)
     return tuple(found)
 
@@ -157,12 +157,12 @@ def operands(x: ca.SX) -> list[ca.SX]:
         seen.add(node.element_hash())
         if node.n_dep() and node.op() in COMPARISONS:
             pending += [node.dep(i) for i in range(node.n_dep())]
-        elif _has(node, NO_NUMBER):
+        elif has(node, NO_NUMBER):
             found.append(node)
     return found
 
 
-def _has(x: ca.SX, operations: frozenset[int]) -> bool:
+def has(x: ca.SX, operations: frozenset[int]) -> bool:
     """Whether an expression contains one of the operations."""
     f = ca.Function("f", ca.symvar(x), [x])
     return any(f.instruction_id(i) in operations for i in range(f.n_instructions()))

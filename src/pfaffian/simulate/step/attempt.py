@@ -60,6 +60,9 @@ SLOW = 1e-6
 """A speed counts as at least that which moves the machine in a step by this part of its length, or turns it by this angle:
 the relative error of smaller speeds is rounding."""
 
+CLEAR = 1e-3
+"""Largest estimated error of a step that tells where an event lies in it; one with a larger error is refused instead."""
+
 AT_REST = 1e-3
 """Length of the first step that a machine at rest without acceleration tries [s]."""
 
@@ -183,8 +186,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     faults[_place(s), 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
-        many = lane[at.events.count, 0] >= MOST_AT_ONCE
-        faults = ca.vertcat(faults, ca.logic_and(active, ca.logic_and(event.jumps, many)))
+        many = ca.logic_and(active, ca.logic_and(event.jumps, lane[at.events.count, 0] >= MOST_AT_ONCE))
+        faults = ca.vertcat(faults[:-1, 0], many, faults[-1, 0])
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
@@ -200,7 +203,9 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
     after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
     count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
     width = event.widened(numbers.width, tried.h)
-    accepted = ca.vertcat(tried.d_next[:end, 0], *numbers._replace(aim=after, count=count, last=last, width=width))
+    total = numbers.total + event.jumps
+    after_it = numbers._replace(aim=after, count=count, last=last, width=width, total=total)
+    accepted = ca.vertcat(tried.d_next[:end, 0], *after_it)
     return accepted, ca.vertcat(lane[at.discrete, 0][:end, 0], *numbers._replace(aim=before))
 
 
@@ -234,9 +239,17 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
+    event = event._replace(finite=ca.logic_and(event.finite, clear))
+    if events.kinks:  # kinks in quick succession are passed by ordinary steps
+        many = lane[at.events.count, 0] >= MOST_AT_ONCE
+        left_alone = ca.logic_and(events.is_kink(event.name), many)
+        event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(left_alone)))
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
-    return tried._replace(event=event, d_next=d_next, x_next=ca.if_else(switches, struck, x_next)), faults
+    moved = ca.if_else(switches, struck, x_next)
+    faulty = ca.fmax(faulty, event.undefined)
+    return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
 
 
 def record(s: Simulation) -> ca.Function:

@@ -17,24 +17,21 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
-from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.parts.rebound import Gap, gaps_of, impacts_of
+from pfaffian.parts.contact import compliant_gaps
+from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
+from pfaffian.simulate.step.rebounds import after_impact, is_due
 from pfaffian.simulate.step.signals import MotionOutput
-from pfaffian.simulate.step.step import along
-from pfaffian.terms.pfaffian import POSITION, VELOCITY, condition
+from pfaffian.simulate.step.thresholds import compared, undefined
+from pfaffian.terms.pfaffian import condition
 
 if TYPE_CHECKING:
     from pfaffian.states.variables import Variables
-    from pfaffian.terms.terms import Terms
 
 POINTS, POINTS_OF_MOTION = 6, 3
 """Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
 of the equations. Two events between neighbouring points may be missed."""
-
-COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
-ROUNDED = (ca.OP_FLOOR, ca.OP_CEIL)
 
 EPS = float(np.finfo(float).eps)
 
@@ -57,12 +54,30 @@ MOST_AT_ONCE = 32
 LARGEST = 1e300
 """A state whose squares add up to more counts as infinite, and its step as failed."""
 
+NOWHERE = 2.0
+"""A place beyond the end of a step, in parts of it."""
+
 ENDLESS = (
     "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
 )
 
+UNDEFINED = "the number that a condition compares became NaN where the condition depends on it"
+
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
+
+
+class ConditionsHere(NamedTuple):
+    """What conditions are at a state.   states: (n,) one number for each of the names, constant between events.
+    differences: (k,) the numbers that conditions compare, each of which is zero where its condition changes.
+    following: next value of each of the parameters.   values: (k,) of the comparisons.   undefined: (n,) which of the names
+    depend on a comparison with NaN."""
+
+    states: ca.SX
+    differences: ca.SX
+    following: ca.SX
+    values: ca.SX
+    undefined: ca.SX
 
 
 class Events(NamedTuple):
@@ -70,34 +85,43 @@ class Events(NamedTuple):
 
     names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
-    impacts: number of the names between those that are of parts which rebound.
-    rebound: (x, w, p, t) -> [x; z] after the first of their impacts that is due, None without such parts.
-    points: at which a step evaluates them, in parts of it.   comparisons: their number in all conditions.
+    impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them that are of
+    compliant surfaces; where these touch or part, forces have a kink, and nothing else changes.
+    rebound: (x, w, p, t) -> [x; z] after their impacts that are due, None without such parts.
+    points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
+    jumps of its numbers, which count as comparisons before it.
     combined: (values of the comparisons, x, w, p, t) -> the first result of `function`.
-    function: (x, w, p, t) -> (n,) one number for each of the names, constant between events; the numbers (k,) that the
-    conditions compare, each of which is zero where its condition changes; the next value of each of the parameters; and the
-    values (k,) of the comparisons.
+    function: (x, w, p, t) -> the `ConditionsHere` of a state.
     """
 
     names: tuple[str, ...]
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
-    comparisons: int
+    inner: tuple[tuple[int, ...], ...]
     function: ca.Function
     combined: ca.Function
     impacts: int = 0
     rebound: ca.Function | None = None
+    kinks: int = 0
 
-    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-        """The results of `function`."""
-        states, differences, following, values = self.function(x, w, p, t)
-        return states, differences, following, values
+    def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> ConditionsHere:
+        """The result of `function`."""
+        return ConditionsHere(*self.function(x, w, p, t))
+
+    @property
+    def comparisons(self) -> int:
+        """Number of the comparisons."""
+        return len(self.inner)
 
     @property
     def conditions(self) -> int:
-        """Number of the names that are of constraints."""
+        """Number of the names that are of constraints and compliant surfaces."""
         return len(self.names) - self.impacts - sum(self.stepwise)
+
+    def is_kink(self, name: ca.SX) -> ca.SX:
+        """Whether a name, given by its index, is of compliant surfaces."""
+        return ca.logic_and(name >= self.conditions - self.kinks, name < self.conditions)
 
 
 @remembered(64)
@@ -110,50 +134,38 @@ def events_of(s: LawAndSystem) -> Events | None:
     moving = ca.vertcat(T.q, T.v, T.t)
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
+    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in (compliant_gaps(T.kinematics) if s.kinks else {}).items()}
     after = following(s, T, z, d, w)
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
     stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
     modes = {name: after[i] for i, name in enumerate(s.changing.names) if stepwise[i]}
     gaps = gaps_of(T.kinematics)
-    due = {name: ca.if_else(ca.logic_and(hit.value < 0, hit.rate < 0), 1, 0) for name, hit in gaps.items()}
-    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *due.values(), *modes.values()))
+    due = {name: ca.if_else(is_due(hit), 1, 0) for name, hit in gaps.items()}
+    states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *touches.values(), *due.values(), *modes.values()))
     found = compared(states, ca.vertcat(moving, z, w))
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
-    outputs = here.of_state([states, differences, after, values, found.states])
+    inner = tuple(c.inner for c in found.comparisons)
+    outputs = here.of_state([*ConditionsHere(states, differences, after, values, undefined(states, found)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
-    function = ca.Function("conditions", inputs, [ca.densify(x) for x in outputs], {"never_inline": True})
+    function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
-    names, places = (*conditions, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
-        return Events(names, places, stepwise, points, len(found.comparisons), function, combined)
-    v = T.v
-    for name, hit in reversed(gaps.items()):
-        v = ca.if_else(due[name], _after(T, hit), v)
-    rebounded = here.of_state([s.system.entered(T, T.q, v)])
+        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches))
+    rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, len(found.comparisons), function, combined, len(gaps), rebound)
-
-
-def _after(T: Terms, hit: Gap) -> ca.SX:
-    """(nv, 1) velocities after an impact at T, whose gap closes. [Brogliato 2016, section 4.3]
-
-    They change by -(1 + e) J v / (J y) y, where y is the part of M^-1 J^T along which the constraints stay satisfied.
-    """
-    y = solve_WT(T.factor, solve_W(T.factor, ca.densify(hit.J.T)))
-    if T.mechanism.ideal:
-        y -= along(T).move(T.rows.A[T.rows.at(POSITION, VELOCITY), :] @ y)
-    return T.v - (1 + hit.restitution) * hit.rate / (hit.J @ y) * y
+    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches))
 
 
 def eventful(s: LawAndSystem) -> bool:
     """Whether constraints of a simulation begin or cease to act, or parameters change."""
     m = s.mechanism
-    return once_for(s, "eventful", lambda: bool(switched(m) or s.changing.names or impacts_of(m)))
+    return once_for(s, "eventful", lambda: bool(switched(m) or s.changing.names or impacts_of(m) or s.kinks))
 
 
 def exactness(t: ca.SX, h: ca.SX, width: ca.SX) -> ca.SX:
@@ -168,65 +180,16 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
     return ca.depends_on(x, others) and ca.sparsify(ca.jacobian(x, moving)).nnz() == 0
 
 
-class Threshold(NamedTuple):
-    """A comparison in a condition.   difference: of the numbers that it compares.   value: its own."""
-
-    difference: ca.SX
-    value: ca.SX
-
-
-class Compared(NamedTuple):
-    """The comparisons in conditions.   symbols: (k, 1) of their values.   states: the conditions with these symbols."""
-
-    comparisons: list[Threshold]
-    symbols: ca.SX
-    states: ca.SX
-
-
-def compared(x: ca.SX, moving: ca.SX) -> Compared:
-    """The outermost comparisons in x whose numbers depend on the symbols `moving`; numbers that are rounded are compared with
-    the integers."""
-    found, symbols, made = list[Threshold](), list[ca.SX](), dict[int, ca.SX]()
-
-    def replaced(node: ca.SX) -> ca.SX:
-        """The expression with symbols of comparisons."""
-        if node.element_hash() not in made:
-            made[node.element_hash()] = rebuilt(node)
-        return made[node.element_hash()]
-
-    def rebuilt(node: ca.SX) -> ca.SX:
-        """An expression made anew of its replaced arguments; of a comparison, its symbol."""
-        if node.op() in (*COMPARED, *ROUNDED, ca.OP_SIGN):
-            difference = node.dep(0) - node.dep(1) if node.op() in COMPARED else node.dep(0)
-            difference = _zero_at_integers(difference) if node.op() in ROUNDED else difference
-            if ca.depends_on(difference, moving):
-                found.append(Threshold(difference, node))
-                symbols.append(ca.SX.sym(f"b{len(symbols)}"))
-                return symbols[-1]
-        if not node.n_dep() or not ca.depends_on(node, moving):
-            return node
-        parts = [replaced(node.dep(i)) for i in range(node.n_dep())]
-        return ca.SX.unary(node.op(), parts[0]) if len(parts) == 1 else ca.SX.binary(node.op(), *parts)
-
-    with_symbols = ca.vertcat(ca.SX(0, 1), *[replaced(x[i]) for i in range(x.numel())])
-    return Compared(found, ca.vertcat(ca.SX(0, 1), *symbols), with_symbols)
-
-
-def _zero_at_integers(x: ca.SX) -> ca.SX:
-    """sin(pi x), which is exactly zero for integers."""
-    whole = ca.floor(x + 0.5)
-    return ca.sin(ca.pi * (x - whole)) * ca.cos(ca.pi * whole)
-
-
-def switched_now(events: Events, d: ca.SX, here: Sequence[ca.SX], aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
+def switched_now(events: Events, d: ca.SX, here: ConditionsHere, aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The discrete state d with the next values of all parameters if one jumps, and whether it does or an impact is due.
 
-    here: the results of `Events.function`.   aim: of the step that begins at `time`. Parameters that have just jumped wait
+    aim: of the step that begins at `time`. Parameters that have just jumped wait
     until time has passed: where a condition is at its edge, rounding would make them jump back.
     """
-    after, jumps, waits = ca.SX(d), ca.SX(0), ca.logic_or(aim > 1.5 * NO_AIM, aim == time)
+    after, jumps = ca.SX(d), ca.SX(0)
+    waits = ca.logic_or(ca.logic_or(aim > 1.5 * NO_AIM, aim == time), any_of(here.undefined))
     for i in range(events.conditions, events.conditions + events.impacts):
-        jumps = ca.logic_or(jumps, here[0][i])
+        jumps = ca.logic_or(jumps, here.states[i])
     for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
         if stepwise:
             value = ca.if_else(waits, d[place], value)
@@ -249,8 +212,8 @@ class Ahead(NamedTuple):
 
     switches: whether parameters jump at its begin; such a step changes nothing else.   passes: whether it passes an event.
     short: whether it is as short as a step that passes an event should be.   root: where the event is, in parts of the step.
-    finite: whether its end is.   exact: exactness of instants [s].   name: index of the name that changes.
-    following: next values of the parameters at its end.
+    finite: whether its end is.   undefined: whether a condition compares NaN at one of its ends.   exact: exactness of instants
+    [s].   name: index of the name that changes.   following: next values of the parameters at its end.
     """
 
     switches: ca.SX
@@ -258,6 +221,7 @@ class Ahead(NamedTuple):
     short: ca.SX
     root: ca.SX
     finite: ca.SX
+    undefined: ca.SX
     exact: ca.SX
     name: ca.SX
     following: ca.SX
@@ -301,7 +265,7 @@ class Ahead(NamedTuple):
 
 
 class StepPoint(NamedTuple):
-    """A point of a step.   states, differences, values: see `Events.function`.   given: its arguments."""
+    """A point of a step.   states, differences, values: see `ConditionsHere`.   given: arguments of `Events.function`."""
 
     states: ca.SX
     differences: ca.SX
@@ -312,8 +276,7 @@ class StepPoint(NamedTuple):
 class Tried(NamedTuple):
     """A step that is tried.   x, x_next: states at its begin, and at its end before its correction.   rates: of the stepped
     variables at both.   before, d: discrete state at its begin, and that in force.   h: length [s].
-    at: part c of the step -> inputs and time [s].   here: the results of `Events.function` at its begin.
-    switches: whether parameters jump there."""
+    at: part c of the step -> inputs and time [s].   here: at its begin.   switches: whether parameters jump there."""
 
     x: ca.SX
     x_next: ca.SX
@@ -322,35 +285,37 @@ class Tried(NamedTuple):
     d: ca.SX
     h: ca.SX
     at: Callable[[float], tuple[ca.SX, ca.SX]]
-    here: tuple[ca.SX, ca.SX, ca.SX, ca.SX]
+    here: ConditionsHere
     switches: ca.SX
 
 
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
     path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
-    points, following = list[StepPoint](), tried.here[2]
+    points, here = list[StepPoint](), tried.here
     for c in events.points:
         (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
         given = ca.vertcat(x, tried.d), u, p, t
-        states, differences, following, values = events.at(*given) if c else tried.here
-        points.append(StepPoint(states, differences, values, given))
+        here = events.at(*given) if c else tried.here
+        points.append(StepPoint(here.states, here.differences, here.values, given))
     numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
     first, others = events.conditions, events.conditions + events.impacts
-    begin = ca.vertcat(tried.here[0][:others, 0], tried.d[numbers, 0])
+    begin = ca.vertcat(tried.here.states[:others, 0], tried.d[numbers, 0])
     points[0] = points[0]._replace(states=begin)
     passes, root, after = passed(events, points)
-    passes = ca.logic_and(passes, ca.logic_not(tried.switches))
-    at_once = reduce(ca.logic_or, ca.vertsplit(begin != tried.here[0]), ca.SX(0))
+    nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
+    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(tried.switches, nan)))
+    at_once = any_of(begin != tried.here.states)
     root = ca.if_else(at_once, 0, root)
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
-    now = ca.vertcat(tried.here[0][:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
+    now = ca.vertcat(tried.here.states[:first, 0], ca.SX(events.impacts, 1), tried.before[numbers, 0])
     changed = ca.if_else(tried.switches, begin != now, after != begin)
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
     short = tried.h <= 1.5 * PASSING * exact
-    return Ahead(tried.switches, passes, short, root, ca.sumsqr(tried.x_next) < LARGEST, exact, name, following)
+    finite = ca.sumsqr(tried.x_next) < LARGEST
+    return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
@@ -358,12 +323,9 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     begin, end, (first, last) = variables.stepped(x), variables.stepped(x_next), ca.horzsplit(rates)
 
     def at(c: float) -> ca.SX:
-        return variables.state(
-            (1 + 2 * c) * (1 - c) ** 2 * begin
-            + c * (1 - c) ** 2 * h * first
-            + c**2 * (3 - 2 * c) * end
-            - c**2 * (1 - c) * h * last
-        )
+        # As a change from the begin: far from the origin, the sum of parts of two equal states would differ from them.
+        bend = c * (1 - c) ** 2 * h * first - c**2 * (1 - c) * h * last
+        return variables.state(begin + (c**2 * (3 - 2 * c) * (end - begin) + bend))
 
     return at
 
@@ -375,7 +337,7 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
     stand at its edge, and change by rounding.
     """
     at, states, differences = events.points, [x.states for x in points], [x.differences for x in points]
-    changed = [reduce(ca.logic_or, ca.vertsplit(x != states[0]), ca.SX(0)) for x in states]
+    changed = [any_of(x != states[0]) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
     count = events.comparisons
     middle, right, after = ca.SX(1), ca.SX(1), states[0]
@@ -385,24 +347,36 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
         right, after = ca.if_else(changed[i], at[i], right), ca.if_else(changed[i], states[i], after)
         before, value = (ca.if_else(changed[i], x, y) for x, y in ((differences[i - 1], before), (differences[i], value)))
         crosses = ca.if_else(changed[i], _decisive(events, points[i - 1], points[i]), crosses)
-    found = ca.SX(2)
+    found = ca.SX(NOWHERE)
     for k in range(count):
         root = _root([power[k] for power in powers], right - at[1], right, before[k])
         found = ca.if_else(crosses[k], ca.fmin(found, root), found)
-    return reduce(ca.logic_or, changed), ca.if_else(found < 2, found, middle), after
+    return reduce(ca.logic_or, changed), ca.if_else(found < NOWHERE, found, middle), after
 
 
 def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
-    """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change."""
+    """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change. Where the
+    numbers of one jump between the points, these jumps in place of it."""
     begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
     states = events.combined(ca.vertcat(ca.SX(0, 1), *begin), *left.given)
     changes, alone = ca.SX(len(begin), 1), ca.SX(len(begin), 1)
+    depends = ca.DM(events.combined.jac_sparsity(0, 0))  # of states on comparisons
     for k in range(len(begin)):
         one = events.combined(ca.vertcat(*begin[:k], end[k], *begin[k + 1 :]), *left.given)
         changes[k] = begin[k] != end[k]
-        alone[k] = reduce(ca.logic_or, ca.vertsplit(one != states), ca.SX(0))
-    some = reduce(ca.logic_or, ca.vertsplit(alone), ca.SX(0))
-    return ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(some)))
+        alone[k] = any_of(ca.vertcat(ca.SX(0, 1), *[one[i] != states[i] for i in depends[:, k].sparsity().row()]))
+    decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(any_of(alone))))
+    for k in reversed(range(len(begin))):
+        jumps = any_of(ca.vertcat(ca.SX(0, 1), *[changes[i] for i in events.inner[k]]))
+        for i in events.inner[k]:
+            decisive[i] = ca.logic_or(decisive[i], ca.logic_and(decisive[k], changes[i]))
+        decisive[k] = ca.logic_and(decisive[k], ca.logic_not(jumps))
+    return decisive
+
+
+def any_of(flags: ca.SX) -> ca.SX:
+    """Whether one of the flags is set."""
+    return reduce(ca.logic_or, ca.vertsplit(flags), ca.SX(0))
 
 
 def _to_powers(at: Sequence[float]) -> np.ndarray:
@@ -412,7 +386,10 @@ def _to_powers(at: Sequence[float]) -> np.ndarray:
 
 
 def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
-    """A root of a polynomial between two points, by Newton's rule within a bracket that shrinks.   value: at `low`."""
+    """A root of a polynomial between two points, by Newton's rule within a bracket that shrinks; NOWHERE where it is NaN.
+
+    value: at `low`.
+    """
     x, y = low, value
     for _ in range(ITERATIONS):
         slope = reduce(lambda total, k: total * x + k * powers[k], reversed(range(1, len(powers))), ca.SX(0))
@@ -422,4 +399,4 @@ def _root(powers: list[ca.SX], low: ca.SX, high: ca.SX, value: ca.SX) -> ca.SX:
         y = reduce(lambda total, w: total * x + w, reversed(powers))
         before = y * value > 0
         low, high = ca.if_else(before, x, low), ca.if_else(before, high, x)
-    return x
+    return ca.if_else(ca.fabs(y) < LARGEST, x, NOWHERE)

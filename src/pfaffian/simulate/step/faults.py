@@ -7,7 +7,9 @@ from typing import Literal, NamedTuple
 
 from pfaffian.control.command import Fault
 
-FaultKind = Literal["law", "servo", "friction", "limit", "turns", "integrator", "arriving", "events", "sampled", "python"]
+FaultKind = Literal[
+    "law", "servo", "friction", "limit", "turns", "integrator", "arriving", "events", "undefined", "sampled", "python"
+]
 """Kind of a fault: a field of Faults."""
 
 
@@ -15,10 +17,10 @@ class Faults(NamedTuple):
     """The faults of a simulation beyond those of the step itself, in the order of the flags that its functions return.
 
     law: faults of the law in continuous time.   servo: chosen forces cannot hold their motions.   friction: friction that
-    follows loads has no value, or several.   limit: the state of the
-    system reached the end of its domain.   turns: the number of turns of a closure became unknown.   integrator: iterations
-    did not converge.   arriving: a constraint became active or jumped away from phi = 0.   events: they follow one another
-    without end.   sampled: faults of laws in discrete time.   python: faults of a law in Python, raised between the steps.
+    follows loads has no value, or several.   limit: the state of the system reached the end of its domain.   turns: the number
+    of turns of a closure became unknown.   integrator: iterations did not converge.   arriving: a constraint became active or
+    jumped away from phi = 0.   events: they follow one another without end.   undefined: conditions compared NaN.   sampled:
+    faults of laws in discrete time.   python: faults of a law in Python, raised between the steps.
     """
 
     law: tuple[Fault, ...] = ()
@@ -29,6 +31,7 @@ class Faults(NamedTuple):
     integrator: tuple[Fault, ...] = ()
     arriving: tuple[Fault, ...] = ()
     events: tuple[Fault, ...] = ()
+    undefined: tuple[Fault, ...] = ()
     sampled: tuple[Fault, ...] = ()
     python: tuple[Fault, ...] = ()
 

@@ -23,7 +23,7 @@ from pfaffian.errors import ModelError, brief, listed
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.events import ENDLESS, eventful
+from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.pairs import EmbeddedPair
@@ -103,7 +103,8 @@ class Simulation:
     are constant between their instants. The inputs are w. A Simulation is created for one run, from the caller's functions as
     they are then; two are equal if their keys are.
 
-    control: the law.   switches: parameters that change during the run.
+    control: the law.   switches: parameters that change during the run.   kinks: whether instants at which compliant surfaces
+    touch or part count as events.
     """
 
     system: AbstractSystem
@@ -112,6 +113,7 @@ class Simulation:
     outputs: tuple[tuple[str, OutputFunction], ...] = ()
     record: Record = "all"
     switches: tuple[tuple[str, Next], ...] = ()
+    kinks: bool = False
 
     @property
     def mechanism(self) -> Mechanism:
@@ -173,6 +175,7 @@ class Simulation:
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
             arriving=self.arriving,
             events=(Fault(ENDLESS),) if eventful(self) else (),
+            undefined=(Fault(UNDEFINED),) if eventful(self) else (),
             sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )
@@ -198,6 +201,7 @@ class Simulation:
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.digests,
+            self.kinks,
         )
         return sha256(repr(parts).encode()).hexdigest()
 

@@ -22,7 +22,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     assert events is not None
     given, u0, u1, _, t, h = part.sx_in()
     x, d = given[:n, 0], given[n:, 0]
-    done, aim, count, unsplit, last, width = EventNumbers(*ca.vertsplit(d[at.events, 0]))
+    done, aim, count, unsplit, last, width, total = EventNumbers(*ca.vertsplit(d[at.events, 0]))
     whole = ca.if_else(h > 0, h, 1)
     here = events.at(given, u0 + done / whole * (u1 - u0), p, t + done)
     d_now, switches = switched_now(events, d, here, aim, done)
@@ -49,8 +49,9 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
         unsplit,
         ca.if_else(event.jumps, event.name, last),
         ca.if_else(event.located, width, event.widened(width, length)),
+        total + event.jumps,
     )
-    ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last)
+    ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last, total=going.total)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
     struck = events.rebound(ca.vertcat(x, d_now), inputs[0], p, t + done) if events.rebound else x
     moved = ca.vertcat(ca.if_else(switches, struck, ca.if_else(stays, x, x_next)), d_next[: at.events.start, 0], *numbers)
@@ -58,4 +59,5 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     # Bodies whose impacts have no end would sink into one another.
     rebounds = ca.logic_and(last >= events.conditions, last < events.conditions + events.impacts)
     endless = ca.logic_and(gives_up, ca.logic_or(switches, rebounds))
-    return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless), ca.logic_not(over)])
+    undefined = ca.logic_and(ca.logic_not(stays), event.undefined)
+    return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless, undefined), ca.logic_not(over)])
