@@ -13,6 +13,7 @@ opaque.py         digest of a law in Python, of its code and all that this reach
 plan.py           the plan of a sweep: its runs and blocks, what is stored of each run
 ranked.py         the best runs of a sweep, and further sweeps around the best run
 space.py          the space of a sweep: axes and their dimensions
+state_values.py   the compiled values of a state
 store.py          the Zarr folder: created, written, read and repaired
 """
 
