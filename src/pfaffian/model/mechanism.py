@@ -195,6 +195,16 @@ class Mechanism:
         return tuple(f for f in self.all_forces if isinstance(f, KineticEnergy))
 
     @cached_property
+    def loop_rotors(self) -> tuple[Closure, ...]:
+        """The joints that close loops with rotors."""
+        return tuple(c for c in self.loop_joints.values() if c.armature is not None and not c.armature.is_zero())
+
+    @property
+    def inertia_elsewhere(self) -> bool:
+        """Whether more has inertia than the bodies and the rotors of the tree."""
+        return bool(self.kinetic_energies or self.loop_rotors)
+
+    @cached_property
     def u_names(self) -> tuple[str, ...]:
         return self.motor_names + self.wrench_names
 
@@ -426,7 +436,7 @@ def _check(m: Mechanism) -> None:
         )
     for name, reason in () if m.lenient else check.impossible_bodies(m.bodies, m.values).items():
         raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
-    if not m.kinetic_energies:  # They may supply all the inertia. A motion without inertia is reported by the equations.
+    if not m.inertia_elsewhere:  # It may supply all the inertia. A motion without inertia is reported by the equations.
         check.check_inertias(m.bodies, m.joints, m.values)
 
 

@@ -126,8 +126,6 @@ def joint_of(j: Joint) -> YamlTree:
         tree["mimic"] = {"joints": dict(zip(j.mimic.joints, ratios, strict=True))}
         if not j.mimic.offset.is_zero():
             tree["mimic"]["offset"] = formula(j.mimic.offset, f"{what}: mimic")
-    if not j.armature.is_zero():
-        tree["armature"] = formulas(j.armature, f"{what}: armature")
     return tree | carried(j, what)
 
 

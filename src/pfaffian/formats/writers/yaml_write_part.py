@@ -128,12 +128,14 @@ def _default(x: Any) -> Any:
 
 
 def carried(j: Joint, what: str) -> YamlTree:
-    """The keys of the spring, damper, limits and effort of a joint, also of one that closes a loop."""
+    """The keys of the spring, damper, rotor, limits and effort of a joint, also of one that closes a loop."""
     tree = YamlTree()
     for key, x in (("stiffness", j.stiffness), ("damping", j.damping)):
         if not x.is_zero():
             alone = ca.diag(ca.diag(x))
             tree[key] = formulas(ca.diag(x), what) if (x - alone).is_zero() else rows(x, f"{what}: {key}")
+    if not j.armature.is_zero():
+        tree["armature"] = formulas(j.armature, f"{what}: armature")
     free = [0.0] * (j.kind.nq - j.kind.quaternion) + [1.0] * j.kind.quaternion
     if formulas(j.rest, what) != free:
         tree["rest"] = formulas(j.rest, f"{what}: rest")

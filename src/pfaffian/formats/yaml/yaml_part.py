@@ -185,7 +185,7 @@ def read_constraint(name: str, node: Node, names: Names) -> Constraint | Compoun
         f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
         a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
         return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
-    arrays = ("stiffness", "rest", "damping", "friction", "near")
+    arrays = ("stiffness", "rest", "damping", "armature", "friction", "near")
     keys = ("placement_a", "placement_b", "axis", "axis_b", "pitch", "length", "limits", "effort", "axes", *arrays)
     f = node.fields((*ends, *keys), required=ends)
     given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
