@@ -53,8 +53,9 @@ def test_every_form_of_the_inertia_has_the_rotor():
         force = ca.substitute(ca.gradient(S, a), a, ca.SX(v_dot))
         M_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(T.M)), k.q, k.q_dot), m.nv, m.nv)
         at_rest = ca.substitute(T.c, T.v, ca.SX.zeros(m.nv, 1))
-        return {"force": force, "M v_dot + c": T.M @ v_dot + T.c, "recursion": T.inertia_force(v_dot), "C v": T.C @ T.v,
-                "c - weight": T.c - at_rest, "C + C^T": T.C + T.C.T, "M_dot": M_dot, "energy": T.T, "v M v / 2": T.v.T @ T.M @ T.v / 2}  # fmt: skip
+        inertia = {"force": force, "M v_dot + c": T.M @ v_dot + T.c, "recursion": T.inertia_force(v_dot)}
+        turning = {"C v": T.C @ T.v, "c - weight": T.c - at_rest, "C + C^T": T.C + T.C.T, "M_dot": M_dot}
+        return inertia | turning | {"energy": T.T, "v M v / 2": T.v.T @ T.M @ T.v / 2}
 
     q, v = np.array(pf.random_configuration(m, random, 0.5)), random.normal(size=m.nv)
     x = pf.compile_terms(m, {n: (lambda T, n=n: forms(T)[n]) for n in forms(pf.symbols(m))}, backend="numpy")(q, v)

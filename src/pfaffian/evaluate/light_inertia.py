@@ -46,6 +46,7 @@ def _inertial(m: Mechanism) -> tuple[int, ...]:
     """Indices of the parameters that masses, inertias and armatures depend on."""
     if not m.parameters:
         return ()
-    numbers = [ca.veccat(b.mass, b.inertia) for b in m.bodies] + [ca.vec(x.armature) for x in (*m.joints, *m.loop_rotors) if x.armature is not None]
+    numbers = [ca.veccat(b.mass, b.inertia) for b in m.bodies] + [ca.vec(j.armature) for j in m.joints]
+    numbers += [ca.vec(c.armature) for c in m.loop_rotors if c.armature is not None]
     depends = ca.which_depends(ca.vertcat(*numbers), m.p_symbols, 1, False)
     return tuple(i for i, yes in enumerate(depends) if yes)

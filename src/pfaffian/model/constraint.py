@@ -19,7 +19,7 @@ from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
-from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, axis_frame, carried, check_numbers
+from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, Mimic, axis_frame, carried, check_numbers
 from pfaffian.model.number import Scalar, not_negative, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
@@ -33,6 +33,7 @@ class Closure:
     stiffness: (k, k), rest: (nq, 1), damping: (k, k), armature: (k, 1), limits, effort: as of a Joint, for the k motions that
         the kind permits; None for what the closure does not carry.   friction: (k, 1) dry friction along each of them [N, N m],
         or None.
+    mimic: the law by which its coordinate follows those of joints of the tree, or None.
     near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
         open; None for the middle of the limits, or the rest.
     axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
@@ -54,6 +55,7 @@ class Closure:
     friction: ca.SX | None = None
     limits: tuple[tuple[float, float], ...] | None = None
     effort: float | None = None
+    mimic: Mimic | None = None
     near: ca.SX | None = None
     axes: ca.SX | None = None
 
@@ -61,6 +63,7 @@ class Closure:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
         parts += [f"with {reprs.listed(self.carries)}"] if self.carries else []
+        parts += [f"follows {reprs.listed(self.mimic.joints)}"] if self.mimic else []
         return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
@@ -169,6 +172,28 @@ class Servo:
 Constraint = Target | Servo
 
 
+@data
+class Following:
+    """phi(k) of a closure that follows joints of the tree, zero where its coordinate is that of the law."""
+
+    closure: str
+    law: Mimic
+
+    def __call__(self, k: Any) -> ca.SX:
+        q = [self.law.ratios[i] * k.joint(n) for i, n in enumerate(self.law.joints)]
+        return k.joint(self.closure) - sum(q, self.law.offset)
+
+
+def with_laws(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints, each closure that follows joints with the constraint of its law after it."""
+    found = list[Constraint]()
+    for c in constraints:
+        found.append(c)
+        if isinstance(c, Closure) and c.mimic is not None:
+            found.append(Holonomic(f"{c.name} follows", Following(c.name, c.mimic), c.active))
+    return tuple(found)
+
+
 def closure(
     name: str,
     kind: str,
@@ -188,6 +213,7 @@ def closure(
     friction: Any = 0.0,
     limits: Any = UNLIMITED,
     effort: float = np.inf,
+    mimic: Mimic | None = None,
     near: Any = None,
 ) -> Closure:
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
@@ -214,6 +240,8 @@ def closure(
             actuator, as in `joint`, for the motions that the kind permits; none by default.
         friction: dry friction [N, N m], one number or one for each of these motions, smooth below 0.001 rad/s or m/s; zero by
             default. `pf.forces.joint_friction` has other laws.
+        mimic: law by which the coordinate follows those of joints of the tree, see `mimic`, for kinds of one coordinate; it is
+            a constraint of its own, "name follows".
         near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
             given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
             middle of the limits, else the rest.
@@ -243,9 +271,11 @@ def closure(
     given = dict(zip(CARRIED, (stiffness, rest, damping, armature, limits, effort, friction), strict=True))
     angles = None if near is None else _near(kind, near, what)
     axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
-    c = Closure(name, kind, body_a, body_b, a, b, number, near=angles, axes=axes, **_carried(kind, given, what))
-    if c.carries and c.joint is not None:
-        check_numbers(c.joint, what)
+    c = Closure(name, kind, body_a, body_b, a, b, number, mimic=mimic, near=angles, axes=axes, **_carried(kind, given, what))
+    if c.joint is None and mimic is not None:
+        raise ModelError(f"{what}: a {kind} closure has no coordinate that could follow others; leave out mimic")
+    if c.joint is not None and (c.carries or mimic is not None):
+        check_numbers(replace(c.joint, mimic=mimic), what)
     return c
 
 

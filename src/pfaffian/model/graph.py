@@ -152,7 +152,9 @@ def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: 
     if c.friction is not None:
         raise ModelError(f"joined: closure {c.name!r} has friction; give it by pf.forces.joint_friction, which names the joint")
     carried = {n: x for n in CARRIED if n != "friction" and (x := getattr(c, n)) is not None}
-    return joint(c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, **carried)
+    return joint(
+        c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, mimic=c.mimic, **carried
+    )
 
 
 def _floats(m: Mechanism, j: Joint) -> bool:

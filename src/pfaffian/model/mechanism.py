@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.model import check, reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.compound import Compound, flat
-from pfaffian.model.constraint import Closure, Constraint, Servo, Target
+from pfaffian.model.constraint import Closure, Constraint, Servo, Target, with_laws
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
@@ -250,8 +250,8 @@ class Mechanism:
 
     @cached_property
     def all_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints one by one, with the parts of each compound in its place."""
-        return flat(self.constraints)
+        """The constraints one by one, with the parts of each compound in its place, and the laws that closures follow."""
+        return with_laws(flat(self.constraints))
 
     @cached_property
     def all_forces(self) -> tuple[Force, ...]:
@@ -420,7 +420,7 @@ def _check(m: Mechanism) -> None:
     if m.nv == 0:
         raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
     check.check_tree(m.bodies, m.joints)
-    check.check_mimics(m.joints)
+    check.check_mimics(m.joints, m.all_constraints)
     bodies, owner = {b.name for b in m.bodies} | {WORLD}, m.named_movers
     check.check_references(bodies, owner, m.all_constraints, m.all_forces, m.actuators, m.u_names)
     constraints = m.all_constraints + tuple(s.target for s in m.servos)

@@ -70,7 +70,7 @@ def applied_wrenches(T: Terms, v_dot: ca.SX, u: ca.SX, losses: Mapping[str, ca.S
 
 
 def carried_wrench(T: Terms, c: Closure, v_dot: ca.SX, u: ca.SX, losses: Mapping[str, ca.SX]) -> ca.SX:
-    """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, rotor, motors and forces along its coordinates.
+    """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, rotor, motors, forces along it.
 
     It is about the origin of B, in world axes.   v_dot, u, losses: as of `applied_wrenches`.
     """

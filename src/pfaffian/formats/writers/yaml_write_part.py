@@ -19,7 +19,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
-from pfaffian.model.joint import UNLIMITED, Joint
+from pfaffian.model.joint import UNLIMITED, Joint, Mimic
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, LoadLoss
 from pfaffian.model.number import at_defaults
 from pfaffian.model.path import Path as LinePath
@@ -146,6 +146,14 @@ def carried(j: Joint, what: str) -> YamlTree:
     return tree
 
 
+def following(law: Mimic | None, what: str) -> YamlTree:
+    """The key of the law that a joint or closure follows; none if there is none."""
+    if law is None:
+        return {}
+    tree: YamlTree = {"joints": dict(zip(law.joints, formulas(law.ratios, f"{what}: mimic"), strict=True))}
+    return {"mimic": tree | ({} if law.offset.is_zero() else {"offset": formula(law.offset, f"{what}: mimic")})}
+
+
 def range_of(pair: Iterable[float]) -> list[float | str]:
     """(low, high) as an entry, with "-inf" or "inf" for no limit."""
     return [x if np.isfinite(x) else "inf" if x > 0 else "-inf" for x in map(float, pair)]
@@ -161,7 +169,7 @@ def _closure(c: Closure, what: str) -> YamlTree:
     tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
     tree |= {} if c.axes is None else {"axis_b": [0.0, 0.0, 1.0], "axes": rows(c.axes.T, what)}
     tree |= {c.holds.number: formula(c.number, what)} if c.holds.number else {}
-    tree |= {} if c.joint is None else carried(c.joint, what)
+    tree |= {} if c.joint is None else carried(c.joint, what) | following(c.mimic, what)
     return tree | {key: formulas(x, what) for key, x in (("friction", c.friction), ("near", c.near)) if x is not None}
 
 
