@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.model.mechanism import check_configuration
+from pfaffian.starts.branch import UNKNOWN, sides
 from pfaffian.starts.newton import Problem, fixed_entries, position_step
 from pfaffian.terms.lengths import scales
 
@@ -95,7 +96,8 @@ class Way(NamedTuple):
     at: (k,) index of the run.   problem: of these runs.   q: (nq, k) state.   slope: (nq, k) its change by `part` along the
     last stride.   bend: (nq, k) divided difference of the last two slopes.   begin, change: (h, k) fixed entries at the
     beginning, and their change along the whole way.   size: (nq, 1 or k) scales of changes.   part, last, stride, longest: (k,)
-    fractions of the way: walked, the last stride, the next one, and its bound.
+    fractions of the way: walked, the last stride, the next one, and its bound.   side: (k,) index of the branch that a stride
+    must not leave; UNKNOWN where it is not compared.
     """
 
     at: np.ndarray
@@ -110,6 +112,7 @@ class Way(NamedTuple):
     last: np.ndarray
     stride: np.ndarray
     longest: np.ndarray
+    side: np.ndarray
 
     def take(self, some: np.ndarray) -> Way:
         """The ways of the marked runs."""
@@ -117,11 +120,15 @@ class Way(NamedTuple):
         return self._replace(problem=self.problem.take(some), **arrays)
 
 
-def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def follow(
+    problem: Problem, begin: np.ndarray, goal: np.ndarray, side: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Follow states `begin` (runs, nq) on the constraints while their fixed entries move straight to those of `goal`.
 
     A stride begins with the way of the last ones, continued as a parabola, and Newton steps correct it. It is right if the
     first correction is small, or the second one a small part of it. All runs fix the same coordinates.   goal: (runs, nq).
+    side: (runs,) index of the branch at the beginning, if strides that end on another one are to be shortened: beside a
+    singular configuration two branches come so close that Newton's iterations contract onto either.
     Returns (runs,) the fraction of the way, 1 where it ends at the goal, and q (runs, nq) there, near the constraints.
     """
     m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q[:1])[0]
@@ -131,8 +138,9 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
     q, ends, size = np.array(begin.T, order="C"), goal.T[given], scales(m, problem.p, goal, m.q_units).T
     size = size[:, :1] if (size == size[:, :1]).all() else size
     zeros, none = np.zeros_like(q), np.zeros(len(goal))
+    side = np.full(len(goal), UNKNOWN) if side is None else side
     way = Way(
-        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest
+        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest, side
     )
     slope = _tangent(way, given)
     way = way._replace(slope=slope, stride=longest * TURN / np.maximum(_longest(longest * slope, size), TURN))
@@ -208,6 +216,10 @@ def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) 
         second = _longest(two - after[:, some], _of(way.size, again))
         after[:, some] = two
         ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
+    watched = np.flatnonzero(going & (way.side != UNKNOWN))
+    if len(watched):
+        left = sides(way.problem.take(watched), after.T[watched]) != way.side[watched]
+        ratio[watched[left]] = np.inf
     return after, ratio
 
 

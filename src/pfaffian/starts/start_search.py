@@ -11,6 +11,7 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
+from pfaffian.starts.branch import UNKNOWN, sides
 from pfaffian.starts.continuation import approach, contracts, follow, rotations
 from pfaffian.starts.newton import (
     ACCEPTED,
@@ -131,8 +132,15 @@ def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v:
     going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
     if len(going):
         now = all_of(going, len(q))
-        way, end = follow(some.take(now), begin.q[now], q[now])
-        begin.put(now, newton(some.take(now), end, v[now]))
+        sub, origin = some.take(now), begin.q[now].copy()
+        way, end = follow(sub, origin, q[now])
+        begin.put(now, newton(sub, end, v[now]))
+        side = sides(sub, origin)
+        strayed = np.flatnonzero((way == 1) & (side != UNKNOWN) & (sides(sub, begin.q[now]) != side))
+        if len(strayed):
+            lost = sub.take(strayed)
+            way[strayed], end = follow(lost, origin[strayed], q[now][strayed], side[strayed])
+            begin.put(going[strayed], newton(lost, end, v[now][strayed]))
         reached[going] = begin.closed[going] & (way == 1)
     still = np.flatnonzero(reached & ~begin.satisfied)
     if len(still):
