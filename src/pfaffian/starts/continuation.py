@@ -14,7 +14,7 @@ import numpy as np
 
 from pfaffian.model.mechanism import check_configuration
 from pfaffian.starts.branch import UNKNOWN, sides
-from pfaffian.starts.newton import Problem, fixed_entries, position_step
+from pfaffian.starts.newton import Problem, evaluated, fixed_entries, position_step
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25
@@ -41,6 +41,10 @@ ROUNDS = 400
 
 MINUTE = 1e-4
 """Part of a way whose Newton step gives the slope at the beginning."""
+
+MORE = 2
+"""Further Newton steps of a state whose branch is compared. Between two branches, where rows lose rank, a step may be short
+although the state is not on the constraints."""
 
 FAR = 10.0
 """More than any stride [rad, machine lengths]: a first correction above SMALL times it is not small."""
@@ -208,7 +212,7 @@ def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) 
     near = np.flatnonzero(going & (way.part > 0) & (first <= SMALL * FAR))
     if len(near):
         moved = _longest((after[:, near] - way.q[:, near])[passive], _of(way.size, near)[passive])
-        again[near] = first[near] > SMALL * moved + NEGLIGIBLE
+        again[near] = (first[near] > SMALL * moved + NEGLIGIBLE) | (way.side[near] != UNKNOWN)
     ratio = np.full(len(first), CAUTION / LONGER)
     if again.any():
         some = slice(None) if again.all() else again
@@ -218,8 +222,11 @@ def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) 
         ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
     watched = np.flatnonzero(going & (way.side != UNKNOWN))
     if len(watched):
-        left = sides(way.problem.take(watched), after.T[watched]) != way.side[watched]
-        ratio[watched[left]] = np.inf
+        mine = way.problem.take(watched)
+        for _ in range(MORE):
+            after[:, watched] = _stepped(mine, after[:, watched])
+        reached = evaluated(mine, after.T[watched], np.zeros((len(watched), mine.m.nv)))
+        ratio[watched[~reached.closed | (sides(mine, after.T[watched]) != way.side[watched])]] = np.inf
     return after, ratio
 
 

@@ -136,7 +136,7 @@ def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v:
         way, end = follow(sub, origin, q[now])
         begin.put(now, newton(sub, end, v[now]))
         side = sides(sub, origin)
-        strayed = np.flatnonzero((way == 1) & (side != UNKNOWN) & (sides(sub, begin.q[now]) != side))
+        strayed = np.flatnonzero((side != UNKNOWN) & (sides(sub, begin.q[now]) != side))
         if len(strayed):
             lost = sub.take(strayed)
             way[strayed], end = follow(lost, origin[strayed], q[now][strayed], side[strayed])
