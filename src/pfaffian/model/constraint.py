@@ -272,9 +272,9 @@ def closure(
     angles = None if near is None else _near(kind, near, what)
     axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
     c = Closure(name, kind, body_a, body_b, a, b, number, mimic=mimic, near=angles, axes=axes, **_carried(kind, given, what))
-    if c.joint is None and mimic is not None:
+    if mimic is not None and c.joint is None:
         raise ModelError(f"{what}: a {kind} closure has no coordinate that could follow others; leave out mimic")
-    if c.joint is not None and (c.carries or mimic is not None):
+    if (mimic is not None or c.carries) and c.joint is not None:
         check_numbers(replace(c.joint, mimic=mimic), what)
     return c
 

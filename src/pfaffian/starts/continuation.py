@@ -143,9 +143,8 @@ def follow(
     size = size[:, :1] if (size == size[:, :1]).all() else size
     zeros, none = np.zeros_like(q), np.zeros(len(goal))
     side = np.full(len(goal), UNKNOWN) if side is None else side
-    way = Way(
-        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest, side
-    )
+    at, change = np.arange(len(goal)), ends - q[given]
+    way = Way(at, problem, q, zeros, zeros.copy(), q[given], change, size, none, none, longest, longest, side)
     slope = _tangent(way, given)
     way = way._replace(slope=slope, stride=longest * TURN / np.maximum(_longest(longest * slope, size), TURN))
     ended, at_end = np.zeros(len(goal)), np.array(begin, order="F")
