@@ -147,16 +147,16 @@ def check_mimics(joints: Sequence[Joint], constraints: Sequence[Constraint]) -> 
     """Raise ModelError for a joint or closure that follows an unknown joint, one of several coordinates, or itself."""
     named = {j.name: j for j in joints}
     follows = {j.name: j.mimic.joints for j in joints if j.mimic}
-    lead = [(f"joint {name!r}", n) for name, others in follows.items() for n in others]
+    lead = [(f"joint {name!r}", n, "joint") for name, others in follows.items() for n in others]
     targets = [(c, c.target if isinstance(c, Servo) else c) for c in constraints]
     for c, target in targets:
         if isinstance(target, Closure) and target.mimic:
             if c is not target:
                 raise ModelError(f"constraint {c.name!r} is held by forces and follows joints; hold a closure without mimic")
-            lead += [(f"constraint {c.name!r}", n) for n in target.mimic.joints]
-    for who, n in lead:
+            lead += [(f"constraint {c.name!r}", n, "joint of the tree") for n in target.mimic.joints]
+    for who, n, kind in lead:
         if n not in named:
-            raise ModelError(f"{who} follows {n!r}, which is not a joint of the tree; {nearest(n, list(named))}")
+            raise ModelError(f"{who} follows {n!r}, which is not a {kind}; {nearest(n, list(named))}")
         if named[n].kind.nq != 1:
             raise ModelError(f"{who} follows {n!r}, which has {named[n].kind.nq} coordinates; one is needed")
     if found := circle(follows):

@@ -406,31 +406,21 @@ def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joi
     return Joint(name, EDGE, parent, child, IDENTITY, IDENTITY, square, column, square, column, (), np.inf, ca.SX(0), pose=pose)
 
 
-def carried(
-    kind: JointKind,
-    nv: int,
-    what: str,
-    *,
-    stiffness: Any = 0.0,
-    rest: Any = None,
-    damping: Any = 0.0,
-    armature: Any = 0.0,
-    limits: Any = UNLIMITED,
-    effort: float = np.inf,
-) -> dict[str, Any]:
+def carried(kind: JointKind, nv: int, what: str, **given: Any) -> dict[str, Any]:
     """The fields of a Joint with its spring, damper, rotor, limits and effort, from the arguments of `joint` or `closure`.
 
-    nv: number of its velocities.   what: the label of the joint or closure.
+    nv: number of its velocities.   what: the label of the joint or closure.   given: the arguments that are not left out.
     Raises ModelError: values that do not fit the kind.
     """
+    effort = given.get("effort", np.inf)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
         raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     return {
-        "stiffness": _square(stiffness, kind.nv, f"{what}: stiffness"),
-        "rest": _rest(kind, rest, f"{what}: rest"),
-        "damping": _square(damping, nv, f"{what}: damping"),
-        "armature": _column_of(armature, nv, f"{what}: armature"),
-        "limits": _limits(kind, limits, what),
+        "stiffness": _square(given.get("stiffness", 0.0), kind.nv, f"{what}: stiffness"),
+        "rest": _rest(kind, given.get("rest"), f"{what}: rest"),
+        "damping": _square(given.get("damping", 0.0), nv, f"{what}: damping"),
+        "armature": _column_of(given.get("armature", 0.0), nv, f"{what}: armature"),
+        "limits": _limits(kind, given.get("limits", UNLIMITED), what),
         "effort": float(effort),
     }
 

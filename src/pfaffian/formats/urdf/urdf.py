@@ -166,8 +166,7 @@ def parse_urdf(
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
-    closing = _led(closing, tree if mimic == "follow" else [])
-    loops_closed = [close(loop, called) for loop in closing]
+    closing, loops_closed = _closed(closing, tree if mimic == "follow" else [], called)
     rubbing = _friction(_dry_friction(closing, order), tree, loops_closed, friction, robot.source)
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
@@ -231,10 +230,11 @@ def _closing(
     return found
 
 
-def _led(closing: list[Loop], tree: list[Joint]) -> list[Loop]:
-    """The loops, of which those that follow a joint do so where this is a joint of the tree with one coordinate."""
+def _closed(closing: list[Loop], tree: list[Joint], called: Mapping[str, str]) -> tuple[list[Loop], list[Closure]]:
+    """The loops and their closures; they follow joints of the tree with one coordinate only.   called: link -> body."""
     leaders = {j.name for j in tree if j.kind.nq == 1}
-    return [loop if loop.follows is None or loop.follows.joint in leaders else replace(loop, follows=None) for loop in closing]
+    loops = [x if x.follows is None or x.follows.joint in leaders else replace(x, follows=None) for x in closing]
+    return loops, [close(loop, called) for loop in loops]
 
 
 def _axes(j: UrdfJoint) -> tuple[tuple[float, ...], tuple[float, ...]]:
