@@ -30,8 +30,9 @@ UNKNOWN = -1
 DEPENDENT = 1e-6
 """Length of a row's remainder, relative to its typical length, below which it depends on rows before it."""
 
-CLEAR = 1e-9
-"""Smallest |det A| of a block, relative to the product of the lengths of its rows, whose sign is not chance."""
+CLEAR = 1e-7
+"""Smallest |det A| of a block, relative to the product of the lengths of its rows or columns, whose sign is not chance: where
+it vanishes, the rounding of a state changes it by the root of 1e-16."""
 
 DRAWN = 3
 """Number of random configurations at which rows are chosen where none on the constraints is known."""
@@ -69,14 +70,15 @@ def _sides_kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], lanes
 
 @remembered(64)
 def _sides(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
-    """(q, p, t) -> index of the branch, smallest |det A| of a block relative to the product of the lengths of its rows."""
+    """(q, p, t) -> index of the branch, smallest |det A| of a block relative to the lengths of its rows or columns."""
     T, blocks = shared(m), chosen_blocks(m, fixed)
     A, clear = T.A[T.rows.at(POSITION), :] @ coordinate_rates(T), ca.SX(1)
     for rows, columns in blocks or ():
-        det = determinant(A[list(rows), list(columns)])
-        if det is not None:
-            lengths = [ca.norm_2(A[i, list(columns)]) for i in rows]
-            clear = ca.fmin(clear, ca.fabs(det) / _product(lengths))
+        block = A[list(rows), list(columns)]
+        det = determinant(block)
+        if det is not None:  # a row, or a column, may vanish where A is singular: not all of them do
+            longest = ca.fmax(*(_product([ca.norm_2(x) for x in split(block)]) for split in (ca.vertsplit, ca.horzsplit)))
+            clear = ca.fmin(clear, ca.fabs(det) / longest)
     return ca.Function("sides", [T.q, m.p_symbols, T.t], [_index(A, blocks), clear], {"cse": True})
 
 
