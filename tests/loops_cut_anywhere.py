@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import casadi as ca
+import numpy as np
+
 import pfaffian as pf
+from pfaffian.maths import so3
 
 
 class Hinge(NamedTuple):
@@ -34,6 +38,13 @@ PARALLELOGRAM = {
     "B": Hinge("crank", "coupler", (0, 0, 0.5), (0, 0, 0)),
     "C": Hinge("coupler", "rocker", (1, 0, 0), (0, 0, 0.5)),
     "D": Hinge("world", "rocker", (1, 0, 0), (0, 0, 0)),
+}
+
+ROD_BETWEEN_BALLS = {
+    "turn": Hinge("world", "crank", (0, 0, 0), (0, 0, 0), (0, 0, 1)),
+    "inner": Hinge("crank", "rod", (0.1, 0, 0), (0, 0, 0), kind="spherical"),
+    "outer": Hinge("rod", "rocker", (0.7, 0, 0), (0, 0.5, 0), kind="spherical"),
+    "rock": Hinge("world", "rocker", (0.3, 0, 0.2), (0, 0, 0), (1, 0, 0)),
 }
 
 
@@ -71,3 +82,20 @@ def linkage(
     names = sorted({b for h in hinges.values() for b in (h.one, h.other)} - {"world"})
     bodies = [pf.body(n, mass=1.0, com=(0.1, 0, 0.2), inertia=(0.03, 0.02, 0.04)) for n in names]
     return pf.mechanism("linkage", bodies, joints, constraints=[closed], **fields)
+
+
+def same_state(m: pf.Mechanism, other: pf.Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
+    """The state of another cut of a linkage, from poses and twists: hinges and ball joints only."""
+    names = [b.name for b in m.bodies]
+    parts = {n: lambda T, n=n: T.kinematics.rotation(n) for n in names}
+    parts |= {f"{n} w": lambda T, n=n: T.kinematics.twist(n)[3:] for n in names}
+    at = pf.compile_terms(m, parts, backend="numpy", squeeze=False)(q, v) | {"world": np.eye(3), "world w": np.zeros((3, 1))}
+    there, rates = other.neutral(), np.zeros(other.nv)
+    for j in other.joints:
+        R = j.placement.R.T @ (at[j.parent].T @ at[j.child]) @ j.child_placement.R
+        w = j.child_placement.R.T @ (at[f"{j.child} w"] - at[j.child].T @ at[j.parent] @ at[f"{j.parent} w"])
+        R, w = np.array(ca.DM(ca.SX(R))), np.array(ca.DM(ca.SX(w)))
+        ball = j.kind.name == "spherical"
+        there[other.q_slices[j.name]] = np.array(so3.matrix_to_quat(R)).ravel() if ball else np.arctan2(R[1, 0], R[0, 0])
+        rates[other.v_slices[j.name]] = w.ravel() if ball else w.ravel()[2]
+    return there, rates

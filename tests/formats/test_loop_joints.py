@@ -1,5 +1,6 @@
 """What a joint that closes a loop carries, read from and written to every kind of file that can say it."""
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from tests.tolerance import PEER_CONSTRAINED, close
 FLOAT = 1e-6
 """Numbers of a USD file have the digits of a float."""
 
-CARRIED = {"stiffness": 2.0, "rest": 0.3, "damping": 0.5, "limits": (-3.0, 2.5), "effort": 7.0}
+CARRIED = {"stiffness": 2.0, "rest": 0.3, "damping": 0.5, "armature": 0.2, "limits": (-3.0, 2.5), "effort": 7.0}
 
 
 def acceleration(m: pf.Mechanism, u: float = 0.0) -> float:
@@ -156,14 +157,122 @@ def test_a_joint_with_two_parents_has_a_motor_as_others_do():
 
 
 def test_what_a_closing_joint_of_urdf_cannot_carry_is_named():
-    ball = (
-        '<loop_joint name="C" type="spherical"><link1 link="coupler" xyz="1 0 0"/><link2 link="rocker" xyz="0 0 .5"/>'
-        '<dynamics damping="1" friction="2"/></loop_joint>'
-    )
+    ends = '<link1 link="coupler" xyz="1 0 0"/><link2 link="rocker" xyz="0 0 .5"/>'
+    table = f'<loop_joint name="C" type="planar">{ends}<axis xyz="0 1 0"/><dynamics damping="1" friction="2"/></loop_joint>'
     with pytest.warns(pf.errors.ModelWarning) as caught:
-        pf.formats.parse_urdf(urdf("C", lambda *_: ball))
+        pf.formats.parse_urdf(urdf("C", lambda *_: table))
     words = " ".join(str(w.message) for w in caught)
-    assert "damping of the spherical loop 'C'" in words and "dry friction is left out: 'C'" in words
+    assert "damping of the planar loop 'C'" in words and "dry friction is left out: 'C'" in words
+
+
+@pytest.mark.filterwarnings("ignore:.*close loops|.*closed by constraints:pfaffian.errors.ModelWarning")
+@pytest.mark.parametrize("kind", ["spherical", "universal"])
+def test_a_ball_that_closes_a_loop_has_the_damping_of_one_in_the_tree(kind):
+    ball = (
+        f'<loop_joint name="C" type="{kind}"><link1 link="coupler" xyz="1 0 0"/><link2 link="rocker" xyz="0 0 .5"/>'
+        '<axis1 xyz="0 1 0"/><axis2 xyz="1 0 0"/><dynamics damping="1.5"/></loop_joint>'
+    )
+    (c,) = pf.formats.parse_urdf(
+        urdf("C", lambda *_: ball.replace("axis1", "axis") if kind == "spherical" else ball)
+    ).constraints
+    assert np.array_equal(np.array(ca.DM(c.damping)), 1.5 * np.eye(c.joint.nv))
+
+
+ROTOR = (
+    '<transmission><joint name="C"/><actuator name="m"><drake:rotor_inertia value="0.05"/><drake:gear_ratio value="2"/>'
+    "</actuator></transmission></robot>"
+)
+
+
+@pytest.mark.filterwarnings("ignore:.*close loops|.*closed by constraints|.*locked at zero:pfaffian.errors.ModelWarning")
+@pytest.mark.parametrize("dialect", CLOSING)
+def test_a_rotor_of_drake_on_a_closing_joint_of_any_dialect(dialect):
+    m = pf.formats.parse_urdf(urdf("C", CLOSING[dialect]).replace("</robot>", ROTOR), actuated=["C"])
+    alike(moving(m, "C", {"C": 0.7}), expected("C", 0.7, armature=0.2), dialect)
+
+
+def test_a_rotor_of_no_joint_is_named():
+    with pytest.warns(pf.errors.ModelWarning, match="the rotor of 'E', which is no joint"):
+        pf.formats.parse_urdf(urdf("C", CLOSING["Isaac Sim"]).replace("</robot>", ROTOR.replace('"C"', '"E"')))
+
+
+LAW = pf.mimic({"A": -2.0}, 0.3)
+"""Of the hinge C, which makes a mechanism of a hinge more."""
+
+
+def led(m: pf.Mechanism) -> dict[str, float]:
+    """Accelerations of an arm of two hinges whose tip slides, with C led by A."""
+    at = pf.assemble(m, {"A": 0.4}, v={"A": 2.0})
+    return dict(zip(m.v_names, pf.forward_dynamics(m, at.q, at.v).v_dot.tolist(), strict=True))
+
+
+def arm(cut: str) -> pf.Mechanism:
+    """A four-bar whose coupler also slides along the crank: two motions, one of which the law of C takes."""
+    bodies = [
+        pf.body(n, mass=1.0, com=(0.1, 0, 0.2), inertia=(0.03, 0.02, 0.04)) for n in ("crank", "slider", "coupler", "rocker")
+    ]
+    slide = pf.joint("S", "prismatic", "crank", "slider", axis=(0, 0, 1))
+    about = {"axis": (0, 1, 0)}
+    a = pf.joint("A", "revolute", "world", "crank", **about)
+    b = pf.joint("B", "revolute", "slider", "coupler", placement=(0, 0, 0.3), **about)
+    d = pf.joint("D", "revolute", "world", "rocker", placement=(0.9, 0, 0), **about)
+    ends = about | {"mimic": LAW}
+    if cut == "C":
+        c = pf.closure("C", "revolute", "coupler", "rocker", placement_a=(0.8, 0, 0), placement_b=(0, 0, 0.6), **ends)
+        return pf.mechanism("m", bodies, [a, slide, b, d], constraints=[c])
+    c = pf.joint("C", "revolute", "coupler", "rocker", placement=(0.8, 0, 0), child_placement=(0, 0, 0.6), **ends)
+    d = pf.closure("D", "revolute", "world", "rocker", placement_a=(0.9, 0, 0), **about)
+    return pf.mechanism("m", bodies, [a, slide, b, c], constraints=[d])
+
+
+def test_a_closure_follows_joints_as_one_of_the_tree(tmp_path):
+    m = arm("C")
+    alike(led(m), led(arm("D")), "cut at C and at D")
+    pf.write(m, tmp_path / "m.yaml")
+    again, _ = pf.read(tmp_path / "m.yaml")
+    assert again.all_constraints[1].name == "C follows"
+    alike(led(again), led(m), "YAML")
+    free = pf.joint("base", "free", "world", "rocker")
+    loose = m.with_(joints=[free if j.name == "D" else j for j in m.joints])
+    assert pf.joined(loose, "C").joint("C").mimic == LAW
+    with pytest.warns(pf.errors.ModelWarning, match="that constraint 'C' follows joints"):
+        pf.write(m, tmp_path / "m.xml")
+
+
+@pytest.mark.filterwarnings("ignore:.*close loops|.*closed by constraints|.*locked at zero:pfaffian.errors.ModelWarning")
+def test_mimic_of_a_closing_joint_in_urdf():
+    text = (
+        urdf("C", CLOSING["two parents"])
+        .replace("</robot>", "")
+        .replace(INSIDE, '<mimic joint="A" multiplier="-2" offset="0.3"/>')
+    )
+    (c,) = pf.formats.parse_urdf(text + "</robot>", mimic="follow").constraints
+    assert c.mimic == LAW
+    with pytest.warns(pf.errors.ModelWarning, match="the <mimic> of joint 'C', which closes a loop"):
+        (c,) = pf.formats.parse_urdf(text + "</robot>").constraints
+    assert c.mimic is None
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"mimic": pf.mimic({"E": 1.0})}, "'C' follows 'E', which is not a joint of the tree"),
+    ({"mimic": pf.mimic({"A": 1.0}), "limits": (-1, 1)}, "'C': it follows others and has no limits"),
+    ({"mimic": pf.mimic({"A": 1.0}), "kind": "cylindrical"}, "'C': a cylindrical joint cannot follow others"),
+    ({"mimic": pf.mimic({"A": 1.0}), "kind": "weld"}, "'C': a weld closure has no coordinate that could follow"),
+    ({"mimic": 2.0}, "'C': mimic=2.0; make it by mimic"),
+])  # fmt: skip
+def test_a_closure_that_cannot_follow_is_refused(given, words):
+    m = linkage(FOUR_BAR, "C")
+    with pytest.raises(pf.errors.ModelError, match=words):
+        m.with_(
+            constraints=[pf.closure(**({"name": "C", "kind": "revolute", "body_a": "coupler", "body_b": "rocker"} | given))]
+        )
+
+
+def test_a_closure_held_by_forces_does_not_follow():
+    m = linkage(FOUR_BAR, "C", actuators=[pf.actuator("motor", "A")])
+    c = pf.closure("C", "revolute", "coupler", "rocker", mimic=LAW)
+    with pytest.raises(pf.errors.ModelError, match="'C' is held by forces and follows joints"):
+        m.with_(constraints=[pf.servo(c, ["motor"])])
 
 
 def sdf(order: str, carrying: str) -> str:
@@ -215,7 +324,7 @@ def test_sdf_keeps_what_a_closing_joint_carries(cut):
     alike(moving(m, cut, {cut: 0.7}), expected(cut, 0.7, stiffness=2.0, rest=0.3), f"cut near {cut}")
 
 
-def usda(cut: str) -> str:
+def usda(cut: str, rotor: float = 0.25) -> str:
     """The parallelogram as USD, whose joint `cut` has a drive and is excluded from the articulation."""
     degree = np.pi / 180
     prims = [
@@ -230,7 +339,7 @@ def usda(cut: str) -> str:
             f" float drive:angular:physics:damping = {0.5 * degree}\n float drive:angular:physics:stiffness = {2 * degree}\n"
             f" float drive:angular:physics:targetPosition = {0.3 / degree}\n float drive:angular:physics:maxForce = 7\n"
             f" float physics:lowerLimit = -170\n float physics:upperLimit = 140\n"
-            " bool physics:excludeFromArticulation = true\n"
+            f" bool physics:excludeFromArticulation = true\n float newton:armature = {rotor}\n"
         )
         given = ' ( prepend apiSchemas = ["PhysicsDriveAPI:angular"] )' if n == cut else ""
         first = "" if h.one == "world" else f" rel physics:body0 = </{h.one}>\n"
@@ -253,8 +362,9 @@ def test_usd_keeps_the_drive_of_a_closing_joint(cut, tmp_path):
     assert c.name == cut and m.u_limits[m.u_names.index(cut)].tolist() == [-7.0, 7.0]
     close(c.limits, np.radians([[-170, 140]]), SAME, "limits")
     j = c.joint  # the drive has the digits of a float
-    carried = {"stiffness": j.stiffness, "damping": j.damping, "rest": j.rest}
-    close([float(x) for x in carried.values()], [2.0, 0.5, 0.3], FLOAT, "drive")
+    assert float(j.armature) == 0.25
+    carried = {"stiffness": j.stiffness, "damping": j.damping, "rest": j.rest, "armature": j.armature}
+    close([float(x) for x in carried.values()], [2.0, 0.5, 0.3, 0.25], FLOAT, "drive")
     u = {cut: 0.7}
     wanted = moving(linkage(PARALLELOGRAM, cut, {cut: carried}, actuators=[pf.actuator(cut, cut)]), cut, u)
     found = moving(m, cut, u)
@@ -279,7 +389,7 @@ def test_mjcf_names_in_one_warning_what_it_cannot_say(tmp_path):
     with pytest.warns(pf.errors.ModelWarning) as caught:
         pf.write(m, tmp_path / "m.xml")
     assert len(caught) == 1
-    assert "the spring, damper, limits and motors of constraint 'C'" in str(caught[0].message)
+    assert "the spring, damper, rotor, limits and motors of constraint 'C'" in str(caught[0].message)
 
 
 def test_detachable_joints_of_gazebo_are_welds_of_a_loop():
@@ -342,3 +452,14 @@ def test_a_joint_of_sdf_that_follows_another_stays_in_the_tree():
     text = head + '<joint name="E" type="revolute">' + tail.replace("<xyz>0 1 0</xyz>", follows, 1)
     m, _ = pf.formats.parse_sdf(text)
     assert m.joint("E").mimic is not None and [c.name for c in m.constraints] == ["D"]
+
+
+@pytest.mark.filterwarnings("ignore:.*:pfaffian.errors.ModelWarning")
+def test_a_joint_of_sdf_that_follows_another_may_close_the_loop():
+    """Where every other joint of the loop must stay in the tree too, since it starts at a value."""
+    parts = sdf("ABDC", "").split("<xyz>0 1 0</xyz>")
+    start = "<xyz>0 1 0</xyz><initial_position>0.001</initial_position>"
+    law = '<xyz>0 1 0</xyz><mimic joint="A"><multiplier>-1</multiplier></mimic>'
+    m, _ = pf.formats.parse_sdf(parts[0] + start + parts[1] + start + parts[2] + start + parts[3] + law + parts[4])
+    (c,) = m.constraints
+    assert c.name == "C" and c.mimic == pf.mimic({"A": -1.0}) and "C" not in m.u_names

@@ -8,14 +8,14 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
 from pfaffian.model.joint import KINDS
-from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, linkage
+from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, linkage, same_state
 from tests.tolerance import ALGEBRA, INTEGRATED, PEER_CONSTRAINED, close
 
 CUTS = tuple(FOUR_BAR)
 SAME = 1e-12
 """Two cuts of one loop: the rounding of a machine with four bodies, far above ALGEBRA for its mass matrix."""
 
-CARRIED = {"stiffness": 2.0, "rest": 0.3, "damping": 3.0}
+CARRIED = {"stiffness": 2.0, "rest": 0.3, "damping": 3.0, "armature": 0.2}
 
 
 def accelerations(m: pf.Mechanism, by: str, angle: float, speed: float, u: float = 0.0) -> dict[str, float]:
@@ -87,7 +87,7 @@ def pair(kind: str, closed: bool) -> pf.Mechanism:
     """A tool on an arm by a joint of this kind: in the tree, or as the closure of a loop with a free joint."""
     k = KINDS[kind].nv
     stiffness = np.diag(np.arange(1.0, k + 1)) + 0.2 * (np.ones((k, k)) - np.eye(k)) * (kind != "spherical" and k < 4)
-    carried = {"stiffness": stiffness, "damping": np.arange(1.0, k + 1) / 3}
+    carried = {"stiffness": stiffness, "damping": np.arange(1.0, k + 1) / 3, "armature": np.arange(k, 0.0, -1) / 2}
     if not KINDS[kind].quaternion:
         carried["rest"] = list(np.linspace(0.2, 0.4, k)) if k > 1 else 0.2
     frames = {"at": pf.pose((0.1, 0.2, 0.3), rotation=np.eye(3)[[1, 2, 0]]), "there": pf.pose((-0.2, 0.1, 0.0))}
@@ -157,7 +157,7 @@ def test_the_wrench_through_a_closure_is_that_through_the_joint(frame):
     spatial = {
         n: h._replace(kind="spherical" if n == "B" else "cylindrical" if n == "C" else h.kind) for n, h in FOUR_BAR.items()
     }
-    carried = {"C": {"stiffness": [2.0, 3.0], "damping": [0.3, 0.5]}}
+    carried = {"C": {"stiffness": [2.0, 3.0], "damping": [0.3, 0.5], "armature": [0.4, 0.2]}}
     forces = [
         pf.forces.generalised_force("push", lambda k: -0.3 * k.joint_rate("C"), joint="C"),
         pf.forces.potential("spring", lambda k: ca.sumsqr(k.joint("C") - 0.1)),
@@ -194,23 +194,6 @@ def _rssr(cut: str, near: pf.Parameter | None = None) -> pf.Mechanism:
     return pf.mechanism("RSSR", bodies, joints, constraints=[closed], parameters=[near] if near else [])
 
 
-def _same_state(m: pf.Mechanism, other: pf.Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
-    """The state of another cut of the RSSR, from poses and twists: hinges and ball joints only."""
-    names = [b.name for b in m.bodies]
-    parts = {n: lambda T, n=n: T.kinematics.rotation(n) for n in names}
-    parts |= {f"{n} w": lambda T, n=n: T.kinematics.twist(n)[3:] for n in names}
-    at = pf.compile_terms(m, parts, backend="numpy", squeeze=False)(q, v) | {"world": np.eye(3), "world w": np.zeros((3, 1))}
-    there, rates = other.neutral(), np.zeros(other.nv)
-    for j in other.joints:
-        R = j.placement.R.T @ (at[j.parent].T @ at[j.child]) @ j.child_placement.R
-        w = j.child_placement.R.T @ (at[f"{j.child} w"] - at[j.child].T @ at[j.parent] @ at[f"{j.parent} w"])
-        R, w = np.array(ca.DM(ca.SX(R))), np.array(ca.DM(ca.SX(w)))
-        ball = j.kind.name == "spherical"
-        there[other.q_slices[j.name]] = np.array(so3.matrix_to_quat(R)).ravel() if ball else np.arctan2(R[1, 0], R[0, 0])
-        rates[other.v_slices[j.name]] = w.ravel() if ball else w.ravel()[2]
-    return there, rates
-
-
 def test_a_closure_in_space_counts_its_turns_by_a_parameter():
     tree = _rssr("S2")
     at = pf.assemble(tree, {"turn": 0.0}, v={"turn": 9.0})
@@ -218,7 +201,7 @@ def test_a_closure_in_space_counts_its_turns_by_a_parameter():
     expected = pf.run(tree, at.q, at.v, **runs)["q"].sel(coordinate="turn").values
     assert expected.max() > 2 * np.pi
     counting = _rssr("turn", pf.Parameter("turns", 0.0))
-    q, v = _same_state(tree, counting, at.q, at.v)
+    q, v = same_state(tree, counting, at.q, at.v)
     found = pf.run(counting, q, v, **runs)
     close(found["loop"].values.ravel(), expected, INTEGRATED, "angle of the crank")
     # Without it, a run ends where the angle would jump, and says how to go on.
@@ -235,7 +218,7 @@ def test_a_closure_in_space_counts_its_turns_by_a_parameter():
 def test_runs_to_an_accuracy_count_the_turns_of_a_closure():
     tree, counting = _rssr("S2"), _rssr("turn", pf.Parameter("turns", 0.0))
     at = pf.assemble(tree, {"turn": 0.0}, v={"turn": 9.0})
-    q, v = _same_state(tree, counting, at.q, at.v)
+    q, v = same_state(tree, counting, at.q, at.v)
     to = {"accuracy": 1e-8, "times": np.linspace(0, 1, 11), "backend": "interpreter"}
     expected = pf.run(tree, at.q, at.v, **to)["q"].sel(coordinate="turn").values.ravel()
     assert expected.max() > 2 * np.pi

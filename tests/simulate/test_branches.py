@@ -11,8 +11,10 @@ import pytest
 import pfaffian as pf
 from benchmarks.assembly import ankle
 from pfaffian.starts import continuation
-from pfaffian.starts.branch import determinant
+from pfaffian.starts.branch import UNKNOWN, determinant, sides
+from pfaffian.starts.newton import Fixed, Problem
 from pfaffian.viewer import zoo
+from tests.folded_quadrilaterals import Quadrilaterals, parameters_of, quadrilateral
 from tests.simulate.test_trajectories import four_bar
 
 SAME = 1e-7
@@ -284,3 +286,16 @@ def test_other_starts_are_tried_where_nothing_is_held():
     with pytest.warns(pf.RunWarning, match="no way leads"):
         many = pf.assemble(m, np.zeros((3, m.nq)))
     assert np.array_equal(many.q[2], a.q)
+
+
+def test_a_state_is_on_no_side_where_branches_meet_whatever_the_size_of_a_machine():
+    """A quadrilateral with all links in line; with its crank turned a little it is on a side, in metres and in micrometres."""
+    m = quadrilateral()
+    for size in (1.0, 1e-6):
+        for turned, known in ((0.0, False), (1e-4, True), (-1e-4, True)):
+            lengths = np.array([0.6, 0.5, 0.6, 0.7]) * size
+            x = Quadrilaterals(*lengths[:, None], *np.array([[turned], [0.0], [1.0]]))
+            p = np.array([list(parameters_of(x)[n]) for n in m.p_names]).T
+            fixed = np.eye(m.nv, dtype=bool)[[0]]
+            found = sides(Problem(m, p, 0.0, Fixed(fixed, fixed, np.ones(m.nv)), "numpy"), np.zeros((1, m.nq)))
+            assert (found[0] != UNKNOWN) == known, (size, turned)

@@ -112,7 +112,7 @@ def formulation(name: str, terms: Terms, factored: bool = False) -> Callable[[Te
     """
     m = terms.mechanism
     if name == "auto":
-        plain = not (m.constraints or m.kinetic_energies) and terms.kinematics.rates.plain
+        plain = not (m.constraints or m.inertia_elsewhere) and terms.kinematics.rates.plain
         factored = factored or has_losses(m)  # whose loads need M too
         return controlforce.motion if m.servos else articulated.motion if plain and not factored else gauss.motion
     if m.servos and name != "control-force":

@@ -82,7 +82,7 @@ class TransmittedWrenches:
         m = terms.mechanism
         self.terms, self.motion, self.losses, self.u = terms, motion, losses, _inputs(terms)
         self.accelerations = terms.kinematics.accelerations(motion.v_dot, m.gravity)
-        self.applied = applied_wrenches(terms, self.u, losses)
+        self.applied = applied_wrenches(terms, motion.v_dot, self.u, losses)
         counts = [target_rows(terms.kinematics, c).b.numel() for c in m.ideal]
         self.first = {c.name: sum(counts[:i]) for i, c in enumerate(m.ideal)}
         self._rows: dict[str, dict[str, ca.SX]] = {}
@@ -165,7 +165,7 @@ class TransmittedWrenches:
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
         if c.name in self.terms.mechanism.loop_joints:
-            carried = carried_wrench(self.terms, c, self.u, self.losses)
+            carried = carried_wrench(self.terms, c, self.motion.v_dot, self.u, self.losses)
             at_origin = self.terms.kinematics.rotation(c.body_b) @ c.placement_b.p
             X[:, 0] += move(carried, at_origin)
         return X

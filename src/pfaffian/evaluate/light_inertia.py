@@ -47,5 +47,6 @@ def _inertial(m: Mechanism) -> tuple[int, ...]:
     if not m.parameters:
         return ()
     numbers = [ca.veccat(b.mass, b.inertia) for b in m.bodies] + [ca.vec(j.armature) for j in m.joints]
+    numbers += [ca.vec(c.armature) for c in m.loop_rotors if c.armature is not None]
     depends = ca.which_depends(ca.vertcat(*numbers), m.p_symbols, 1, False)
     return tuple(i for i, yes in enumerate(depends) if yes)

@@ -143,15 +143,22 @@ def check_tree(bodies: Sequence[Body], joints: Sequence[Joint]) -> None:
         raise ModelError(f"body {unreached!r} has no joint or edge that leads to it; use kind 'free' if it floats")
 
 
-def check_mimics(joints: Sequence[Joint]) -> None:
-    """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
+def check_mimics(joints: Sequence[Joint], constraints: Sequence[Constraint]) -> None:
+    """Raise ModelError for a joint or closure that follows an unknown joint, one of several coordinates, or itself."""
     named = {j.name: j for j in joints}
     follows = {j.name: j.mimic.joints for j in joints if j.mimic}
-    for name, n in ((name, n) for name, others in follows.items() for n in others):
+    lead = [(f"joint {name!r}", n, "joint") for name, others in follows.items() for n in others]
+    targets = [(c, c.target if isinstance(c, Servo) else c) for c in constraints]
+    for c, target in targets:
+        if isinstance(target, Closure) and target.mimic:
+            if c is not target:
+                raise ModelError(f"constraint {c.name!r} is held by forces and follows joints; hold a closure without mimic")
+            lead += [(f"constraint {c.name!r}", n, "joint of the tree") for n in target.mimic.joints]
+    for who, n, kind in lead:
         if n not in named:
-            raise ModelError(f"joint {name!r} follows {n!r}, which is not a joint; {nearest(n, list(named))}")
+            raise ModelError(f"{who} follows {n!r}, which is not a {kind}; {nearest(n, list(named))}")
         if named[n].kind.nq != 1:
-            raise ModelError(f"joint {name!r} follows {n!r}, which has {named[n].kind.nq} coordinates; one is needed")
+            raise ModelError(f"{who} follows {n!r}, which has {named[n].kind.nq} coordinates; one is needed")
     if found := circle(follows):
         raise ModelError(f"joints follow each other in a circle: {', '.join(found)}; let one of them move freely")
 

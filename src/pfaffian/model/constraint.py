@@ -19,7 +19,7 @@ from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
-from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, axis_frame, carried
+from pfaffian.model.joint import UNLIMITED, Joint, JointFactor, JointKind, Mimic, axis_frame, carried, check_numbers
 from pfaffian.model.number import Scalar, not_negative, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
@@ -30,8 +30,10 @@ class Closure:
 
     number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     active: a function of Kinematics that is not zero while the constraint holds; None for always.
-    stiffness: (k, k), rest: (nq, 1), damping: (k, k), limits, effort: as of a Joint, for the k motions that the kind permits;
-        None for what the closure does not carry.   friction: (k, 1) dry friction along each of them [N, N m], or None.
+    stiffness: (k, k), rest: (nq, 1), damping: (k, k), armature: (k, 1), limits, effort: as of a Joint, for the k motions that
+        the kind permits; None for what the closure does not carry.   friction: (k, 1) dry friction along each of them [N, N m],
+        or None.
+    mimic: the law by which its coordinate follows those of joints of the tree, or None.
     near: (angles, 1) angles within half a turn of which those of the closure are given, where the pose alone leaves their turns
         open; None for the middle of the limits, or the rest.
     axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
@@ -49,9 +51,11 @@ class Closure:
     stiffness: ca.SX | None = None
     rest: ca.SX | None = None
     damping: ca.SX | None = None
+    armature: ca.SX | None = None
     friction: ca.SX | None = None
     limits: tuple[tuple[float, float], ...] | None = None
     effort: float | None = None
+    mimic: Mimic | None = None
     near: ca.SX | None = None
     axes: ca.SX | None = None
 
@@ -59,6 +63,7 @@ class Closure:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
         parts += [f"with {reprs.listed(self.carries)}"] if self.carries else []
+        parts += [f"follows {reprs.listed(self.mimic.joints)}"] if self.mimic else []
         return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
@@ -76,10 +81,10 @@ class Closure:
         kind = _joint_kind(self.kind)
         if kind is None or not kind.nv:
             return None
-        nothing = carried(kind, kind.nv, "", stiffness=0.0, rest=None, damping=0.0, limits=UNLIMITED, effort=np.inf)
+        nothing = carried(kind, kind.nv, "")
         given = {n: x for n in nothing if (x := getattr(self, n)) is not None}
-        column, ends = ca.SX.zeros(kind.nv, 1), (self.placement_a, self.placement_b)
-        return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), armature=column, pitch=self.number)
+        ends = self.placement_a, self.placement_b
+        return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), pitch=self.number)
 
     @cached_property
     def zero(self) -> ca.SX | None:
@@ -91,8 +96,14 @@ class Closure:
 
     @property
     def carries(self) -> tuple[str, ...]:
-        """What the closure has of a spring, a damper, friction, limits and an effort, in words."""
-        return tuple(n for n in ("stiffness", "damping", "friction", "limits", "effort") if getattr(self, n) is not None)
+        """What the closure has of a spring, a damper, a rotor, friction, limits and an effort, in words."""
+        return tuple(n for n in CARRIED if n != "rest" and getattr(self, n) is not None)
+
+
+CARRIED = {
+    "stiffness": 0.0, "rest": None, "damping": 0.0, "armature": 0.0, "limits": UNLIMITED, "effort": np.inf, "friction": 0.0,
+}  # fmt: skip
+"""What a closure can carry besides its rows -> the value of the argument that says it carries none."""
 
 
 @data
@@ -161,6 +172,28 @@ class Servo:
 Constraint = Target | Servo
 
 
+@data
+class Following:
+    """phi(k) of a closure that follows joints of the tree, zero where its coordinate is that of the law."""
+
+    closure: str
+    law: Mimic
+
+    def __call__(self, k: Any) -> ca.SX:
+        q = [self.law.ratios[i] * k.joint(n) for i, n in enumerate(self.law.joints)]
+        return k.joint(self.closure) - sum(q, self.law.offset)
+
+
+def with_laws(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints, each closure that follows joints with the constraint of its law after it."""
+    found = list[Constraint]()
+    for c in constraints:
+        found.append(c)
+        if isinstance(c, Closure) and c.mimic is not None:
+            found.append(Holonomic(f"{c.name} follows", Following(c.name, c.mimic), c.active))
+    return tuple(found)
+
+
 def closure(
     name: str,
     kind: str,
@@ -176,9 +209,11 @@ def closure(
     stiffness: Any = 0.0,
     rest: Any = None,
     damping: Any = 0.0,
+    armature: Any = 0.0,
     friction: Any = 0.0,
     limits: Any = UNLIMITED,
     effort: float = np.inf,
+    mimic: Mimic | None = None,
     near: Any = None,
 ) -> Closure:
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
@@ -201,15 +236,17 @@ def closure(
         axis_b: (3,) second axis of a universal joint, in the joint frame of b; `axis` is then the first one, in a.
         pitch: [m/rad] along the axis, not zero; for the kinds that screw and no others.
         length: [m] of a distance, above zero.
-        stiffness, rest, damping, limits, effort: of a spring, a damper, of the coordinates and of an actuator, as in `joint`,
-            for the motions that the kind permits; none by default.
+        stiffness, rest, damping, armature, limits, effort: of a spring, a damper, a rotor, of the coordinates and of an
+            actuator, as in `joint`, for the motions that the kind permits; none by default.
         friction: dry friction [N, N m], one number or one for each of these motions, smooth below 0.001 rad/s or m/s; zero by
             default. `pf.forces.joint_friction` has other laws.
+        mimic: law by which the coordinate follows those of joints of the tree, see `mimic`, for kinds of one coordinate; it is
+            a constraint of its own, "name follows".
         near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
             given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
             middle of the limits, else the rest.
     Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
-    does not use; a spring, a damper, limits or an effort on a kind without coordinates.
+    does not use; a spring, a damper, a rotor, limits or an effort on a kind without coordinates.
 
     Example:
         >>> import pfaffian as pf
@@ -231,10 +268,15 @@ def closure(
     H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
-    given = {"stiffness": stiffness, "rest": rest, "damping": damping, "limits": limits, "effort": effort, "friction": friction}
+    given = dict(zip(CARRIED, (stiffness, rest, damping, armature, limits, effort, friction), strict=True))
     angles = None if near is None else _near(kind, near, what)
     axes = None if axis_b is None else ca.horzcat(G.R[:, 2], H.R[:, 2])
-    return Closure(name, kind, body_a, body_b, a, b, number, near=angles, axes=axes, **_carried(kind, given, what))
+    c = Closure(name, kind, body_a, body_b, a, b, number, mimic=mimic, near=angles, axes=axes, **_carried(kind, given, what))
+    if mimic is not None and c.joint is None:
+        raise ModelError(f"{what}: a {kind} closure has no coordinate that could follow others; leave out mimic")
+    if (mimic is not None or c.carries) and c.joint is not None:
+        check_numbers(replace(c.joint, mimic=mimic), what)
+    return c
 
 
 @cache
@@ -262,8 +304,7 @@ def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
     given: name of each argument -> its value.
     Raises ModelError: something is carried by a kind that has no coordinates, or values that do not fit the kind.
     """
-    unset = {"stiffness": 0.0, "rest": None, "damping": 0.0, "limits": UNLIMITED, "effort": np.inf, "friction": 0.0}
-    used = [n for n, x in given.items() if not (x is unset[n] or (isinstance(x, (int, float, tuple)) and x == unset[n]))]
+    used = [n for n, x in given.items() if not (x is CARRIED[n] or (isinstance(x, (int, float, tuple)) and x == CARRIED[n]))]
     if not used:
         return {}
     joint_kind = _joint_kind(kind)

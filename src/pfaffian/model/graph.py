@@ -10,7 +10,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.compound import flat
-from pfaffian.model.constraint import Closure, Holonomic
+from pfaffian.model.constraint import CARRIED, Closure, Holonomic
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
@@ -151,8 +151,10 @@ def _as_joint(m: Mechanism, c: Closure, kind: str, parent: str, child: str, at: 
     pitch = c.number if KINDS[kind].screws else None
     if c.friction is not None:
         raise ModelError(f"joined: closure {c.name!r} has friction; give it by pf.forces.joint_friction, which names the joint")
-    carried = {n: x for n in ("stiffness", "rest", "damping", "limits", "effort") if (x := getattr(c, n)) is not None}
-    return joint(c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, **carried)
+    carried = {n: x for n in CARRIED if n != "friction" and (x := getattr(c, n)) is not None}
+    return joint(
+        c.name, kind, parent, child, placement=at, child_placement=child_at, axis=axis, pitch=pitch, mimic=c.mimic, **carried
+    )
 
 
 def _floats(m: Mechanism, j: Joint) -> bool:

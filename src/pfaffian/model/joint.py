@@ -364,14 +364,14 @@ def joint(
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
     j = Joint(
         name, joint_kind, parent, child, at, child_at,
-        **carried(joint_kind, nv, what, stiffness=stiffness, rest=rest, damping=damping, limits=limits, effort=effort),
-        armature=_column_of(armature, nv, f"{what}: armature"),
+        **carried(joint_kind, nv, what, stiffness=stiffness, rest=rest, damping=damping, armature=armature, limits=limits,
+                  effort=effort),
         pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
         distribution=B,
         speeds=named_speeds,
         mimic=mimic,
     )  # fmt: skip
-    _check_numbers(j, what)
+    check_numbers(j, what)
     return j
 
 
@@ -406,20 +406,21 @@ def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joi
     return Joint(name, EDGE, parent, child, IDENTITY, IDENTITY, square, column, square, column, (), np.inf, ca.SX(0), pose=pose)
 
 
-def carried(
-    kind: JointKind, nv: int, what: str, *, stiffness: Any, rest: Any, damping: Any, limits: Any, effort: float
-) -> dict[str, Any]:
-    """The fields of a Joint with its spring, damper, limits and effort, from the arguments of `joint` or `closure`, checked.
+def carried(kind: JointKind, nv: int, what: str, **given: Any) -> dict[str, Any]:
+    """The fields of a Joint with its spring, damper, rotor, limits and effort, from the arguments of `joint` or `closure`.
 
-    nv: number of its velocities.   what: the label of the joint or closure.
+    nv: number of its velocities.   what: the label of the joint or closure.   given: the arguments that are not left out.
+    Raises ModelError: values that do not fit the kind.
     """
+    effort = given.get("effort", np.inf)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
         raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     return {
-        "stiffness": _square(stiffness, kind.nv, f"{what}: stiffness"),
-        "rest": _rest(kind, rest, f"{what}: rest"),
-        "damping": _square(damping, nv, f"{what}: damping"),
-        "limits": _limits(kind, limits, what),
+        "stiffness": _square(given.get("stiffness", 0.0), kind.nv, f"{what}: stiffness"),
+        "rest": _rest(kind, given.get("rest"), f"{what}: rest"),
+        "damping": _square(given.get("damping", 0.0), nv, f"{what}: damping"),
+        "armature": _column_of(given.get("armature", 0.0), nv, f"{what}: armature"),
+        "limits": _limits(kind, given.get("limits", UNLIMITED), what),
         "effort": float(effort),
     }
 
@@ -578,8 +579,8 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
     return tuple(interval(x, f"{what}: limits of {n or 'q'}") for x, n in zip(pairs, kind.q_names, strict=True))
 
 
-def _check_numbers(j: Joint, what: str) -> None:
-    """Raise ModelError for arguments of a joint that do not fit each other.   what: the label of the joint."""
+def check_numbers(j: Joint, what: str) -> None:
+    """Raise ModelError for arguments of a joint that do not fit each other.   what: the label of the joint or closure."""
     k = j.kind.nv
     if not j.armature.is_zero() and (a := at_defaults(j.armature)) is not None and (a < 0).any():
         raise ModelError(f"{what}: armature {a.min():g} is below zero, but it is an inertia")

@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.model import check, reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.compound import Compound, flat
-from pfaffian.model.constraint import Closure, Constraint, Servo, Target
+from pfaffian.model.constraint import Closure, Constraint, Servo, Target, with_laws
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_coordinates, closest, known
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
@@ -195,6 +195,16 @@ class Mechanism:
         return tuple(f for f in self.all_forces if isinstance(f, KineticEnergy))
 
     @cached_property
+    def loop_rotors(self) -> tuple[Closure, ...]:
+        """The joints that close loops with rotors."""
+        return tuple(c for c in self.loop_joints.values() if c.armature is not None and not c.armature.is_zero())
+
+    @property
+    def inertia_elsewhere(self) -> bool:
+        """Whether more has inertia than the bodies and the rotors of the tree."""
+        return bool(self.kinetic_energies or self.loop_rotors)
+
+    @cached_property
     def u_names(self) -> tuple[str, ...]:
         return self.motor_names + self.wrench_names
 
@@ -240,8 +250,8 @@ class Mechanism:
 
     @cached_property
     def all_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints one by one, with the parts of each compound in its place."""
-        return flat(self.constraints)
+        """The constraints one by one, with the parts of each compound in its place, and the laws that closures follow."""
+        return with_laws(flat(self.constraints))
 
     @cached_property
     def all_forces(self) -> tuple[Force, ...]:
@@ -410,7 +420,7 @@ def _check(m: Mechanism) -> None:
     if m.nv == 0:
         raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
     check.check_tree(m.bodies, m.joints)
-    check.check_mimics(m.joints)
+    check.check_mimics(m.joints, m.all_constraints)
     bodies, owner = {b.name for b in m.bodies} | {WORLD}, m.named_movers
     check.check_references(bodies, owner, m.all_constraints, m.all_forces, m.actuators, m.u_names)
     constraints = m.all_constraints + tuple(s.target for s in m.servos)
@@ -426,7 +436,7 @@ def _check(m: Mechanism) -> None:
         )
     for name, reason in () if m.lenient else check.impossible_bodies(m.bodies, m.values).items():
         raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
-    if not m.kinetic_energies:  # They may supply all the inertia. A motion without inertia is reported by the equations.
+    if not m.inertia_elsewhere:  # It may supply all the inertia. A motion without inertia is reported by the equations.
         check.check_inertias(m.bodies, m.joints, m.values)
 
 

@@ -30,6 +30,10 @@ UNKNOWN = -1
 DEPENDENT = 1e-6
 """Length of a row's remainder, relative to its typical length, below which it depends on rows before it."""
 
+CLEAR = 1e-7
+"""Smallest |det A| of a block, relative to the product of the lengths of its rows or columns, whose sign is not chance: where
+it vanishes, the rounding of a state changes it by the root of 1e-16."""
+
 DRAWN = 3
 """Number of random configurations at which rows are chosen where none on the constraints is known."""
 
@@ -46,6 +50,41 @@ def branch_and_distance(problem: Problem, given: np.ndarray, q: np.ndarray) -> t
     of = _kernel(problem.m, problem.backend, fixed, lanes_for(len(q)))
     index, squared = call(of, q, given, np.sqrt(problem.fixed.weight), problem.p, problem.instants)
     return np.where(np.isfinite(index[:, 0]), index[:, 0], UNKNOWN).astype(int), np.sqrt(np.maximum(squared[:, 0], 0))
+
+
+def sides(problem: Problem, q: np.ndarray) -> np.ndarray:
+    """(runs,) index of the branch of each state q (runs, nq); UNKNOWN also where one is singular."""
+    fixed = tuple(problem.fixed.q[0].tolist())
+    if chosen_blocks(problem.m, fixed) is None:
+        return np.full(len(q), UNKNOWN)
+    of = _sides_kernel(problem.m, problem.backend, fixed, lanes_for(len(q)))
+    index, clear = call(of, q, problem.p, problem.instants)
+    return np.where(np.isfinite(index[:, 0]) & (clear[:, 0] > CLEAR), index[:, 0], UNKNOWN).astype(int)
+
+
+@remembered(64)
+def _sides_kernel(m: Mechanism, backend: Backend, fixed: tuple[bool, ...], lanes: int) -> kernel.Kernel:
+    """Kernel (q, p, t) -> index of the branch, smallest size of a block's determinant."""
+    return kernel.compile(lambda: _sides(m, fixed), backend=backend, lanes=lanes, key=f"sides {fixed!r} {digest(m)}")
+
+
+@remembered(64)
+def _sides(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
+    """(q, p, t) -> index of the branch, smallest |det A| of a block relative to the lengths of its rows or columns."""
+    T, blocks = shared(m), chosen_blocks(m, fixed)
+    A, clear = T.A[T.rows.at(POSITION), :] @ coordinate_rates(T), ca.SX(1)
+    for rows, columns in blocks or ():
+        block = A[list(rows), list(columns)]
+        det = determinant(block)
+        if det is not None:  # a row, or a column, may vanish where A is singular: not all of them do
+            longest = ca.fmax(*(_product([ca.norm_2(x) for x in split(block)]) for split in (ca.vertsplit, ca.horzsplit)))
+            clear = ca.fmin(clear, ca.fabs(det) / longest)
+    return ca.Function("sides", [T.q, m.p_symbols, T.t], [_index(A, blocks), clear], {"cse": True})
+
+
+def _product(x: list[ca.SX]) -> ca.SX:
+    """The product of numbers."""
+    return x[0] if len(x) == 1 else x[0] * _product(x[1:])
 
 
 @remembered(64)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.model.mechanism import check_configuration
-from pfaffian.starts.newton import Problem, fixed_entries, position_step
+from pfaffian.starts.branch import UNKNOWN, sides
+from pfaffian.starts.newton import Problem, evaluated, fixed_entries, position_step
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25
@@ -40,6 +41,10 @@ ROUNDS = 400
 
 MINUTE = 1e-4
 """Part of a way whose Newton step gives the slope at the beginning."""
+
+MORE = 2
+"""Further Newton steps of a state whose branch is compared. Between two branches, where rows lose rank, a step may be short
+although the state is not on the constraints."""
 
 FAR = 10.0
 """More than any stride [rad, machine lengths]: a first correction above SMALL times it is not small."""
@@ -95,7 +100,8 @@ class Way(NamedTuple):
     at: (k,) index of the run.   problem: of these runs.   q: (nq, k) state.   slope: (nq, k) its change by `part` along the
     last stride.   bend: (nq, k) divided difference of the last two slopes.   begin, change: (h, k) fixed entries at the
     beginning, and their change along the whole way.   size: (nq, 1 or k) scales of changes.   part, last, stride, longest: (k,)
-    fractions of the way: walked, the last stride, the next one, and its bound.
+    fractions of the way: walked, the last stride, the next one, and its bound.   side: (k,) index of the branch that a stride
+    must not leave; UNKNOWN where it is not compared.
     """
 
     at: np.ndarray
@@ -110,6 +116,7 @@ class Way(NamedTuple):
     last: np.ndarray
     stride: np.ndarray
     longest: np.ndarray
+    side: np.ndarray
 
     def take(self, some: np.ndarray) -> Way:
         """The ways of the marked runs."""
@@ -117,11 +124,15 @@ class Way(NamedTuple):
         return self._replace(problem=self.problem.take(some), **arrays)
 
 
-def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def follow(
+    problem: Problem, begin: np.ndarray, goal: np.ndarray, side: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Follow states `begin` (runs, nq) on the constraints while their fixed entries move straight to those of `goal`.
 
     A stride begins with the way of the last ones, continued as a parabola, and Newton steps correct it. It is right if the
     first correction is small, or the second one a small part of it. All runs fix the same coordinates.   goal: (runs, nq).
+    side: (runs,) index of the branch at the beginning, if strides that end on another one are to be shortened: beside a
+    singular configuration two branches come so close that Newton's iterations contract onto either.
     Returns (runs,) the fraction of the way, 1 where it ends at the goal, and q (runs, nq) there, near the constraints.
     """
     m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q[:1])[0]
@@ -131,9 +142,9 @@ def follow(problem: Problem, begin: np.ndarray, goal: np.ndarray) -> tuple[np.nd
     q, ends, size = np.array(begin.T, order="C"), goal.T[given], scales(m, problem.p, goal, m.q_units).T
     size = size[:, :1] if (size == size[:, :1]).all() else size
     zeros, none = np.zeros_like(q), np.zeros(len(goal))
-    way = Way(
-        np.arange(len(goal)), problem, q, zeros, zeros.copy(), q[given], ends - q[given], size, none, none, longest, longest
-    )
+    side = np.full(len(goal), UNKNOWN) if side is None else side
+    at, change = np.arange(len(goal)), ends - q[given]
+    way = Way(at, problem, q, zeros, zeros.copy(), q[given], change, size, none, none, longest, longest, side)
     slope = _tangent(way, given)
     way = way._replace(slope=slope, stride=longest * TURN / np.maximum(_longest(longest * slope, size), TURN))
     ended, at_end = np.zeros(len(goal)), np.array(begin, order="F")
@@ -200,7 +211,7 @@ def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) 
     near = np.flatnonzero(going & (way.part > 0) & (first <= SMALL * FAR))
     if len(near):
         moved = _longest((after[:, near] - way.q[:, near])[passive], _of(way.size, near)[passive])
-        again[near] = first[near] > SMALL * moved + NEGLIGIBLE
+        again[near] = (first[near] > SMALL * moved + NEGLIGIBLE) | (way.side[near] != UNKNOWN)
     ratio = np.full(len(first), CAUTION / LONGER)
     if again.any():
         some = slice(None) if again.all() else again
@@ -208,6 +219,13 @@ def _corrected(way: Way, x: np.ndarray, going: np.ndarray, passive: np.ndarray) 
         second = _longest(two - after[:, some], _of(way.size, again))
         after[:, some] = two
         ratio[again] = np.maximum(second - NEGLIGIBLE, 0) / np.maximum(CONTRACTS * first[again], NEGLIGIBLE)
+    watched = np.flatnonzero(going & (way.side != UNKNOWN))
+    if len(watched):
+        mine = way.problem.take(watched)
+        for _ in range(MORE):
+            after[:, watched] = _stepped(mine, after[:, watched])
+        reached = evaluated(mine, after.T[watched], np.zeros((len(watched), mine.m.nv)))
+        ratio[watched[~reached.closed | (sides(mine, after.T[watched]) != way.side[watched])]] = np.inf
     return after, ratio
 
 

@@ -131,7 +131,7 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
     """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
     if isinstance(q, StartValues):
         q, guess = q.fixed, {**q.guess, **(guess or {})}
-    if guess is None:
+    if guess is None or guess == {}:
         return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
         raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")

@@ -11,6 +11,7 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
+from pfaffian.starts.branch import UNKNOWN, sides
 from pfaffian.starts.continuation import approach, contracts, follow, rotations
 from pfaffian.starts.newton import (
     ACCEPTED,
@@ -96,14 +97,13 @@ def find_state(
     known = np.isfinite(states.off)  # a coin that lies flat has no height: no search answers for its rows
     tried = np.flatnonzero((~states.satisfied | turned) & known)
     continued = np.ones(len(q), dtype=bool)
-    straight = None
+    straight, jumps = None, np.zeros(0, dtype=bool)
     if not search:
         straight = newton(problem.take(tried), q[tried], v[tried])
         states.put(tried[~straight.closed], straight.take(~straight.closed))
         tried, straight = tried[straight.closed], straight.take(straight.closed)
     if len(tried):
-        continued[tried] = _continue(problem, states, tried, q, v, origin)
-    jumps = ~continued[tried]
+        continued[tried], jumps = _continue(problem, states, tried, q, v, origin)
     if jumps.any():
         at = tried[jumps]
         states.put(at, newton(problem.take(at), q[at], v[at]) if straight is None else straight.take(jumps))
@@ -119,27 +119,54 @@ def find_state(
     return Reached(nearest_turns(problem, states, q) if unwind else states, np.where(fixed, continued, ~lost))
 
 
-def _continue(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """Put the runs `at` onto the constraints without leaving their branch; returns (k,) whether that is possible."""
+def _continue(
+    problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put the runs `at` onto the constraints without leaving their branch.
+
+    Returns (k,) whether that is possible, and (k,) whether no state was found. Where the straight way leads through a singular
+    configuration at which branches cross, its end is kept, although it is on another branch.
+    """
     mine = all_of(at, len(q))
     some, q, v, origin = problem.take(mine), q[mine], v[mine], origin[mine]
     begin = states.take(at) if (origin == q).all() else evaluated(some, origin, v)
     off = np.flatnonzero(~begin.closed)
     if len(off):
         begin.put(off, _onto(some.take(off), q[off], v[off]))
-    reached = begin.closed
+    reached, through = begin.closed, np.zeros(len(q), dtype=bool)
     going = np.flatnonzero(reached & (fixed_entries(some.m, some.fixed.q) & (begin.q != q)).any(axis=1))
     if len(going):
         now = all_of(going, len(q))
-        way, end = follow(some.take(now), begin.q[now], q[now])
-        begin.put(now, newton(some.take(now), end, v[now]))
-        reached[going] = begin.closed[going] & (way == 1)
+        ended, reached[going], through[going] = _moved(some.take(now), begin.q[now], q[now], v[now])
+        begin.put(now, ended)
     still = np.flatnonzero(reached & ~begin.satisfied)
     if len(still):
         begin.put(still, newton(some.take(still), begin.q[still], v[still]))
-    closed = np.flatnonzero(begin.closed)
+    found = reached | through
+    closed = np.flatnonzero(begin.closed & found)
     states.put(all_of(at[closed], len(states.q)), begin.take(all_of(closed, len(q))))
-    return reached
+    return reached, ~found
+
+
+def _moved(problem: Problem, begin: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[State, np.ndarray, np.ndarray]:
+    """The states where fixed entries have moved from `begin` (runs, nq), on the constraints, to those of q (runs, nq).
+
+    A way whose end is on another branch than its beginning is taken again in strides that stay on it.
+    Returns the states, (runs,) whether they are at the goal on the branch of their beginning, and (runs,) whether they are
+    there by the straight way alone.   v: (runs, nv) guess of the rates.
+    """
+    part, end = follow(problem, begin, q)
+    states, side = newton(problem, end, v), sides(problem, begin)
+    strayed, at_goal = (side != UNKNOWN) & (sides(problem, states.q) != side), states.closed & (part == 1)
+    at = np.flatnonzero(strayed)
+    if len(at):
+        lost = problem.take(at)
+        part, end = follow(lost, begin[at], q[at], side[at])
+        again = newton(lost, end, v[at])
+        back = again.closed & (part == 1)
+        states.put(at[back], again.take(back))
+        strayed[at[back]], at_goal[at[back]] = False, True
+    return states, at_goal & ~strayed, at_goal & strayed
 
 
 def _onto(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:

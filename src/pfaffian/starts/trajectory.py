@@ -18,7 +18,7 @@ from pfaffian.kernel.build.waiting import tell
 from pfaffian.maths import so3
 from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.starts.branch import UNKNOWN, branch_and_distance
+from pfaffian.starts.branch import UNKNOWN, branch_and_distance, sides
 from pfaffian.starts.closures_as_joints import measured
 from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
@@ -31,6 +31,7 @@ from pfaffian.starts.newton import (
     Problem,
     State,
     descent,
+    evaluated,
     newton,
     position_residual,
     position_step,
@@ -39,8 +40,9 @@ from pfaffian.starts.newton import (
 from pfaffian.starts.start_search import explain, find_state
 from pfaffian.terms.lengths import scales
 
-LONGEST, SHORTEST = 256, 2.0**-10
-"""Bounds of a stride, in samples. A branch that cannot be followed in the shortest one ends at a singular configuration."""
+LONGEST, SHORTEST, FINEST = 256, 2.0**-10, 2.0**-20
+"""Bounds of a stride, in samples; FINEST where its branch is compared. A branch that cannot be followed in the shortest one
+ends at a singular configuration."""
 
 STRAIGHT, SHORT = 0.1, 1e-3
 """A stride is doubled where the first correction is below STRAIGHT times the way, or the way is below SHORT."""
@@ -197,18 +199,27 @@ class Stride(NamedTuple):
 
 
 def _advance(
-    path: FollowedMotion, run: np.ndarray, begin: np.ndarray, end: np.ndarray, q: np.ndarray, longest: int, free: bool
+    path: FollowedMotion,
+    run: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+    q: np.ndarray,
+    longest: int,
+    free: bool,
+    side: np.ndarray | None = None,
 ) -> tuple[Knots, np.ndarray]:
     """Follow the branch of states q (k, nq) of runs (k,) from samples `begin` (k,) to `end` (k,).
 
     longest: stride in samples.   free: whether motions stay free, which are then integrated by the trapezoidal rule.
+    side: (k,) index of the branch that strides must not leave; None to accept what contracts.
     Returns the Knots, and (k,) the last sample that each reaches.
     """
     n, entries, size = len(path.given.times), path.given.entries, scales(path.given.m, path.p[run], q, path.given.m.q_units)
     at, last, stride, q = begin.astype(float), begin.copy(), np.ones(len(run)), q.copy()
+    shortest = SHORTEST if side is None else FINEST
     q_dot = _q_dot(path, run, at, q)
     found = [Knots(run * n + begin, q.copy(), q_dot.copy())]
-    while len(k := np.flatnonzero((last < end) & (stride >= SHORTEST))):
+    while len(k := np.flatnonzero((last < end) & (stride >= shortest))):
         whole = (at[k] == last[k]) & (stride[k] >= 1)
         target = np.where(
             whole, np.minimum(at[k] + stride[k], end[k]), np.minimum(at[k] + np.minimum(stride[k], 1), last[k] + 1)
@@ -222,6 +233,8 @@ def _advance(
             after = one.to((q_dot[k] + rate) / 2)[0]
             rate = _q_dot(path, run[k], target, after)
         good = (ratio <= 1) & np.isfinite(rate).all(axis=1)
+        if side is not None:
+            good &= _stays(path.problem(run[k], target), after, side[k])
         ok, on = k[good], good & (target == np.floor(target))
         q[ok], q_dot[ok], at[ok] = after[good], rate[good], target[good]
         last[ok] = np.floor(target[good]).astype(int)
@@ -229,6 +242,11 @@ def _advance(
         straight = (ratio <= CONTRACTS) & ((first <= STRAIGHT * way) | (way <= SHORT))
         stride[k] = np.where(good, np.where(straight, np.minimum(2 * stride[k], longest), stride[k]), stride[k] / 4)
     return _merged(found), last
+
+
+def _stays(problem: Problem, q: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """(k,) whether states q (k, nq) are on the constraints, and on the branches of index `side` (k,)."""
+    return evaluated(problem, q, np.zeros((len(q), problem.m.nv))).closed & (sides(problem, q) == side)
 
 
 def _q_dot(path: FollowedMotion, run: np.ndarray, at: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -324,6 +342,7 @@ def along(path: FollowedMotion, begin: State) -> tuple[Filled, np.ndarray]:
         lanes, lost = [lane for lane in again if lane is not None], []
     if knots:
         _complete(path, _merged(knots), free, filled)
+        _back_on_branch(path, filled)
     return filled, free
 
 
@@ -334,7 +353,15 @@ def _complete(path: FollowedMotion, knots: Knots, free: np.ndarray, filled: Fill
     for start, stop in _spans(path, knots):
         reached[start : stop + 1] = True
     _fill(path, knots, np.flatnonzero(reached), filled)
-    wrong = np.flatnonzero(reached & ~filled.good)
+    _refine(path, knots, np.flatnonzero(reached & ~filled.good), filled)
+
+
+def _refine(path: FollowedMotion, knots: Knots, wrong: np.ndarray, filled: Filled, side: np.ndarray | None = None) -> None:
+    """Follow the branch sample by sample between the knots around the samples `wrong` (k,), and fill what is there.
+
+    side: (runs,) as of `_advance`.
+    """
+    n = len(path.given.times)
     if not len(wrong):
         return
     left = np.unique(np.searchsorted(knots.flat, wrong, side="right") - 1)
@@ -344,9 +371,41 @@ def _complete(path: FollowedMotion, knots: Knots, free: np.ndarray, filled: Fill
         return
     run, begin = np.divmod(knots.flat[left], n)
     end = knots.flat[left + 1] - run * n
-    more, last = _advance(path, run, begin, end, knots.q[left], 1, False)
+    more, last = _advance(path, run, begin, end, knots.q[left], 1, False, None if side is None else side[run])
     inside = np.concatenate([np.arange(r * n + b, r * n + x + 1) for r, b, x in zip(run, begin, last, strict=True)])
     _fill(path, _merged([knots, more]), inside, filled)
+
+
+def _back_on_branch(path: FollowedMotion, filled: Filled) -> None:
+    """Follow the runs again that changed the branch: beside a singular configuration two branches come so close that Newton's
+    iterations contract onto either. Where branches cross, a run stays on its straight way."""
+    n = len(path.given.times)
+    whole = np.flatnonzero(filled.good.reshape(-1, n).all(axis=1))
+    side = _sides(path, filled, whole)
+    left = (side[:, 0] != UNKNOWN) & ((side != side[:, :1]) & (side != UNKNOWN)).any(axis=1)
+    run, side = whole[left], side[left, 0]
+    if not len(run):
+        return
+    zeros = np.zeros(len(run), dtype=int)
+    knots, last = _advance(path, run, zeros, zeros + n - 1, filled.q[run * n], LONGEST, False, side)
+    again = Filled(filled.q.copy(order="K"), filled.off.copy(), filled.good.copy())
+    for r, s in zip(run[last == n - 1], side[last == n - 1], strict=True):
+        every, mine = np.arange(r * n, (r + 1) * n), Knots(*[x[knots.flat // n == r] for x in knots])
+        _fill(path, mine, every, again)
+        _refine(path, mine, every[~again.good[every]], again, np.full(path.given.runs, s))
+        if again.good[every].all() and np.isin(_sides(path, again, np.array([r])), (s, UNKNOWN)).all():
+            filled.q.T[:, every], filled.off[every] = again.q.T[:, every], again.off[every]
+
+
+def _sides(path: FollowedMotion, filled: Filled, run: np.ndarray) -> np.ndarray:
+    """(k, n) index of the branch of all samples of runs (k,)."""
+    n = len(path.given.times)
+    flat = (run[:, None] * n + np.arange(n)).ravel()
+    found = np.full(len(flat), UNKNOWN)
+    for b in range(0, len(flat), BLOCK):
+        part = flat[b : b + BLOCK]
+        found[b : b + BLOCK] = sides(path.problem(*np.divmod(part, n)), filled.q[part])
+    return found.reshape(-1, n)
 
 
 def _spans(path: FollowedMotion, knots: Knots) -> list[tuple[int, int]]:

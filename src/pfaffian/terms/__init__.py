@@ -13,6 +13,7 @@ independent_bodies.py         kinematics in which every body moves independently
 kinematics.py                 poses and motions of bodies
 lengths.py                    the length of a machine, by which residuals and steps are scaled
 loop_joints.py                joints that close loops: their coordinates and velocities
+loop_rotors.py                inertia of rotors in joints that close loops
 loops.py                      the loops of a mechanism
 momentum.py                   momenta p = M v and their rates, body by body
 new_symbols.py                a caller's function evaluated at new symbols, by which it is differentiated

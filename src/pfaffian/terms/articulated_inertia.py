@@ -54,11 +54,11 @@ class ArticulatedJoint(NamedTuple):
 
 def check_plain(k: Kinematics, formulation: str) -> None:
     """Raise ModelError if v are not the rates of the links, or if the kinetic energy is not that of the links alone."""
-    if not k.rates.plain or k.mechanism.kinetic_energies:
+    if not k.rates.plain or k.mechanism.inertia_elsewhere:
         has = (
             "velocities other than the rates of its joints"
             if not k.rates.plain
-            else "a kinetic energy besides that of its bodies"
+            else "inertia besides that of its bodies and of the joints of its tree"
         )
         raise ModelError(
             f"mechanism {k.mechanism.name!r} has {has}, which the formulation {formulation!r} does not support; use 'gauss'"

@@ -6,8 +6,6 @@ in `terms.inertia`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import casadi as ca
 import numpy as np
 
@@ -16,22 +14,16 @@ from pfaffian.maths import so3
 from pfaffian.terms.applied_forces import one_number
 from pfaffian.terms.connection import directional_derivative, left_inverse, rate
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.loop_rotors import acceleration_energy_of_rotors
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.rates import places
+from pfaffian.terms.recursions import Inertia
 
 SAME = 1e-9
 """Momenta at opposite velocities count as opposite up to this fraction of the terms that they are the sum of."""
 
 ROUNDING = 1e-12
 """Rounding of a momentum, relative to the largest of the terms of all."""
-
-
-class Inertia(NamedTuple):
-    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work to reach v from rest [J]."""
-
-    M: ca.SX
-    c: ca.SX
-    energy: ca.SX
 
 
 def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
@@ -97,4 +89,4 @@ def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
     for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):
         S += link.mass * ca.sumsqr(x.a) / 2 + ca.dot(x.a, x.Phi @ link.h) + ca.trace(x.Phi @ link.S @ x.Phi.T) / 2
         S += ca.dot(link.armature, s_dot[link.v] ** 2) / 2
-    return S
+    return S + acceleration_energy_of_rotors(k, v_dot)

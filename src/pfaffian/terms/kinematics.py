@@ -91,14 +91,19 @@ class Kinematics:
         """For each velocity the next one on the path to the root, or -1; this gives the sparsity of M. [tree_factor]"""
         if self.mechanism.kinetic_energies:
             return tuple(range(-1, self.mechanism.nv - 1))
-        if self.rates.plain:
+        rotors = self.mechanism.loop_rotors
+        if self.rates.plain and not rotors:
             return self.tree.parents
         path = ca.DM(self.tree.ns, self.tree.ns)
         for i, link in enumerate(self.tree.links):
             for above in self.tree.path(i):
                 path[self.tree.links[above].v, link.v] = path[link.v, self.tree.links[above].v] = 1
         N = ca.DM.ones(self.maps[1].sparsity())
-        return elimination_parents((N.T @ path @ N).sparsity())
+        entries = N.T @ path @ N
+        for c in rotors:
+            J = ca.DM.ones(loop_rates(self, c).sparsity())
+            entries += J.T @ J
+        return elimination_parents(entries.sparsity())
 
     @cached_property
     def maps(self) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -31,6 +31,14 @@ class SpatialForce(NamedTuple):
     n: ca.SX
 
 
+class Inertia(NamedTuple):
+    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work to reach v from rest [J]."""
+
+    M: ca.SX
+    c: ca.SX
+    energy: ca.SX
+
+
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
     """Transform moments from the frame of link i to that of the previous link."""
     X, P, R = k.steps[i], k.tree.links[i].placement.R, k.motions[i].R

@@ -25,7 +25,7 @@ from pfaffian.terms import connection
 from pfaffian.terms.applied_forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.articulated_inertia import check_inertia
 from pfaffian.terms.dependence import RowSample, dependent_rows
-from pfaffian.terms.hamel import Inertia, added_inertia
+from pfaffian.terms.hamel import added_inertia
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import (
     PURE,
@@ -37,8 +37,9 @@ from pfaffian.terms.lengths import (
     squared_lengths,
     unknown_lengths,
 )
+from pfaffian.terms.loop_rotors import rotor_coriolis, rotor_inertia
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
-from pfaffian.terms.recursions import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
+from pfaffian.terms.recursions import Inertia, bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.traced_now import remembered
 
 
@@ -130,8 +131,19 @@ class Terms:
 
     @cached_property
     def added(self) -> Inertia | None:
-        """Inertia of the caller's kinetic energies, in addition to that of the bodies; None if there are none."""
+        """Inertia in addition to that of the bodies and of the joints of the tree; None if there is none."""
+        parts = [x for x in (self.of_energies, self.of_rotors) if x is not None]
+        return None if not parts else parts[0] if len(parts) == 1 else Inertia(*[x + y for x, y in zip(*parts, strict=True)])
+
+    @cached_property
+    def of_energies(self) -> Inertia | None:
+        """Inertia of the caller's kinetic energies; None if there are none."""
         return added_inertia(self.kinematics)
+
+    @cached_property
+    def of_rotors(self) -> Inertia | None:
+        """Inertia of the rotors in joints that close loops; None if there are none."""
+        return rotor_inertia(self.kinematics)
 
     @cached_property
     def factor(self) -> TreeFactor:
@@ -165,7 +177,9 @@ class Terms:
     def C(self) -> ca.SX:
         """(nv, nv) with C + C^T = dM/dt; C v is the part of c that is quadratic in v."""
         C = coriolis_matrix(self.kinematics)
-        return C if self.added is None else C + connection.coriolis_matrix(self.kinematics, self.added.M)
+        if self.of_energies is not None:
+            C += connection.coriolis_matrix(self.kinematics, self.of_energies.M)
+        return C if self.of_rotors is None else C + rotor_coriolis(self.kinematics)
 
     @cached_property
     def f(self) -> ca.SX:

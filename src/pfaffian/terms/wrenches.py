@@ -23,6 +23,7 @@ from pfaffian.terms.applied_forces import generalised_load, loop_load, loop_pres
 from pfaffian.terms.independent_bodies import Apart
 from pfaffian.terms.kinematics import Acceleration, Kinematics
 from pfaffian.terms.loop_joints import loop_wrench_rows
+from pfaffian.terms.loop_rotors import rotor_acceleration, rotors_of
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms
 
@@ -50,11 +51,11 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
     return move(ca.vertcat(f, n), R @ b.com)
 
 
-def applied_wrenches(T: Terms, u: ca.SX, losses: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+def applied_wrenches(T: Terms, v_dot: ca.SX, u: ca.SX, losses: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
     """{body: (6, 1) wrench on it} by springs, thrusters, wrenches with and without a value, potentials, dissipation, closures.
 
-    Forces within joints of the tree, those of motors and generalised forces, are left out.   u: (nu, 1) inputs.
-    losses: joint or closure -> (1, 1) friction along it that follows its load.
+    Forces within joints of the tree, those of motors and generalised forces, are left out.   v_dot: (nv, 1), which rotors of
+    closures resist.   u: (nu, 1) inputs.   losses: joint or closure -> (1, 1) friction along it that follows its load.
     Raises ModelError: a potential or dissipation uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
@@ -62,19 +63,21 @@ def applied_wrenches(T: Terms, u: ca.SX, losses: Mapping[str, ca.SX]) -> dict[st
         for body, W in _ENDS[type(f)](T, f, u) if type(f) in _ENDS else []:
             total[body] = total.get(body, 0) + W
     for c in m.loop_joints.values():
-        carried = carried_wrench(T, c, u, losses)
+        carried = carried_wrench(T, c, v_dot, u, losses)
         for body, W in closure_ends(T.kinematics, c, carried) if carried.nnz() else []:
             total[body] = total.get(body, 0) + W
     return total
 
 
-def carried_wrench(T: Terms, c: Closure, u: ca.SX, losses: Mapping[str, ca.SX]) -> ca.SX:
-    """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, motors and forces along its coordinates.
+def carried_wrench(T: Terms, c: Closure, v_dot: ca.SX, u: ca.SX, losses: Mapping[str, ca.SX]) -> ca.SX:
+    """(6, 1) wrench of body_a on body_b by what a closure carries: spring, damper, rotor, motors, forces along it.
 
-    It is about the origin of B, in world axes.   u: (nu, 1) inputs.   losses: as of `applied_wrenches`.
+    It is about the origin of B, in world axes.   v_dot, u, losses: as of `applied_wrenches`.
     """
     k, m = T.kinematics, T.mechanism
     load = loop_load(k, c) + losses.get(c.name, 0)
+    if c.armature is not None:
+        load -= rotors_of(k, c).a * rotor_acceleration(k, c, v_dot)
     for f in m.all_forces:
         if isinstance(f, GeneralisedForce) and f.joint == c.name:
             load += generalised_load(k, f)

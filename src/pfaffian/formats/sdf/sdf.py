@@ -150,7 +150,8 @@ def parse_sdf(
         raise chosen_model.error("base='free': a joint already connects the model to the world; leave base out")
     joined = Joined(joints, frames, _place(given, frames), lost)
     made_tree = read_tree(joined, tree, floating, base == "fixed")
-    loops = read_loops(joined, closed)
+    loops = read_loops(joined, tree, closed)
+    following = {c.name for c in loops if c.mimic}
     movable = [*made_tree.joints, *(c.joint for c in loops if c.joint is not None)]
     made = mechanism(
         name or chosen_model.attributes.get("name") or "model",
@@ -158,7 +159,7 @@ def parse_sdf(
         made_tree.joints,
         constraints=[*loops, *read_couplings(joined, tree)],
         forces=[*read_friction(joined, movable, friction == "smooth"), *_gravity_compensation(links, _gravity(world))],
-        actuators=_actuators(movable, actuated),
+        actuators=_actuators([j for j in movable if j.name not in following], actuated),
         gravity=_gravity(world),
         lenient=True,
     )

@@ -80,7 +80,7 @@ def read_tree(joined: Joined, tree: list[JointEnds], floating: list[str], fixed:
             made.joints.append(joint(name, "free", WORLD, link))
             turn = np.array(ca.DM(so3.matrix_to_quat(at.R))).ravel()
             made.start[name] = np.r_[np.array(ca.DM(at.p)).ravel(), turn / np.linalg.norm(turn)]
-    single = {e.joint.name for e in tree if KINDS[e.joint.kind][1] == 1}
+    single = _single(tree)
     for e in tree:
         _add(joined, e, made, single)
     return made
@@ -128,13 +128,18 @@ def _numbers(joined: Joined, j: SdfJoint, axis: SdfAxis, back: bool, single: set
         "limits": axis.limits if axis.limits != UNLIMITED else UNLIMITED,
         "effort": axis.effort,
     }
+    return given | _law(joined, j, axis, single)
+
+
+def _law(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> dict[str, Any]:
+    """The law of a joint with one axis that follows another, in the tree or closing a loop; it then has no limits."""
     leader = _leader(joined, j, axis, single)
-    if leader is not None:
-        if axis.limits != UNLIMITED or axis.effort != np.inf:
-            leave(joined.lost, "limits of joints that follow others are left out", j.name)
-        ratio, offset, reference = axis.follows[2:]  # type: ignore[index]
-        given |= {"mimic": mimic({leader: ratio}, offset - ratio * reference), "limits": UNLIMITED, "effort": np.inf}
-    return given
+    if axis.follows is None or leader is None:
+        return {}
+    if axis.limits != UNLIMITED or axis.effort != np.inf:
+        leave(joined.lost, "limits of joints that follow others are left out", j.name)
+    ratio, offset, reference = axis.follows[2:]
+    return {"mimic": mimic({leader: ratio}, offset - ratio * reference), "limits": UNLIMITED, "effort": np.inf}
 
 
 def check_mimics(joints: dict[str, SdfJoint]) -> None:
@@ -148,12 +153,17 @@ def check_mimics(joints: dict[str, SdfJoint]) -> None:
         raise joints[found[0]].element.error("mimic joints follow each other in a circle; let one of them move freely")
 
 
+def _single(tree: list[JointEnds]) -> set[str]:
+    """Names of the joints of the tree with one axis."""
+    return {e.joint.name for e in tree if KINDS[e.joint.kind][1] == 1}
+
+
 def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str | None:
-    """The joint that an axis follows. None if it follows none, or if one of them is not a joint of the tree with one axis."""
+    """The joint that an axis follows. None if it follows none, or one that is not in the tree, or if either has two axes."""
     if axis.follows is None:
         return None
     other = axis.follows[0]
-    if other not in single or j.name not in single:
+    if other not in single or len(j.axes) != 1:
         leave(joined.lost, "<mimic> of joints with two axes, or of joints that close loops, is left out", j.name)
         return None
     return other
@@ -162,20 +172,20 @@ def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def read_loops(joined: Joined, closed: list[JointEnds]) -> list[Closure]:
+def read_loops(joined: Joined, tree: list[JointEnds], closed: list[JointEnds]) -> list[Closure]:
     """The joints that close loops, as closures that are satisfied where the file places the links."""
-    found = []
+    found, single = [], _single(tree)
     for e in closed:
         j = e.joint
         if j.kind == "gearbox":
             continue
         at = joined.frames.of_joint(j)
         a, b = (joined.link(n, j).inverse() @ at for n in (e.parent, e.child))
-        if any(x.follows for x in j.axes):
-            leave(joined.lost, "<mimic> of joints that close loops is left out", j.name)
         if any(x.initial for x in j.axes):
             leave(joined.lost, "initial positions of joints that close loops are left out", j.name)
         given = _closure(joined, j) | _carried(j)
+        for axis in j.axes:
+            given |= _law(joined, j, axis, single)
         found.append(closure(j.name, **given, body_a=e.parent, body_b=e.child, placement_a=a, placement_b=b))
     return found
 

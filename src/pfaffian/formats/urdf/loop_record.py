@@ -9,9 +9,9 @@ from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.formats.urdf.urdf_part import UrdfJoint
+from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfMimic
 from pfaffian.model.constraint import Closure, closure
-from pfaffian.model.joint import UNLIMITED, axis_frame
+from pfaffian.model.joint import UNLIMITED, axis_frame, mimic
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -26,6 +26,9 @@ KINDS = {
 ONE_MOTION = ("revolute", "prismatic", "helical")
 """Kinds of closures with one coordinate, along which a file can put a spring, a damper, limits and a motor."""
 
+DAMPED = (*ONE_MOTION, "spherical", "universal")
+"""Kinds of joints and closures whose velocities have one unit, so that one number says their damping."""
+
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -35,7 +38,8 @@ class Loop:
 
     kind: of the closure.   links: the two links that it connects.   where: source and line.   places: its frame in each link.
     axes: its axis in each of these frames; for a universal joint, the axis fixed to each link.   pitch: [m/rad] of a screw.
-    stiffness, rest, damping, friction, limits, effort: along its coordinate, for a kind with one.
+    stiffness, rest, damping, armature, friction, limits, effort: along its coordinate, for a kind with one.
+    follows: the joint that its coordinate follows, or None.
     """
 
     name: str
@@ -48,22 +52,27 @@ class Loop:
     stiffness: float = 0.0
     rest: float = 0.0
     damping: float = 0.0
+    armature: float = 0.0
     friction: float = 0.0
     limits: tuple[float, float] = UNLIMITED
     effort: float = math.inf
+    follows: UrdfMimic | None = None
 
     @property
     def carried(self) -> dict[str, Any]:
-        """The arguments of `closure` for what the joint carries; none for a kind with several coordinates."""
+        """The arguments of `closure` for what the joint carries, as far as its kind can have it."""
         if self.kind not in ONE_MOTION:
-            return {}
-        return {"stiffness": self.stiffness, "rest": self.rest or None, "damping": self.damping, "limits": self.limits,
-                "effort": self.effort}  # fmt: skip
+            return {"damping": self.damping} if self.kind in DAMPED else {}
+        given = {"stiffness": self.stiffness, "rest": self.rest or None, "damping": self.damping, "armature": self.armature}
+        if law := self.follows:
+            return given | {"mimic": mimic({law.joint: law.multiplier}, law.offset)}
+        return given | {"limits": self.limits, "effort": self.effort}
 
     @property
     def not_carried(self) -> list[str]:
         """Words for what the file gives and the closure cannot have."""
-        words = {"a spring": self.stiffness, "damping": self.damping, "limits": self.limits != UNLIMITED}
+        words = {"a spring": self.stiffness, "rotor": self.armature, "limits": self.limits != UNLIMITED}
+        words |= {} if self.kind in DAMPED else {"damping": self.damping}
         return [] if self.kind in ONE_MOTION else [word for word, given in words.items() if given]
 
 
@@ -93,7 +102,7 @@ def close(loop: Loop, called: Mapping[str, str]) -> Closure:
         raise ModelError(f"{loop.where}: this loop connects {printable(loop.links[0])} to itself; name two different links")
     (at, its), (n, k) = loop.places, loop.axes
     if loop.kind == "universal":
-        return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k)
+        return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k, **loop.carried)
     if loop.kind not in ("weld", "spherical"):
         at, its = at @ axis_frame(n, loop.where), its @ axis_frame(k, loop.where)
     return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, pitch=loop.pitch, **loop.carried)
@@ -132,7 +141,7 @@ def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> 
             axes = (X, Y) if j.kind == "universal" else (j.axis, j.axis)
             here = Loop(loop.name, KINDS[j.kind], (j.parent, other), loop.where,
                         (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch, damping=j.damping,
-                        friction=j.friction, limits=j.limits, effort=j.effort)  # fmt: skip
+                        armature=j.armature, friction=j.friction, limits=j.limits, effort=j.effort)  # fmt: skip
             merged.add(j.name)
         made.append(here)
     return made, merged

@@ -17,8 +17,8 @@ from pfaffian.formats.text.strict_number import check_choice, printable
 from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.text.xml import Element, parse_xml
+from pfaffian.formats.urdf.loop_record import DAMPED, ONE_MOTION, Loop, close, past_massless, zero_places
 from pfaffian.formats.urdf.loop_record import KINDS as CLOSING
-from pfaffian.formats.urdf.loop_record import ONE_MOTION, Loop, close, past_massless, zero_places
 from pfaffian.formats.urdf.urdf_drake import read_drake_joint, rotors
 from pfaffian.formats.urdf.urdf_gazebo import Gazebo, read_gazebo, weightless, with_spring
 from pfaffian.formats.urdf.urdf_loops import Extras, check_names, coupled, on_parent, read_extras
@@ -154,7 +154,7 @@ def parse_urdf(
     links, joints, cut, extras = _parts(robot, side)
     gazebo = read_gazebo(robot, links, [*joints.values(), *cut])
     joints = {name: with_spring(j, gazebo.springs) for name, j in joints.items()}
-    gazebo.lost += [f"the spring of <gazebo> {j.name}, which closes a loop" for j in cut if j.name in gazebo.springs]
+    cut = [with_spring(j, gazebo.springs) for j in cut]
     check_mimics(joints, mimic == "follow")
     root = root_link(links, [*joints.values(), *cut])
     whole = parents_first(root, list(joints.values()))
@@ -166,7 +166,7 @@ def parse_urdf(
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
-    loops_closed = [close(loop, called) for loop in closing]
+    closing, loops_closed = _closed(closing, tree if mimic == "follow" else [], called)
     rubbing = _friction(_dry_friction(closing, order), tree, loops_closed, friction, robot.source)
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
@@ -221,13 +221,20 @@ def _closing(
     zero = zero_places(order, root) if extras.loops else {}
     found = [
         Loop(j.name, CLOSING.get(j.kind, j.kind), (j.parent, j.child), j.element.where, (j.placement @ j.turn, j.turn),
-             _axes(j), j.pitch, damping=j.damping, friction=j.friction, limits=j.limits, effort=j.effort)
+             _axes(j), j.pitch, j.stiffness, j.rest, j.damping, j.armature, j.friction, j.limits, j.effort, j.mimic)
         for j in cut if j.kind != "free"
     ]  # fmt: skip
     found += [on_parent(loop, zero) for loop in extras.loops]
     found += loops_of(side, [*order, *cut], links, root)
     check_names(found)
     return found
+
+
+def _closed(closing: list[Loop], tree: list[Joint], called: Mapping[str, str]) -> tuple[list[Loop], list[Closure]]:
+    """The loops and their closures; they follow joints of the tree with one coordinate only.   called: link -> body."""
+    leaders = {j.name for j in tree if j.kind.nq == 1}
+    loops = [x if x.follows is None or x.follows.joint in leaders else replace(x, follows=None) for x in closing]
+    return loops, [close(loop, called) for loop in loops]
 
 
 def _axes(j: UrdfJoint) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -259,10 +266,13 @@ def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str
     links = unique([read_link(e) for e in robot.all("link")], "link")
     turning = rotors(robot)
     read = [read_joint(e) if e.tag == "joint" else read_drake_joint(e) for e in robot.children if e.tag in _JOINTS]
-    joints = unique([replace(j, armature=turning[j.name]) if j.name in turning else j for j in read], "joint")
+    joints = unique([replace(j, armature=turning.pop(j.name, 0.0)) for j in read], "joint")
     check_motors(side, joints)
     tree, cut = open_loops(list(retyped(joints, side).values()))
-    return links, {j.name: j for j in tree}, cut, read_extras(robot)
+    extras = read_extras(robot)
+    extras.loops = [replace(loop, armature=turning.pop(loop.name, 0.0)) for loop in extras.loops]
+    extras.lost += [f"the rotor of {printable(name)}, which is no joint" for name in turning]
+    return links, {j.name: j for j in tree}, cut, extras
 
 
 _JOINTS = ("joint", "drake:joint")
@@ -344,7 +354,7 @@ def _tree(
             axis=j.axis if j.kind in _WITH_AXIS else (0, 0, 1),
             placement=j.placement if j.turn is IDENTITY else j.placement @ j.turn,
             child_placement=j.turn,
-            damping=j.damping if j.kind in _DAMPED else 0.0,
+            damping=j.damping if j.kind in DAMPED else 0.0,
             armature=j.armature if one else 0.0,
             stiffness=j.stiffness,
             rest=j.rest if j.stiffness else None,
@@ -356,9 +366,6 @@ def _tree(
         made.append(locked(read, fixed[j.name]) if mimicked and j.name in fixed else read)
     return made
 
-
-_DAMPED = ("revolute", "prismatic", "helical", "spherical", "universal")
-"""Kinds of joints whose velocities have one unit, so that one number says their damping."""
 
 _WITH_AXIS = ("revolute", "prismatic", "planar", "helical")
 
@@ -391,7 +398,8 @@ def _actuators(
     tree = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in couplings}
     single: dict[str, UrdfJoint | Loop] = {loop.name: loop for loop in closing if loop.kind in ONE_MOTION} | tree
     if actuated is None:
-        driven = {n: j for n, j in single.items() if n in cut}
+        following = {loop.name for loop in closing if loop.follows}
+        driven = {n: j for n, j in single.items() if n in cut and n not in following}
         chosen = [j for j in tree.values() if not (drop_mimics and j.mimic)] + [j for n, j in driven.items() if n not in tree]
     else:
         names = list(actuated)
@@ -472,8 +480,9 @@ def _warn_loops(
         _notice(f"{source}: motors are on the joints that the file marks as independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
     lost = [f"{', '.join(parts)} of the {c.kind} loop {printable(c.name)}" for c in closing if (parts := c.not_carried)]
-    lost += [f"the {what} of joint {printable(j.name)}, which closes a loop" for j in cut
-             for what, given in (("<mimic>", j.mimic), ("rotor", j.armature)) if given]  # fmt: skip
+    following = {c.name for c in closing if c.follows}
+    free = [j.name for j in cut if j.mimic and j.name not in following]
+    lost += [f"the <mimic> of joint {printable(name)}, which closes a loop" for name in free]
     lost += [*extras.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
     for words in (*extras.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")

@@ -92,7 +92,8 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = [j for j, made_joint in zip((j for j, _ in tree), made, strict=True) if made_joint.nv]
-    loops = [_closure(j) for j in closing]
+    in_tree = {path: j for path, j in by_path.items() if any(j is x for x, _ in tree)}
+    loops = [_closure(j, in_tree) for j in closing]
     driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
     _check_masses(s, tree, bodies, named)
     gravity = _gravity(s, lost)
@@ -101,7 +102,7 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
         bodies,
         made,
         constraints=loops,
-        forces=[*_friction(moving, lost), *_weightless(s, named, bodies, gravity)],
+        forces=[*_friction(driving, lost), *_weightless(s, named, bodies, gravity)],
         actuators=[a for j in driving for a in _motors(j)],
         gravity=gravity,
         lenient=True,
@@ -281,22 +282,30 @@ def _follows(j: UsdJoint, joints: Mapping[str, UsdJoint]) -> Any:
     return mimic({other.name: ratio * j.unit / other.unit}, offset)  # degrees and lengths of the stage
 
 
-def _closure(j: UsdJoint) -> Closure:
-    """The closure of a joint that closes a loop, with its drive and limits."""
+def _closure(j: UsdJoint, tree: Mapping[str, UsdJoint]) -> Closure:
+    """The closure of a joint that closes a loop, with its drive, limits and rotor.   tree: path -> joint of the tree."""
+    after = _follows(j, tree) if j.mimic and j.mimic[0] in tree else None
+    if j.mimic and j.mimic[0] not in tree:
+        j.lost.append("a mimic of a joint that is not in the tree")
     kinds = {"fixed": "weld"}
     a, b = (_pose(frame) for frame in j.frames)
     length = j.length if j.kind == "distance" else None
     return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
                    axis=_closing_axis(j), axis_b=(0, 1, 0) if j.kind == "universal" else None, length=length,
-                   limits=j.limits[0] if j.single and j.limits else UNLIMITED, **_drive(j))  # fmt: skip
+                   **({"mimic": after} if after else _inside(j)))  # fmt: skip
 
 
-def _drive(j: UsdJoint) -> dict[str, float]:
-    """The drive and damping of a hinge or slider that closes a loop, as arguments of `closure`."""
-    drive, damping = j.drive or Drive(), sum(j.damping)
-    if not j.single or not (drive.stiffness or drive.damping or damping):
-        return {}
-    return {"stiffness": drive.stiffness, "damping": drive.damping + damping, "rest": drive.rest}
+def _inside(j: UsdJoint) -> dict[str, Any]:
+    """What a joint that closes a loop carries, as arguments of `closure`: limits and drive of a hinge or slider, and the
+    damping and the rotors of all."""
+    given: dict[str, Any] = {"armature": _each(j.armature), "damping": _each(j.damping)}
+    if not j.single:
+        return given
+    drive = j.drive or Drive()
+    given |= {"limits": j.limits[0]} if j.limits else {}
+    if not (drive.stiffness or drive.damping or sum(j.damping)):
+        return given
+    return given | {"stiffness": drive.stiffness, "damping": drive.damping + sum(j.damping), "rest": drive.rest}
 
 
 def _closing_axis(j: UsdJoint) -> tuple[float, float, float]:
@@ -429,9 +438,5 @@ def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: Le
     if driven:
         leave(lost, "drives act as springs and dampers without a limit, and maxForce limits the motors", *driven)
     left = [f"{j.name}: {word}" for j in joints for word in j.lost]
-    left += [f"{j.name}: newton:damping" for j in closing if any(j.damping) and not j.single]
-    left += [f"{j.name}: newton:friction" for j in closing if any(j.friction)]
-    left += [f"{j.name}: {word} of a joint that closes a loop" for j in closing
-             for word, given in (("mimic", j.mimic), ("armature", any(j.armature))) if given]  # fmt: skip
     if left:
         leave(lost, "left out", *left)

@@ -100,15 +100,20 @@ def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None
     """Add what a closure carries, and a length for its motors: MuJoCo has no joint there, but a tendon that adds up the angles
     of a planar loop has the closure's angle as its length."""
     driven = any(c.name == joint for a in m.actuators for joint, _ in a.ends)
-    if not (c.carries or driven) or c.joint is None:
+    if not (c.carries or c.mimic or driven) or c.joint is None:
         return
     what, total = f"constraint {c.name!r}", turn_sum(m, c)
+    if c.mimic:
+        lost.append(f"that {what} follows joints")
+    if not (c.carries or driven):
+        return
     if total is None:
-        lost.append(f"the spring, damper, limits and motors of {what}, since MuJoCo has no joint there")
+        lost.append(f"the spring, damper, rotor, limits and motors of {what}, since MuJoCo has no joint there")
         return
     j = c.joint
     k, rest, d = (numbers(x, what)[0] for x in (j.stiffness, j.rest, j.damping))
-    given: dict[str, Any] = {key: x for key, x in (("stiffness", k), ("damping", d)) if x}
+    rotor = numbers(j.armature, what)[0]
+    given: dict[str, Any] = {key: x for key, x in (("stiffness", k), ("damping", d), ("armature", rotor)) if x}
     given |= {} if c.friction is None else {"frictionloss": numbers(c.friction, what)[0]}
     given |= {"springlength": rest - total.zero} if k else {}
     if c.limits is not None and np.isfinite(c.limits).all():

@@ -19,6 +19,7 @@ from pfaffian.formats.writers.yaml_write_part import (
     carried,
     constraint_of,
     entries_of,
+    following,
     force_of,
     one,
     range_of,
@@ -121,13 +122,7 @@ def joint_of(j: Joint) -> YamlTree:
     if j.distribution is not None:
         tree["distribution"] = rows(j.distribution, f"{what}: distribution")
         tree["speeds"] = dict(j.speeds)
-    if j.mimic is not None:
-        ratios = formulas(j.mimic.ratios, f"{what}: mimic")
-        tree["mimic"] = {"joints": dict(zip(j.mimic.joints, ratios, strict=True))}
-        if not j.mimic.offset.is_zero():
-            tree["mimic"]["offset"] = formula(j.mimic.offset, f"{what}: mimic")
-    if not j.armature.is_zero():
-        tree["armature"] = formulas(j.armature, f"{what}: armature")
+    tree |= following(j.mimic, what)
     return tree | carried(j, what)
 
 

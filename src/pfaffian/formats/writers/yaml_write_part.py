@@ -19,7 +19,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
-from pfaffian.model.joint import UNLIMITED, Joint
+from pfaffian.model.joint import UNLIMITED, Joint, Mimic
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, LoadLoss
 from pfaffian.model.number import at_defaults
 from pfaffian.model.path import Path as LinePath
@@ -128,12 +128,14 @@ def _default(x: Any) -> Any:
 
 
 def carried(j: Joint, what: str) -> YamlTree:
-    """The keys of the spring, damper, limits and effort of a joint, also of one that closes a loop."""
+    """The keys of the spring, damper, rotor, limits and effort of a joint, also of one that closes a loop."""
     tree = YamlTree()
     for key, x in (("stiffness", j.stiffness), ("damping", j.damping)):
         if not x.is_zero():
             alone = ca.diag(ca.diag(x))
             tree[key] = formulas(ca.diag(x), what) if (x - alone).is_zero() else rows(x, f"{what}: {key}")
+    if not j.armature.is_zero():
+        tree["armature"] = formulas(j.armature, f"{what}: armature")
     free = [0.0] * (j.kind.nq - j.kind.quaternion) + [1.0] * j.kind.quaternion
     if formulas(j.rest, what) != free:
         tree["rest"] = formulas(j.rest, f"{what}: rest")
@@ -142,6 +144,14 @@ def carried(j: Joint, what: str) -> YamlTree:
     if np.isfinite(j.effort):
         tree["effort"] = j.effort
     return tree
+
+
+def following(law: Mimic | None, what: str) -> YamlTree:
+    """The key of the law that a joint or closure follows; none if there is none."""
+    if law is None:
+        return {}
+    tree: YamlTree = {"joints": dict(zip(law.joints, formulas(law.ratios, f"{what}: mimic"), strict=True))}
+    return {"mimic": tree | ({} if law.offset.is_zero() else {"offset": formula(law.offset, f"{what}: mimic")})}
 
 
 def range_of(pair: Iterable[float]) -> list[float | str]:
@@ -159,7 +169,7 @@ def _closure(c: Closure, what: str) -> YamlTree:
     tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
     tree |= {} if c.axes is None else {"axis_b": [0.0, 0.0, 1.0], "axes": rows(c.axes.T, what)}
     tree |= {c.holds.number: formula(c.number, what)} if c.holds.number else {}
-    tree |= {} if c.joint is None else carried(c.joint, what)
+    tree |= {} if c.joint is None else carried(c.joint, what) | following(c.mimic, what)
     return tree | {key: formulas(x, what) for key, x in (("friction", c.friction), ("near", c.near)) if x is not None}
 
 

@@ -185,13 +185,14 @@ def read_constraint(name: str, node: Node, names: Names) -> Constraint | Compoun
         f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
         a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
         return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
-    arrays = ("stiffness", "rest", "damping", "friction", "near")
-    keys = ("placement_a", "placement_b", "axis", "axis_b", "pitch", "length", "limits", "effort", "axes", *arrays)
+    arrays = ("stiffness", "rest", "damping", "armature", "friction", "near")
+    keys = ("placement_a", "placement_b", "axis", "axis_b", "pitch", "length", "limits", "effort", "mimic", "axes",
+            *arrays)  # fmt: skip
     f = node.fields((*ends, *keys), required=ends)
     given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
                   axis=lambda n: n.constants(3), axis_b=lambda n: n.constants(3), pitch=lambda n: n.number(names),
                   length=lambda n: n.number(names), limits=_limits, effort=lambda n: n.constant(),
-                  **{k: lambda n: n.array(names) for k in arrays})  # fmt: skip
+                  mimic=lambda n: _mimic(n, names), **{k: lambda n: n.array(names) for k in arrays})  # fmt: skip
     made = _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
     return made if "axes" not in f else replace(made, axes=_axes(f["axes"], made))
 
