@@ -18,8 +18,8 @@ from pfaffian.formats.text.strict_number import printable
 MAX_PRIMS = 200_000
 MAX_LAYERS = 100
 
-OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity")
-"""Ends of the names of attributes that may be infinite, in lower case: limits."""
+OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity", "contactoffset", "restoffset")
+"""Ends of the names of attributes that may be infinite, in lower case: limits, and distances that PhysX chooses itself."""
 
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
