@@ -1,4 +1,4 @@
-"""Capstan, band brake and worm: chains of joints whose friction follows their loads, beside closed forms of their efficiency."""
+"""Capstan, band brake and worm: chains of joints whose friction follows their loads, beside closed forms."""
 
 from __future__ import annotations
 
