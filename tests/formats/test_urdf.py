@@ -407,7 +407,9 @@ def test_of_contradicting_elements_of_gazebo_the_last_one_counts_and_is_told(las
     m = pair(more, match="the gravity of <gazebo> b before line [0-9], which says the opposite")
     assert [f.name for f in m.forces] == ([] if acts else ["b without gravity"])
     stiff = '<gazebo reference="A"><springStiffness>{}</springStiffness></gazebo>'
-    m = pair(stiff.format(5) + stiff.format(7), match="the <springStiffness> of <gazebo> A before line [0-9], which says another")
+    m = pair(
+        stiff.format(5) + stiff.format(7), match="the <springStiffness> of <gazebo> A before line [0-9], which says another"
+    )
     assert m.value(m.joint("A").stiffness).item() == 7
 
 
