@@ -182,17 +182,17 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
     Y = ca.diag((spare_part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
     k = answer.spare.shape[0]
     if k in DIMENSIONS:
-        low, high = ([x - answer.u[i] if np.isfinite(x) else None for i, x in enumerate(side)] for side in limits.T.tolist())
-        found = nearest_between(Y, low, high)
+        room = [[x - answer.u[i] if np.isfinite(x) else None for i, x in enumerate(side)] for side in limits.T.tolist()]
+        found = nearest_between(Y, *room)
         return answer._replace(u=answer.u + Y @ found.z, beyond=ca.logic_not(found.solved), proof=found.proof)
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
     W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
-    room = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
+    left = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
     rows = (high.tolist(), low.tolist())
     if not k:
-        beyond = ca.logic_not(ca.mmin(room) >= 0)
-        return answer._replace(beyond=beyond, proof=_by_input(room == ca.mmin(room), rows, len(limits)) * beyond)
-    step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, room)
+        beyond = ca.logic_not(ca.mmin(left) >= 0)
+        return answer._replace(beyond=beyond, proof=_by_input(left == ca.mmin(left), rows, len(limits)) * beyond)
+    step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, left)
     proof = _by_input(step.y, rows, len(limits)) * (step.status == qp.INFEASIBLE)
     return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED, proof=proof)
 

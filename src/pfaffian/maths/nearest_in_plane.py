@@ -90,7 +90,7 @@ def _on_line(w: ca.SX, low: Bounds, high: Bounds) -> Between:
     tol, size = tolerances(w[0, 0]), ca.fabs(w)
     zero = ca.logic_not(size > tol.parallel * ca.mmax(size))
     slope, far = 1 / (w + zero), zero * FAR
-    ends = [_ends(*(None if x is None else x * slope[i] for x in (low[i], high[i])), w[i] > 0) for i in range(w.numel())]
+    ends = [_ends(_scaled(low[i], slope[i]), _scaled(high[i], slope[i]), w[i] > 0) for i in range(w.numel())]
     lows, highs = [a - far[i] for i, (a, _) in enumerate(ends)], [b + far[i] for i, (_, b) in enumerate(ends)]
     least, most = reduce(ca.fmax, lows, ca.SX(-FAR)), reduce(ca.fmin, highs, ca.SX(FAR))
     z, reach = ca.fmin(ca.fmax(0, least), most), _reach(low, high)
@@ -109,6 +109,10 @@ def _ends(a: ca.SX | None, b: ca.SX | None, rises: ca.SX) -> tuple[ca.SX, ca.SX]
     low, high = ca.SX(-FAR) if a is None else a, ca.SX(FAR) if b is None else b
     open_low, open_high = ca.SX(-FAR) if b is None else b, ca.SX(FAR) if a is None else a
     return ca.if_else(rises, low, open_low), ca.if_else(rises, high, open_high)
+
+
+def _scaled(x: ca.SX | None, by: ca.SX) -> ca.SX | None:
+    return None if x is None else x * by
 
 
 def _reach(low: Bounds, high: Bounds) -> ca.SX:
@@ -136,7 +140,7 @@ def _rows(Y: ca.SX, low: Bounds, high: Bounds) -> tuple[_Rows, ca.SX]:
     counts = ca.logic_and(length > tol.parallel * longest, length > 0)
     unit = ca.densify(ca.if_else(counts, 1 / (length + ca.logic_not(counts)), 0))
     reach = _reach(low, high)
-    scaled = [[None if x is None else x * unit[i] for i, x in enumerate(side)] for side in (low, high)]
+    scaled = [[_scaled(x, unit[i]) for i, x in enumerate(side)] for side in (low, high)]
     step = reach / (longest + (longest <= 0))
     return _Rows(ca.diag(unit) @ Y, scaled[0], scaled[1], unit, step, tol), reach
 
@@ -163,7 +167,7 @@ def _cut(rows: _Rows, j: int, v: ca.SX, d: ca.SX) -> _Cut:
     slope, far = 1 / (s + along), ca.if_else(along, FAR, 0)
     a, b = (None if x is None else x - c * d for x in (rows.low[j], rows.high[j]))
     loose = rows.tol.parallel * (ca.fabs(d) + SLIGHT * rows.step)
-    low, high = _ends(*(None if x is None else x * slope for x in (a, b)), s > 0)
+    low, high = _ends(_scaled(a, slope), _scaled(b, slope), s > 0)
     return _Cut(low - far, high + far, slope, c, along * _past(ca.SX(0), a, b, loose))
 
 

@@ -238,7 +238,8 @@ def constants(x: ca.SX) -> np.ndarray:
     """The numbers (n, m) of a matrix without symbols. A DM, which CasADi offers for this, takes ten times as long."""
     if not x.is_dense():
         return np.array(ca.DM(x))
-    return np.array([*map(float, x.nonzeros())]).reshape(x.shape, order="F")  # float first, or each one becomes an array
+    numbers = [*map(float, x.nonzeros())]  # type: ignore[arg-type]  # otherwise NumPy makes an array of each
+    return np.array(numbers).reshape(x.shape, order="F")
 
 
 def is_symmetric(x: ca.SX | np.ndarray) -> bool:

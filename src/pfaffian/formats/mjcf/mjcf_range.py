@@ -21,9 +21,8 @@ def tell_sums(c: CompiledModel, lost: LeftOut) -> None:
     limited = [n for n in np.flatnonzero(m.jnt_actfrclimited).tolist() if joint_type(c, n) not in (FREE, SPHERICAL)]
     across = _driven_across(c) if limited else set()
     for n in limited:
-        motors = len(c.on_joints.get(n, ()))
         carries = bool(m.jnt_actgravcomp[n]) and np.any(m.body_gravcomp) and not disabled(c, "GRAVITY")
-        if int(m.jnt_dofadr[n]) in across or motors + carries > 1:
+        if int(m.jnt_dofadr[n]) in across or len(c.on_joints.get(n, ())) + carries > 1:
             leave(lost, SUM, c.joints[n])
     for i, motors in c.on_tendons.items():
         if m.tendon_actfrclimited[i] and len(motors) > 1:

@@ -121,7 +121,7 @@ def _simulated(robot: Element, found: Gazebo) -> None:
 def with_spring(j: UrdfJoint, springs: Mapping[str, dict[str, float]]) -> UrdfJoint:
     """The joint with its spring, if it has one."""
     spring = springs.get(j.name)
-    return j if spring is None else replace(j, **spring)
+    return j if spring is None else replace(j, stiffness=spring.get("stiffness", 0.0), rest=spring.get("rest", 0.0))
 
 
 def weightless(
