@@ -1,6 +1,6 @@
 """The point of a plane, or of a line, nearest to the origin between pairs of parallel lines, without iterations.
 
-The pairs are taken one after another. Where the point found so far is beyond line i, the nearest point between all pairs up to
+The pairs come one after another. Where the point found so far is beyond line i, the nearest point between all pairs up to
 this one lies on line i itself: z = d v_i + t n_i, with the line's normal v_i and direction n_i, and the smallest |t| that the
 earlier pairs leave, an interval. Where they leave none, their part of the plane is beyond line i as a whole. Then the lines
 that end the interval from both sides prove, together with line i, that no point lies between all pairs. [Seidel 1991]
@@ -38,7 +38,7 @@ class Between(NamedTuple):
     proof: ca.SX
 
 
-class _Rows(NamedTuple):
+class _ScaledRows(NamedTuple):
     """Rows of unit length, or zero.   V: (n, k).   low, high: their limits.   unit: (n, 1) 1 / length, or zero.
     step: (1, 1) size of z.   tol: tolerances."""
 
@@ -132,7 +132,7 @@ def _none(off: Sequence[ca.SX], z: ca.SX, Y: ca.SX, low: Bounds, high: Bounds) -
     return ca.logic_and(ca.logic_not(reduce(ca.logic_or, off)), total <= FAR)
 
 
-def _rows(Y: ca.SX, low: Bounds, high: Bounds) -> tuple[_Rows, ca.SX]:
+def _rows(Y: ca.SX, low: Bounds, high: Bounds) -> tuple[_ScaledRows, ca.SX]:
     """The rows scaled to unit length, and the size of the limits."""
     tol = tolerances(Y[0, 0])
     length = ca.sqrt(ca.sum2(Y**2))
@@ -142,7 +142,7 @@ def _rows(Y: ca.SX, low: Bounds, high: Bounds) -> tuple[_Rows, ca.SX]:
     reach = _reach(low, high)
     scaled = [[_scaled(x, unit[i]) for i, x in enumerate(side)] for side in (low, high)]
     step = reach / (longest + (longest <= 0))
-    return _Rows(ca.diag(unit) @ Y, scaled[0], scaled[1], unit, step, tol), reach
+    return _ScaledRows(ca.diag(unit) @ Y, scaled[0], scaled[1], unit, step, tol), reach
 
 
 def _or_zero(x: ca.SX | None) -> ca.SX:
@@ -160,7 +160,7 @@ def _across(v: ca.SX) -> ca.SX:
     return ca.horzcat(-v[1], v[0]) if v.shape[1] == 2 else ca.SX.zeros(1, 1)
 
 
-def _cut(rows: _Rows, j: int, v: ca.SX, d: ca.SX) -> _Cut:
+def _cut(rows: _ScaledRows, j: int, v: ca.SX, d: ca.SX) -> _Cut:
     """What row j leaves of the line v z = d. A row of zeros leaves all of it."""
     c, s = rows.V[j, :] @ v.T, rows.V[j, :] @ _across(v).T
     along = ca.fabs(s) <= rows.tol.parallel
@@ -171,7 +171,7 @@ def _cut(rows: _Rows, j: int, v: ca.SX, d: ca.SX) -> _Cut:
     return _Cut(low - far, high + far, slope, c, along * _past(ca.SX(0), a, b, loose))
 
 
-def _shortest(cuts: Sequence[_Cut], rows: _Rows) -> tuple[ca.SX, ca.SX]:
+def _shortest(cuts: Sequence[_Cut], rows: _ScaledRows) -> tuple[ca.SX, ca.SX]:
     """The smallest |t| that cuts leave, and whether they leave none."""
     low = reduce(ca.fmax, [x.low for x in cuts], ca.SX(-FAR))
     high = reduce(ca.fmin, [x.high for x in cuts], ca.SX(FAR))
@@ -180,25 +180,25 @@ def _shortest(cuts: Sequence[_Cut], rows: _Rows) -> tuple[ca.SX, ca.SX]:
     return ca.fmin(ca.fmax(0, low), high), empty
 
 
-def _contradiction(rows: _Rows, at: ca.SX, d: ca.SX, side: ca.SX) -> ca.SX:
+def _contradiction(rows: _ScaledRows, at: ca.SX, d: ca.SX, side: ca.SX) -> ca.SX:
     """(n, 1) weights of the rows before row `at` that leave nothing of its line, v z = d, and of this row itself."""
     n = rows.V.shape[0]
-    own = ca.vertcat(*[at == i for i in range(n)])
-    cuts = [_cut(rows, j, own.T @ rows.V, d) for j in range(n)]
+    at_row = ca.vertcat(*[at == i for i in range(n)])
+    cuts = [_cut(rows, j, at_row.T @ rows.V, d) for j in range(n)]
     low = reduce(ca.fmax, [ca.if_else(j < at, x.low, -FAR) for j, x in enumerate(cuts)])
     high = reduce(ca.fmin, [ca.if_else(j < at, x.high, FAR) for j, x in enumerate(cuts)])
     upper = _first([(j < at) * (x.high == high) * x.slope for j, x in enumerate(cuts)])
     lower = _first([(j < at) * (x.low == low) * x.slope for j, x in enumerate(cuts)])
     ends = upper - lower
     against = _first([(j < at) * x.side for j, x in enumerate(cuts)])
-    crossing = ends - own * (ca.vertcat(*[x.cosine for x in cuts]).T @ ends)
-    return rows.unit * ca.if_else(ca.sumsqr(against) > 0, against + own * side, crossing)
+    crossing = ends - at_row * (ca.vertcat(*[x.cosine for x in cuts]).T @ ends)
+    return rows.unit * ca.if_else(ca.sumsqr(against) > 0, against + at_row * side, crossing)
 
 
 def _first(values: Sequence[ca.SX]) -> ca.SX:
     """(n, 1) the first value that is not zero in its place, the others zero."""
-    found, taken = list[ca.SX](), ca.SX(0)
+    found, passed = list[ca.SX](), ca.SX(0)
     for x in values:
-        found.append(ca.if_else(taken, 0, x))
-        taken = ca.logic_or(taken, x != 0)
+        found.append(ca.if_else(passed, 0, x))
+        passed = ca.logic_or(passed, x != 0)
     return ca.vertcat(*found)

@@ -82,6 +82,7 @@ def _weigh(e: Element, link: str, found: Gazebo) -> None:
 
 
 def _spring(e: Element, j: UrdfJoint, found: Gazebo) -> None:
+    """Note the stiffness or the rest of the spring of a joint; of several the last one counts, as in Gazebo."""
     x = number(e.content, e.where)
     if j.kind not in ("revolute", "prismatic"):
         found.lost.append(f"<{e.tag}> of <gazebo> {j.name}, which is a {j.kind} joint")

@@ -284,11 +284,11 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
     """The drive of each coordinate; those that a mechanism cannot represent are left out."""
     from pxr import UsdPhysics
 
-    own = _DRIVES.get(str(prim.GetTypeName()))  # of joints with one coordinate; those of other joints are named by their axes
+    single = _DRIVES.get(str(prim.GetTypeName()))  # others are named by their axes
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
     made = dict[str, Drive]()
     for name in given:
-        at = name if own is None else free.names[0] if name == own else ""
+        at = name if single is None else free.names[0] if name == single else ""
         d = UsdPhysics.DriveAPI.Get(prim, name)
         if at not in free.names:
             lost.append(f"drive {name}")

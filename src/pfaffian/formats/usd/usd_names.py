@@ -48,8 +48,8 @@ IDLE = "properties of schemas that are not applied have no effect, as in UsdPhys
 
 UNKNOWN = "prims that are not read"
 
-OWN = re.compile(r"physics:|drive:|limit:")
-"""Beginnings of the names of properties that usd-core's own schemas define; those of other engines need not be installed."""
+CORE = re.compile(r"physics:|drive:|limit:")
+"""Beginnings of the names of properties that usd-core's schemas define; those of other engines need not be installed."""
 
 SOFT = re.compile(r"(Omni)?Phys(ics|x)\w*(Deformable|Particle|Cloth|Vehicle)\w*(:\w+)?")
 """Schemas that move a prim by their presence alone, whatever properties it has."""
@@ -69,7 +69,7 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
             physics = PHYSICS.match(name)
             if physics and not READ.fullmatch(name) and not HARMLESS.fullmatch(name):
                 found[f"{prim.GetPath()}.{name}"] = None
-            elif OWN.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
+            elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
                 idle.append(f"{prim.GetPath()}.{name}")
             elif physics or name.startswith("xformOp"):
                 a = prim.GetAttribute(name)
