@@ -184,7 +184,8 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
     if k in DIMENSIONS:
         room = [[x - answer.u[i] if np.isfinite(x) else None for i, x in enumerate(side)] for side in limits.T.tolist()]
         found = nearest_between(Y, *room)
-        return answer._replace(u=answer.u + Y @ found.z, beyond=ca.logic_not(found.solved), proof=found.proof)
+        u = _cut(answer.u + Y @ found.z, limits)  # the rounding of the sum
+        return answer._replace(u=u, beyond=ca.logic_not(found.solved), proof=found.proof)
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
     W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
     left = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
@@ -195,6 +196,15 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
     step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, left)
     proof = _by_input(step.y, rows, len(limits)) * (step.status == qp.INFEASIBLE)
     return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED, proof=proof)
+
+
+def _cut(u: ca.SX, limits: np.ndarray) -> ca.SX:
+    """The inputs u (motors, 1) without what exceeds the limits (motors, 2), where these are finite."""
+    cut = ca.densify(u)
+    for i, (low, high) in enumerate(limits.tolist()):
+        cut[i] = ca.fmax(cut[i], low) if np.isfinite(low) else cut[i]
+        cut[i] = ca.fmin(cut[i], high) if np.isfinite(high) else cut[i]
+    return cut
 
 
 def _by_input(y: ca.SX, rows: tuple[list[int], list[int]], motors: int) -> ca.SX:
