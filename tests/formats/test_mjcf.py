@@ -157,17 +157,17 @@ def ours(a, qvel, turns):
     return a
 
 
-def check_against_mujoco(text, seeds=(0, 1), **options):
-    """Compare accelerations without constraints, and positions of all bodies, at random states."""
+def check_against_mujoco(text, seeds=(0, 1), idle=False, **options):
+    """Compare accelerations without constraints, and positions of all bodies, at random states.   idle: without inputs."""
     m, model = read(text, **options), mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     parts = {"v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, **{b.name: _place(b.name) for b in m.bodies}}
     at = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
     for seed in seeds:
         random = np.random.default_rng(seed)
-        q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+        q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu) * (not idle)
         data.qpos, data.qvel, turns = state_of(model, q, v)
-        data.ctrl[:] = u if m.nu else 0  # actuation may be switched off
+        data.ctrl[:] = u if m.nu and not idle else 0  # actuation may be switched off
         mujoco.mj_forward(model, data)
         found = at(q, v, u)
         close(np.ravel(found["v_dot"]), ours(data.qacc, data.qvel, turns), PEER, f"acceleration, seed {seed}")
@@ -239,7 +239,7 @@ def test_motors_compensate_gravity_only_where_there_are_any_and_within_their_ran
 
 def test_a_motor_beside_its_gravity_compensation_is_named():
     messages = quiet(mjcf(COMPENSATED.format(SMALL, "", "", LITTLE), IDLE))[2]
-    assert "limits gravity compensation and motors one by one, not their sum: 'h2'" in messages
+    assert "limits motors and gravity compensation one by one, not their sum: 'h2'" in messages
     ball = '<joint name="b" type="ball" actuatorgravcomp="true"/>'
     assert "acts without motors and limits: 'b'" in quiet(mjcf(body("a", ball).replace('name="a"', 'name="a" gravcomp="1"')))[2]
 
@@ -800,3 +800,48 @@ def test_rotors_and_dampers_of_several_actuators_add_up():
     for word, each in (("armature", 0.1), ("damping", 0.2)):
         added = m.value(getattr(m.joint("h"), word)) - alone.value(getattr(alone.joint("h"), word))
         assert added.item() == pytest.approx(each * (2**2 + 3**2), rel=1e-12)
+
+
+ROTOR = '<motor name="u" {}="{}" gear="{}" damping="0.2" armature="0.3"/>'
+TURNED = {
+    "a ball, about its x axis": body("a", BALL, body("b1", HINGE)) + "|" + ROTOR.format("joint", "b", "2 0 0"),
+    "a ball, about its y axis": body("a", BALL, body("b1", HINGE)) + "|" + ROTOR.format("joint", "b", "0 2 0"),
+    "a hinge, in its parent": body("a", HINGE, body("b1", BALL)) + "|" + ROTOR.format("jointinparent", "h", "2"),
+    "a free joint": body("a", FREE) + "|" + ROTOR.format("joint", "f", "0 0 0 1 0 0"),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_rotors_of_actuators_turn_with_every_kind_of_joint(name):
+    """MuJoCo takes the first gear, for all velocities of a joint."""
+    bodies, actuator = TURNED[name].split("|")
+    check_against_mujoco(mjcf(bodies, f"<actuator>{actuator}</actuator>"), idle=True)
+
+
+NARROW = '<joint name="h" axis="0 1 0" actuatorfrcrange="-0.5 0.5"/>'
+ONE_SIDE = '<joint name="k" axis="1 0 0" actuatorfrcrange="-0.5 0.5"/>'
+SHARED = {
+    "two motors of a joint": ('<motor name="u" joint="h"/><motor name="v" jointinparent="h"/>', "h"),
+    "a motor of a tendon": ('<motor name="u" tendon="t"/>', "h"),
+    "a motor of a line": ('<motor name="u" tendon="line"/>', "h"),
+    "two motors of a tendon": ('<motor name="u" tendon="narrow"/><motor name="v" tendon="narrow"/>', "narrow"),
+    "a rotor on a later body": ('<motor name="u" site="p" gear="0 0 1 0 0 0"/>', "h"),
+}
+STRINGS = (
+    '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed><spatial name="line"><site site="w"/><site site="p"/></spatial>'
+    '<fixed name="narrow" actuatorfrcrange="-1 1"><joint joint="s" coef="1"/></fixed></tendon>'
+)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_ranges_that_limit_a_sum_of_actuators_are_named(name):
+    """The joint k is on another branch, where no actuator acts."""
+    actuators, limited = SHARED[name]
+    slide = body("b1", '<joint name="s" type="slide" axis="1 0 0"/><site name="p" pos="0.1 0 0"/>')
+    text = mjcf(SITES + body("a", NARROW, slide) + body("c", ONE_SIDE), STRINGS + f"<actuator>{actuators}</actuator>")
+    assert f"actuatorfrcrange limits motors and gravity compensation one by one, not their sum: '{limited}'" in quiet(text)[2]
+
+
+def test_a_range_that_limits_one_motor_limits_its_input():
+    m, _, told = quiet(mjcf(body("a", NARROW), '<actuator><motor name="u" joint="h" gear="2"/></actuator>'))
+    assert m.u_limits.tolist() == [[-0.25, 0.25]] and "actuatorfrcrange" not in told

@@ -3,6 +3,7 @@
 import math
 import os
 import socket
+import warnings
 
 import casadi as ca
 import numpy as np
@@ -399,19 +400,46 @@ def test_gravity_of_a_link_is_switched_off(switch, off):
     assert torque == pytest.approx([own[0], 0], abs=1e-12)
 
 
+@pytest.mark.parametrize(("last", "acts"), [("<gravity>false</gravity>", False), ("<turnGravityOff>0</turnGravityOff>", True)])
+def test_of_contradicting_elements_of_gazebo_the_last_one_counts_and_is_told(last, acts):
+    first = "<turnGravityOff>0</turnGravityOff>" if not acts else "<gravity>false</gravity>"
+    more = "".join(f'<gazebo reference="b">\n{x}</gazebo>' for x in (first, last))
+    m = pair(more, match="the gravity of <gazebo> b before line [0-9], which says the opposite")
+    assert [f.name for f in m.forces] == ([] if acts else ["b without gravity"])
+    stiff = '<gazebo reference="A"><springStiffness>{}</springStiffness></gazebo>'
+    m = pair(
+        stiff.format(5) + stiff.format(7), match="the <springStiffness> of <gazebo> A before line [0-9], which says another"
+    )
+    assert m.value(m.joint("A").stiffness).item() == 7
+
+
+def test_stale_references_that_are_harmless_are_not_told():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pair('<gazebo reference="gone"><material>Gazebo/Red</material><mu1>1</mu1></gazebo>')
+
+
 def geared(sort, inside=""):
     return f'<transmission name="t"><type>x/{sort}</type>{inside}</transmission>'
 
 
 REDUCTION = '<actuator name="m"><mechanicalReduction>50</mechanicalReduction></actuator>'
+GAINS = '<actuator name="m"><drake:controller_gains p="9" d="1"/></actuator>'
+STARTED = """<ros2_control name="s"><joint name="A"><state_interface name="position"><param name="initial_value">1.2</param>
+</state_interface></joint></ros2_control>"""
 UNREAD = {
     '<gazebo reference="a"><dampingFactor>0.1</dampingFactor><mu1>1</mu1></gazebo>': "'<dampingFactor> of <gazebo> a'$",
-    '<gazebo reference="c"><springStiffness>1</springStiffness></gazebo>': "'<springStiffness> of <gazebo> c'$",
+    '<gazebo reference="c"><springStiffness>1</springStiffness></gazebo>': "'<gazebo> c, which is no link or joint'$",
+    '<gazebo reference="d"><gravity>0</gravity><mu1>1</mu1></gazebo>': "'<gazebo> d, which is no link or joint'$",
+    "<gravity>0</gravity>": "'<gravity> in <robot> r'$",
     "<gazebo>\n<static>true</static><self_collide>1</self_collide></gazebo>": "'<static> of <gazebo> on line \\d'$",
     "<gazebo><plugin name='p'/></gazebo>": "'<plugin> of <gazebo> on line",
     '<spring joint="A" k="5"/>': "'<spring> in <robot> r'$",
     geared("DifferentialTransmission"): "'<transmission> t, a DifferentialTransmission'$",
     f'<ros2_control name="s">{geared("FourBarLinkageTransmission")}</ros2_control>': "t, a FourBarLinkageTransmission'$",
+    geared("SimpleTransmission", GAINS): "'<drake:controller_gains> of <transmission> t'$",
+    '<ros2_control><joint name="B"><param name="mimic">A</param></joint></ros2_control>': "'mimic of <ros2_control> B'$",
+    STARTED: "'initial_value of <ros2_control> A'$",
     geared("SimpleTransmission", REDUCTION): "joint's side of transmissions, whatever their mechanicalReduction: 't'$",
 }
 

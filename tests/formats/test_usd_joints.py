@@ -1,5 +1,7 @@
 """Joints, drives, mimics and starts of USD stages, compared with the same machine made in Python."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -307,3 +309,51 @@ def test_several_scenes_with_other_gravity_are_named(tmp_path):
     scene = 'def PhysicsScene "{}"\n{{\nfloat physics:gravityMagnitude = {}\n}}'.format
     m, _ = read(tmp_path, scene("x", 3), scene("y", 4), body("b"), match="the first of several physics scenes: '/x'")
     close(m.value(m.gravity).ravel(), np.array([0, 0, -3]), SINGLE, "gravity")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("Revolute", "rotX"), ("Revolute", "linear"), ("Prismatic", "transX"), ("Prismatic", "angular")]
+)
+def test_drives_have_the_name_that_their_joint_has(tmp_path, kind, name):
+    """UsdPhysics parses no other drive, whatever the axis of the joint."""
+    turned = joint(kind, "j", ("", "b"), drive(name, stiffness=40))
+    applied = turned.replace('"j"\n', f'"j" (prepend apiSchemas = ["PhysicsDriveAPI:{name}"])\n')
+    m, _ = read(tmp_path, body("b"), applied, match=f"left out: 'j: drive {name}'")
+    assert not m.value(m.joint("j").stiffness).any()
+
+
+def test_a_d6_joint_has_drives_of_its_axes_only(tmp_path):
+    part = d6("j", {"rotZ": ()}, ("", "b"), drive("angular", stiffness=2)).replace("[", '["PhysicsDriveAPI:angular", ', 1)
+    m, _ = read(tmp_path, body("b"), part, match="left out: 'j: drive angular'")
+    assert m.joint("j").kind.name == "revolute" and not m.value(m.joint("j").stiffness).any()
+
+
+def test_properties_of_schemas_that_are_not_applied_are_named(tmp_path):
+    """A drive, limits that would lock an axis, and a velocity of a prim that is no body."""
+    slide = d6("j", {"transZ": ()}, ("", "b")).replace(', "PhysicsLimitAPI:rotZ"', "")
+    other = joint("Revolute", "k", ("b", "c"), drive("angular", stiffness=2))
+    still = 'def Xform "still"\n{\nvector3f physics:velocity = (1, 0, 0)\n}\n'
+    words = r"not applied have no effect, as in UsdPhysics: '/j\.limit:rotZ:physics:high', '/j\.limit:rotZ:physics:low'"
+    words += r", '/k\.drive:angular:physics:stiffness', '/still\.physics:velocity'"
+    m, _ = read(tmp_path, body("b"), body("c"), slide, other, still, match=words)
+    assert m.joint("j").kind.name == "cylindrical" and not m.value(m.joint("k").stiffness).any()
+
+
+@pytest.mark.parametrize(
+    ("prim", "named"),
+    [
+        ('def PhysxPhysicsGearJoint "g"\n{\n}', "/g (PhysxPhysicsGearJoint)"),
+        ('def Mesh "m" (prepend apiSchemas = ["PhysxDeformableBodyAPI"])\n{\n}', "/m (PhysxDeformableBodyAPI)"),
+        ('def Points "p" (prepend apiSchemas = ["PhysxParticleSetAPI"])\n{\n}', "/p (PhysxParticleSetAPI)"),
+        ('def MjcTendon "t"\n{\n}', "/t (MjcTendon)"),
+    ],
+)
+def test_prims_of_other_engines_are_named_though_they_give_no_property(tmp_path, prim, named):
+    read(tmp_path, body("b"), prim, match=re.escape(f"prims that are not read: '{named}'"))
+
+
+def test_physx_chooses_offsets_of_contact(tmp_path):
+    """Their default is -inf, as files of PhysX say."""
+    skin = 'def Sphere "s" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysxCollisionAPI"])\n{\n'
+    skin += "float physxCollision:contactOffset = -inf\nfloat physxCollision:restOffset = -inf\n}\n"
+    assert read(tmp_path, body("b", skin), match="contact between shapes is left out")[0].nv == 6

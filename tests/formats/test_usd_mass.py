@@ -280,3 +280,21 @@ def test_broken_meshes_are_refused(tmp_path):
     s.Save()
     with pytest.raises(ModelError, match=r"'/b/c': its points and faces do not fit together"):
         read_usd(tmp_path / "m.usda")
+
+
+def test_a_mesh_collides_as_it_says_only_where_its_schema_is_applied(tmp_path):
+    """Without it UsdPhysics takes the mesh itself, which is a third of its box."""
+    s = start(tmp_path / "m.usda")
+    rigid(s)
+    pyramid(s, "/b/c", [BASE, *SIDES], "boundingCube")
+    mesh = s.GetPrimAtPath("/b/c")
+    boxed = float(read_usd_quietly(s, tmp_path)[0].mass)
+    mesh.RemoveAPI(UsdPhysics.MeshCollisionAPI)
+    with pytest.warns(ModelWarning, match=r"no effect, as in UsdPhysics: '/b/c\.physics:approximation'"):
+        alone = float(read_usd_quietly(s, tmp_path)[0].mass)
+    assert boxed == pytest.approx(3 * alone)
+
+
+def read_usd_quietly(s, folder):
+    s.Save()
+    return read_usd(folder / "m.usda")[0].bodies

@@ -126,8 +126,16 @@ def test_friction_of_a_run_takes_its_energy() -> None:
     result = pf.run(m, q, v, duration=0.5, step=1e-3, error=False, **INTERPRETED)
     E = result["energy"].values
     assert (np.diff(E) < 1e-9).all() and E[-1] < E[0] - 0.1
-    exact = pf.run(m, q, v, accuracy=1e-9, times=[0.0, 0.5], **INTERPRETED)
-    np.testing.assert_allclose(result["q"][-1], exact["q"][-1], atol=100 * INTEGRATED)
+    finer = pf.run(m, q, v, duration=0.5, step=2.5e-4, error=False, **INTERPRETED)
+    np.testing.assert_allclose(result["q"][-1], finer["q"][-1], atol=100 * INTEGRATED)
+
+
+def test_friction_of_a_run_to_an_accuracy() -> None:
+    m = cart_and_bob(forces.guide_friction("shoes", "rail", 0.2, smooth=0.05))
+    start, end = {"q": [0.0, 0.5], "v": [0.7, 3.0], "error": False, **INTERPRETED}, 0.5
+    steps = pf.run(m, duration=end, step=2.5e-4, **start)
+    exact = pf.run(m, accuracy=1e-9, times=[0.0, end], **start)
+    np.testing.assert_allclose(steps["q"][-1], exact["q"][-1], atol=100 * INTEGRATED)
 
 
 @pytest.mark.parametrize("slope", [0.15, 0.35])

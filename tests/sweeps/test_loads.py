@@ -57,10 +57,8 @@ def test_table_of_a_scissor_lift_is_its_statics(tmp_path: Path) -> None:
 
 
 def test_states_are_the_same_whatever_the_blocks(tmp_path: Path) -> None:
-    space, states = {"load": np.linspace(20, 60, 9)}, {"q:a": STROKE}
-    one, other = (
-        swept(lift(), tmp_path / str(block), space, states, guess=GUESS, block=block).load() for block in (9, 2)
-    )  # fmt: skip
+    m, space, states = rod(), {"l": np.linspace(1, 2, 9)}, {"q:bob.x": np.linspace(-0.9, 0.9, 8)}
+    one, other = (swept(m, tmp_path / str(block), space, states, guess=DOWN, block=block).load() for block in (9, 2))
     assert one.drop_vars("block_digest").equals(other.drop_vars("block_digest"))
 
 
@@ -175,17 +173,25 @@ def test_instants_do_not_depend_on_the_length_of_calls() -> None:
     assert found[0] == found[1] == found[2] == [[[0.5]], [[2.0, 1.0]], [[9.0, 7.0]]]
 
 
-def test_states_out_of_reach_are_told(tmp_path: Path) -> None:
-    """A slider-crank asked to stretch further than its rods: other runs of the sweep are not affected."""
+DOWN = {"bob.y": -1.0}
+
+
+def rod() -> pf.Mechanism:
+    """A bob on a rod of length l, in a plane."""
     l = pf.Parameter("l", 1.0, "m")
-    rod = pf.closure("rod", "distance", "world", "bob", length=l)
+    held = pf.closure("rod", "distance", "world", "bob", length=l)
     plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
-    m = pf.mechanism("rod", [pf.body("bob", 1.0)], [plane], constraints=[rod], parameters=[l])
+    return pf.mechanism("rod", [pf.body("bob", 1.0)], [plane], constraints=[held], parameters=[l])
+
+
+def test_states_out_of_reach_are_told(tmp_path: Path) -> None:
+    """A bob asked to swing further than its rod reaches: other runs of the sweep are not affected."""
+    m = rod()
     with pytest.warns(RunWarning, match="state 1 of run 0"):
-        found = swept(m, tmp_path, {"l": [0.5, 2.0]}, {"q:bob.x": [0.4, 0.9]}, guess={"bob.y": -1.0}).load()
+        found = swept(m, tmp_path, {"l": [0.5, 2.0]}, {"q:bob.x": [0.4, 0.9]}, guess=DOWN).load()
     assert found["status"].values.tolist() == [2, 0] and found["stopped"][0] == 1
     with pytest.raises(RunError, match="out of reach in every run"):
-        swept(m, tmp_path / "none", {"l": [0.5, 0.6]}, {"q:bob.x": [0.9]}, guess={"bob.y": -1.0})
+        swept(m, tmp_path / "none", {"l": [0.5, 0.6]}, {"q:bob.x": [0.9]}, guess=DOWN)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """USD stages beside usd-core's own mass properties, and beside Newton's importer if it is installed: masses of all bodies.
 
 usd-core asks for the volume of each collider, and gets that of `usd_mass`, so that what is compared is the precedence of what
-the stage gives. Both compute with single precision.
+the stage gives. Both compute with single precision. A collider whose volume is unknown, such as a plane or a group of shapes,
+adds a cube of 1 kg to usd-core's sum and nothing to the reader's, which names it; bodies with one are not compared.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ SINGLE = 1e-4
 """Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
 
 
-def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass [kg], mass centre [m] and inertia [kg m^2] in the frame of the prim, by usd-core."""
+def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Mass [kg], mass centre [m] and inertia [kg m^2] in the frame of the prim, by usd-core; None if a volume is unknown."""
     from pxr import Gf, UsdPhysics
 
     Rb, pb, _ = s.frame(prim)
+    unknown = []
 
     def volume(part: Any) -> Any:
         found, solid = UsdPhysics.RigidBodyAPI.MassInformation(), _solid(s, part, {})
+        unknown.extend([part] if solid is None else [])
         R, p, _ = s.frame(part)
         place, turn = Rb.T @ (p - pb) / s.length, Rb.T @ R
         found.volume = -1.0 if solid is None else solid.mass / s.length**3
@@ -46,6 +49,8 @@ def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray]:
         return found
 
     mass, moments, com, q = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(volume)
+    if unknown:
+        return None
     R = np.array(Gf.Matrix3d(Gf.Quatd(q).GetNormalized())).T
     return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
 
@@ -81,7 +86,9 @@ def examine(path: Path) -> Row:
     s = open_stage(as_path(path))
     bodies = dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
     own = {p: by_usd(s, s.stage.GetPrimAtPath(p)) for p in bodies}
-    differences, notes = {"usd-core masses": max(_apart(m, b, own[p]) for p, b in bodies.items() if own[p][0] > 0)}, ""
+    known = [(b, theirs) for p, b in bodies.items() if (theirs := own[p]) is not None and theirs[0] > 0]
+    differences = {"usd-core masses": max((_apart(m, b, theirs) for b, theirs in known), default=0.0)}
+    notes = ", ".join(f"{p} has colliders of unknown volume" for p, theirs in own.items() if theirs is None)
     try:
         theirs = by_newton(path)
         shared = [p for p in bodies if p in theirs]
@@ -89,5 +96,5 @@ def examine(path: Path) -> Row:
     except ImportError:
         pass
     except Exception as error:  # whatever an importer raises for a stage that it does not read
-        notes = f"Newton: {type(error).__name__}: {' '.join(str(error).split())[:100]}"
+        notes += f" Newton: {type(error).__name__}: {' '.join(str(error).split())[:100]}"
     return replace(row, differences=differences, note=notes)

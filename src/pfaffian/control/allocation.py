@@ -18,6 +18,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
 from pfaffian.errors import ModelError, nearest, plural
 from pfaffian.maths import qp
 from pfaffian.maths.linear import Orthogonal, null_space, orthogonalise
+from pfaffian.maths.nearest_in_plane import DIMENSIONS, nearest_between
 from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import interval, named_float, several, vector
@@ -179,16 +180,31 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
     """The nearest inputs within limits (motors, 2): the answer without limits, plus the shortest step along `spare`."""
     spare_part = ca.sum1(answer.spare**2).T
     Y = ca.diag((spare_part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
+    k = answer.spare.shape[0]
+    if k in DIMENSIONS:
+        room = [[x - answer.u[i] if np.isfinite(x) else None for i, x in enumerate(side)] for side in limits.T.tolist()]
+        found = nearest_between(Y, *room)
+        u = _cut(answer.u + Y @ found.z, limits)  # the rounding of the sum
+        return answer._replace(u=u, beyond=ca.logic_not(found.solved), proof=found.proof)
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
     W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
-    room = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
-    k, rows = answer.spare.shape[0], (high.tolist(), low.tolist())
+    left = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
+    rows = (high.tolist(), low.tolist())
     if not k:
-        beyond = ca.logic_not(ca.mmin(room) >= 0)
-        return answer._replace(beyond=beyond, proof=_by_input(room == ca.mmin(room), rows, len(limits)) * beyond)
-    step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, room)
+        beyond = ca.logic_not(ca.mmin(left) >= 0)
+        return answer._replace(beyond=beyond, proof=_by_input(left == ca.mmin(left), rows, len(limits)) * beyond)
+    step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, left)
     proof = _by_input(step.y, rows, len(limits)) * (step.status == qp.INFEASIBLE)
     return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED, proof=proof)
+
+
+def _cut(u: ca.SX, limits: np.ndarray) -> ca.SX:
+    """The inputs u (motors, 1) without what exceeds the limits (motors, 2), where these are finite."""
+    cut = ca.densify(u)
+    for i, (low, high) in enumerate(limits.tolist()):
+        cut[i] = ca.fmax(cut[i], low) if np.isfinite(low) else cut[i]
+        cut[i] = ca.fmin(cut[i], high) if np.isfinite(high) else cut[i]
+    return cut
 
 
 def _by_input(y: ca.SX, rows: tuple[list[int], list[int]], motors: int) -> ca.SX:

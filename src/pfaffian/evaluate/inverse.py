@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -139,7 +140,7 @@ def inverse_dynamics(
     one_of(beyond, ("raise", "nan"), "beyond")
     driven = actuated_by(m, names)
     bounds = None if limits is None else input_limits(driven, limits)
-    f = _compiled(driven, R, None if bounds is None else tuple(map(tuple, bounds.tolist())), wish is not None)
+    how = driven, R, None if bounds is None else tuple(map(tuple, bounds.tolist())), wish is not None
     at = given(
         least=1,
         q=(q, configurations(m, q)),
@@ -149,9 +150,9 @@ def inverse_dynamics(
         wish=(wish, as_batch(wish, driven.u_names, np.zeros(driven.nu), "wish")),
     )
     (qs, vs, accelerations, p, wishes), count = at.spread, at.size
-    u, tau, reaction, off, residual, size, uncontrollable, outside, proof, servo = f(
-        qs, vs, accelerations, p, np.array([t]), wishes
-    )
+    arguments = qs, vs, accelerations, p, np.array([t]), wishes
+    u, tau, reaction, off, residual, size, uncontrollable, outside, servo = _compiled(*how, False)(*arguments)
+    proof = _proofs(partial(_compiled, *how, True), arguments, outside[:, 0] != 0, u)
     check_on_constraints(driven, off.reshape(count, 4, -1).transpose(0, 2, 1))
     _check_feasible(driven, residual, size)
     if uncontrollable.any():
@@ -202,12 +203,24 @@ def _check_limits(m: Mechanism, limits: np.ndarray, u: np.ndarray, outside: np.n
     raise RunError(f"{NO_INPUTS}; proof: {needed}, at most {most:.4g} within limits{where}")
 
 
+def _proofs(f: Callable[[], kernel.Kernel], arguments: tuple[np.ndarray, ...], beyond: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(runs, nu) the proofs for the runs that are beyond the limits, else zero.   f: makes the kernel.   u: (runs, nu)."""
+    proof = np.zeros_like(u)
+    if beyond.any():
+        *states, t, wishes = arguments
+        proof[beyond] = f()(*(x[beyond] for x in states), t, wishes[beyond])
+    return proof
+
+
 @remembered(64)
 def _compiled(
-    driven: Mechanism, weight: tuple[float, ...] | None, limits: tuple[tuple[float, float], ...] | None, wished: bool
-) -> kernel.Kernel:
+    driven: Mechanism, weight: tuple[float, ...] | None, limits: tuple[tuple[float, float], ...] | None, wished: bool,
+    proving: bool,
+) -> kernel.Kernel:  # fmt: skip
     """The compiled (q, v, a, p, t, wish) -> (u, B u, reaction, constraint residuals of the state, A a - b, its scale,
-    uncontrollable, beyond the limits, proof of that, part of the servos).
+    uncontrollable, beyond the limits, part of the servos).
+
+    proving: the proof that the motion is beyond the limits alone, which a batch needs for few states only.
     """
     T, a, wish = symbols(driven), ca.SX.sym("a", driven.nv), ca.SX.sym("wish", driven.nu)
     bounds, motors = None if limits is None else np.array(limits), len(driven.actuators)
@@ -222,7 +235,7 @@ def _compiled(
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + size_at_rest if T.A.shape[0] else ca.SX(0, 1)
     residual = ca.densify(T.A @ a - T.b)
     outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), residual, ca.densify(size), answer.uncontrollable]
-    outputs += [answer.beyond, proof, servo_part(T)]
+    outputs = [proof] if proving else [*outputs, answer.beyond, servo_part(T)]
     given = [T.q, T.v, a, driven.p_symbols, T.t, wish]
     return kernel.compile(ca.Function("inverse", given, [ca.densify(x) for x in outputs]))
 

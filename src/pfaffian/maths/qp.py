@@ -119,7 +119,7 @@ def in_floats(x: ca.SX) -> ca.SX:
     return one + 1e-9 <= one
 
 
-def _tolerances(x: ca.SX) -> Tolerances:
+def tolerances(x: ca.SX) -> Tolerances:
     """The tolerances for the arithmetic in which x (1, 1) is computed."""
     floats = in_floats(x)
     return Tolerances(*[ca.if_else(floats, single, double) for single, double in zip(SINGLE, DOUBLE, strict=True)])
@@ -252,7 +252,7 @@ def _search(H: ca.SX, u0: ca.SX, sides: _Sides, W: ca.SX, l: ca.SX, terms: ca.SX
     """
     m, n = len(sides.of), W.shape[1]
     k = min(n, m)
-    S, tol = sides.matrix, _tolerances(H[0, 0])
+    S, tol = sides.matrix, tolerances(H[0, 0])
     F = _cholesky(H)
     V, limits = _normal(F, u0, S, W, l, tol)
     are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
@@ -582,7 +582,7 @@ class _HessianFactor(NamedTuple):
 
 def _cholesky(H: ca.SX) -> _HessianFactor:
     """The Cholesky factor of H (n, n)."""
-    n, tol = H.shape[0], _tolerances(H[0, 0])
+    n, tol = H.shape[0], tolerances(H[0, 0])
     L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):

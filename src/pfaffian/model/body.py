@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.maths.inertia import pseudo_to_moments
@@ -119,17 +120,18 @@ def tensor(value: Any, what: str) -> ca.SX:
     what: the label of the value in error messages.
     """
     I = matrix(value, what)
-    if I.shape == (1, 3) or I.shape == (1, 6):
-        I = I.T
-    if I.shape == (1, 1):
+    shape = I.shape
+    if shape in ((1, 3), (1, 6)):
+        I, shape = I.T, shape[::-1]
+    if shape == (1, 1):
         return ca.densify(I * ca.SX.eye(3))
-    if I.shape == (3, 1):
+    if shape == (3, 1):
         return ca.densify(ca.diag(I))
-    if I.shape == (6, 1):
+    if shape == (6, 1):
         return ca.reshape(I[[0, 3, 4, 3, 1, 5, 4, 5, 2]], 3, 3)
-    if I.shape != (3, 3):
-        got = " x ".join(str(n) for n in I.shape if n > 1)
+    if shape != (3, 3):
+        got = " x ".join(str(n) for n in shape if n > 1)
         raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {got}")
-    if not is_symmetric(I):
+    if not is_symmetric(value if isinstance(value, np.ndarray) else I):
         raise ModelError(f"{what}: the matrix is not symmetric")
     return I if I.is_dense() else ca.densify(I)

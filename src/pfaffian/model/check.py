@@ -311,8 +311,8 @@ def check_parameters(found: Iterable[tuple[str, ca.SX]], parameters: Sequence[Pa
 
 def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], values: Values) -> None:
     """Raise ModelError for a joint that moves no inertia."""
-    inertias = values([ca.vertcat(b.mass, ca.vec(b.inertia)) for b in bodies])
-    moved = Counter({b.name: int(x.any()) for b, x in zip(bodies, inertias, strict=True)})
+    flat = values([x for b in bodies for x in (b.mass, b.inertia)])
+    moved = Counter({b.name: int(m.any() or I.any()) for b, m, I in zip(bodies, flat[::2], flat[1::2], strict=True)})
     for j in reversed(joints):
         moved[j.parent] += moved[j.child]
         if j.nv and not moved[j.child] and not (values([j.armature])[0] > 0).all():

@@ -21,6 +21,7 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import (
     Scalar,
+    are_plain,
     at_defaults,
     constants,
     interval,
@@ -599,7 +600,8 @@ def check_numbers(j: Joint, what: str) -> None:
 
 def axis_frame(axis: Any, what: str) -> Pose:
     """The pose that turns z to the axis, (3,) plain numbers of any length.   what: the label of the element."""
-    n = constants(_constant(vector(axis, 3, f"{what}: axis"), what)).ravel()
+    plain = are_plain(axis) and len(axis) == 3
+    n = np.array(axis, dtype=float) if plain else constants(_constant(vector(axis, 3, f"{what}: axis"), what)).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
         raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")

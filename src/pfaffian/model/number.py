@@ -211,7 +211,7 @@ def matrix(value: Any, what: str) -> ca.SX:
     if isinstance(value, np.ndarray) and value.dtype == float and value.size and value.ndim <= 2 and np.isfinite(value).all():
         return ca.SX(value)
     items = list(value)
-    if _are_plain(items):
+    if are_plain(items):
         return ca.SX(items)
     parts = [matrix(x, what) for x in items]
     if items and all(map(several, items)):
@@ -221,7 +221,7 @@ def matrix(value: Any, what: str) -> ca.SX:
     return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
 
-def _are_plain(items: Any) -> bool:
+def are_plain(items: Any) -> bool:
     """Whether the items are a list or tuple of plain finite numbers: the usual case, which needs a tenth of the time."""
     return type(items) in (list, tuple) and bool(items) and all(type(x) in _PLAIN and math.isfinite(x) for x in items)
 
@@ -238,7 +238,8 @@ def constants(x: ca.SX) -> np.ndarray:
     """The numbers (n, m) of a matrix without symbols. A DM, which CasADi offers for this, takes ten times as long."""
     if not x.is_dense():
         return np.array(ca.DM(x))
-    return np.array(x.nonzeros(), dtype=float).reshape(x.shape, order="F")
+    numbers = [*map(float, x.nonzeros())]  # type: ignore[arg-type]  # otherwise NumPy makes an array of each
+    return np.array(numbers).reshape(x.shape, order="F")
 
 
 def is_symmetric(x: ca.SX | np.ndarray) -> bool:
@@ -276,7 +277,7 @@ def several(value: Any) -> bool:
 
 def vector(values: Any, length: int, what: str) -> ca.SX:
     """An SX column (length, 1) from a sequence of numbers.   what: the label of the value in error messages."""
-    if _are_plain(values) and len(values) == length:
+    if are_plain(values) and len(values) == length:
         return ca.SX(values)
     if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and _is_finite(values):
         return +values

@@ -14,6 +14,7 @@ from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL, read_couplings, re
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
 from pfaffian.formats.mjcf.mjcf_path import tendon_lengths
+from pfaffian.formats.mjcf.mjcf_range import tell_sums
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import warned
@@ -119,6 +120,7 @@ def parse_mjcf(
     lengths = tendon_lengths(c, lost)
     without_target = take_torques(c) if servos == "torques" else frozenset()
     motors, biases = read_actuators(c, lengths, lost)
+    tell_sums(c, lost)
     start = _start(c, keyframe)
     forces = [*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *read_motor_gravcomp(c, lost), *biases]
     made = mechanism(

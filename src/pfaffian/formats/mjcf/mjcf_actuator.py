@@ -79,7 +79,7 @@ def _sort(c: CompiledModel, i: int) -> str:
 
 def _transmits(c: CompiledModel, i: int, *kinds: str) -> bool:
     """Whether an actuator has one of these kinds of transmission."""
-    return among(c.model.actuator_trntype[i], *[getattr(c.mujoco.mjtTrn, f"mjTRN_{k}") for k in kinds])
+    return c.transmissions[i] in kinds
 
 
 def _gain(c: CompiledModel, i: int) -> float | None:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, among
-from pfaffian.formats.mjcf.mjcf_part import disabled, equality_name, joint_type, of_actuators
+from pfaffian.formats.mjcf.mjcf_part import disabled, equality_name, joint_armature, joint_type, of_actuators
 from pfaffian.formats.mjcf.mjcf_text import CONTACT
 from pfaffian.formats.text.coupling import (
     FreeArmature,
@@ -87,14 +87,14 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
     elif np.any(stiffness[1:]) and not disabled(c, "SPRING"):
         rest = _number(m.qpos_spring[q])
         found.append(Potential(f"{name} spring"[:128], LengthSpring(one(name), _trimmed([0.0, *stiffness[1:]]), rest, rest)))
-    damping = m.dof_dampingpoly[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_dampingpoly)
+    damping = m.dof_dampingpoly[v] + of_actuators(c, c.on_joints.get(n, ()), m.actuator_dampingpoly)
     if np.any(damping) and not disabled(c, "DAMPER"):
         if kind in (FREE, SPHERICAL):
             leave(lost, "dampers of ball and free joints keep their linear part only", name)
         else:
             found.append(Dissipation(f"{name} damper"[:128], LengthDamper(one(name), _trimmed([0.0, *damping]))))
-    if kind == FREE and np.any(m.dof_armature[v : v + 6]):
-        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, _column(m.dof_armature[v : v + 6]))))
+    if kind == FREE and (armature := joint_armature(c, n)):
+        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, ca.SX(ca.DM([armature] * 6)))))
     dry = float(m.dof_frictionloss[v])
     if not dry or disabled(c, "FRICTIONLOSS") or disabled(c, "CONSTRAINT"):
         return found
@@ -109,13 +109,13 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
 def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[Force]:
     """Spring, damper and inertia of a tendon; damping and armature include those of its actuators."""
     m, name, found = c.model, c.tendons[i], list[Force]()
-    kind = c.mujoco.mjtTrn.mjTRN_TENDON
+    driving = c.on_tendons.get(i, ())
     stiffness = np.r_[m.tendon_stiffness[i], m.tendon_stiffnesspoly[i]]
     damping = np.r_[
-        m.tendon_damping[i] + of_actuators(c, kind, i, m.actuator_damping),
-        m.tendon_dampingpoly[i] + of_actuators(c, kind, i, m.actuator_dampingpoly),
+        m.tendon_damping[i] + of_actuators(c, driving, m.actuator_damping),
+        m.tendon_dampingpoly[i] + of_actuators(c, driving, m.actuator_dampingpoly),
     ]
-    armature = float(m.tendon_armature[i] + of_actuators(c, kind, i, m.actuator_armature))
+    armature = float(m.tendon_armature[i] + of_actuators(c, driving, m.actuator_armature))
     if np.any(stiffness) and not disabled(c, "SPRING"):
         _check_elastic(c, "tendon", name, m.tendon_springyield[i])
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
@@ -167,8 +167,6 @@ def read_motor_gravcomp(c: CompiledModel, lost: LeftOut) -> list[GeneralisedForc
         if joint_type(c, n) in (FREE, SPHERICAL):
             leave(lost, "actuatorgravcomp of ball and free joints acts without motors and limits", c.joints[n])
             continue
-        if c.driven_by.get((int(c.mujoco.mjtTrn.mjTRN_JOINT), int(n))) and motors:
-            leave(lost, "actuatorfrcrange limits gravity compensation and motors one by one, not their sum", c.joints[n])
         force = -(m.body_gravcomp[carried] * m.body_mass[carried]) * m.opt.gravity[:, None]
         law = MotorGravityCompensation(
             joint_type(c, n) == REVOLUTE, c.children[n], _column(m.jnt_axis[n]), _column(m.jnt_pos[n]),

@@ -57,11 +57,26 @@ class CompiledModel:
         return self.root.error(message)
 
     @cached_property
-    def driven_by(self) -> dict[tuple[int, int], list[int]]:
-        """(kind of transmission, number of the joint or tendon) -> numbers of its actuators."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for i, (kind, (n, _)) in enumerate(zip(self.model.actuator_trntype, self.model.actuator_trnid, strict=True)):
-            found.setdefault((int(kind), int(n)), []).append(i)
+    def transmissions(self) -> tuple[str, ...]:
+        """The kind of transmission of each actuator, in MuJoCo's words: JOINT, JOINTINPARENT, TENDON, SITE and others."""
+        words = {int(kind): name.removeprefix("mjTRN_") for name, kind in self.mujoco.mjtTrn.__members__.items()}
+        return tuple(words[kind] for kind in self.model.actuator_trntype.tolist())
+
+    @cached_property
+    def on_joints(self) -> dict[int, list[int]]:
+        """Number of a joint -> numbers of the actuators on it."""
+        return self._driven_by("JOINT", "JOINTINPARENT")
+
+    @cached_property
+    def on_tendons(self) -> dict[int, list[int]]:
+        """Number of a tendon -> numbers of the actuators on it."""
+        return self._driven_by("TENDON")
+
+    def _driven_by(self, *kinds: str) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for i, (kind, n) in enumerate(zip(self.transmissions, self.model.actuator_trnid[:, 0].tolist(), strict=True)):
+            if kind in kinds:
+                found.setdefault(n, []).append(i)
         return found
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -73,7 +74,7 @@ def _unused(name: str, used: Set[str]) -> str:
 def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: LeftOut) -> Joint:
     """One joint, with MuJoCo's coordinate, whose value at the pose of the file (ref) can differ from zero."""
     m, kind = c.model, KINDS[joint_type(c, n)]
-    q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
+    q = int(m.jnt_qposadr[n])
     springs = not disabled(c, "SPRING")
     given: dict[str, Any] = {"damping": joint_damping(c, n)}
     if kind in ("revolute", "prismatic"):
@@ -81,12 +82,12 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
         anchor, ref = _moved(m.jnt_pos[n]), float(m.qpos0[q])
         back = _turn(axis, -ref) if kind == "revolute" else _moved(-ref * axis)
         given |= {"axis": tuple(axis.tolist()), "placement": at @ anchor @ back, "child_placement": anchor}
-        given["armature"] = float(m.dof_armature[v] + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_armature))
+        given["armature"] = joint_armature(c, n)
         given["limits"] = tuple(map(float, m.jnt_range[n])) if m.jnt_limited[n] and not disabled(c, "LIMIT") else UNLIMITED
         given |= {"stiffness": float(m.jnt_stiffness[n]), "rest": float(m.qpos_spring[q])} if springs else {}
     elif kind == "spherical":
         anchor = _moved(m.jnt_pos[n])
-        given |= {"placement": at @ anchor, "child_placement": anchor, "armature": float(m.dof_armature[v])}
+        given |= {"placement": at @ anchor, "child_placement": anchor, "armature": joint_armature(c, n)}
         if m.jnt_limited[n] and not disabled(c, "LIMIT"):
             leave(lost, "limits of ball joints are left out", c.joints[n])
     return joint(c.joints[n], kind, parent, child, **given)
@@ -107,15 +108,22 @@ def joint_damping(c: CompiledModel, n: int) -> float:
     if disabled(c, "DAMPER"):
         return 0.0
     m = c.model
-    damping = m.dof_damping[m.jnt_dofadr[n]]
-    return float(damping + of_actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping))
+    return float(m.dof_damping[m.jnt_dofadr[n]] + of_actuators(c, c.on_joints.get(n, ()), m.actuator_damping))
 
 
-def of_actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> Any:
-    """Sum of the values of the actuators on a joint or tendon, times the squares of their gears."""
+def joint_armature(c: CompiledModel, n: int) -> float:
+    """The armature of a joint, with that of the actuators on it."""
     m = c.model
-    driven = c.driven_by.get((int(kind), n), ())
-    return sum((values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in driven), np.zeros(values.shape[1:]))
+    return float(m.dof_armature[m.jnt_dofadr[n]] + of_actuators(c, c.on_joints.get(n, ()), m.actuator_armature))
+
+
+def of_actuators(c: CompiledModel, driving: Sequence[int], values: np.ndarray) -> Any:
+    """Sum of the values of the actuators on a joint or tendon, times the squares of their gears.
+
+    As in MuJoCo it is the first gear, and the sum acts on all velocities of a ball or free joint alike.
+    """
+    m = c.model
+    return sum((values[i] * m.actuator_gear[m.actuator_outadr[i], 0] ** 2 for i in driving), np.zeros(values.shape[1:]))
 
 
 def _moved(xyz: np.ndarray) -> Pose:
@@ -130,10 +138,16 @@ def _turn(axis: np.ndarray, angle: float) -> Pose:
     return pose(quaternion=(*(np.sin(angle / 2) * axis), np.cos(angle / 2)))
 
 
+@lru_cache(maxsize=4096)
+def _rotation(w: float, x: float, y: float, z: float) -> np.ndarray:
+    """(3, 3) rotation of MuJoCo's quaternion; cached, since most bodies have the same one."""
+    return constants(frame((0, 0, 0), (w, x, y, z)).R)
+
+
 def _body(c: CompiledModel, i: int, lost: LeftOut) -> Body:
     """The mass, mass centre, inertia and shapes of a body."""
     m = c.model
-    R = constants(frame((0, 0, 0), m.body_iquat[i]).R)
+    R = _rotation(*m.body_iquat[i].tolist())
     I = R @ np.diag(m.body_inertia[i]) @ R.T
     shapes = [s for g in range(m.body_geomadr[i], m.body_geomadr[i] + m.body_geomnum[i]) for s in _shape(c, g, lost)]
     return body(c.bodies[i], float(m.body_mass[i]), m.body_ipos[i].tolist(), (I + I.T) / 2, shape=shapes)

@@ -13,6 +13,9 @@ spaces; "*" for all. A tag that is missing here has no known children and attrib
 OFF = ("", "false", "0", "0.0", "0 0 0")
 """Contents of an unknown element with which it says nothing."""
 
+ON = ("gravity",)
+"""Elements that are on by default, so that they say something with these contents too."""
+
 
 def unread(element: Element, known: Known, within: str = "") -> Iterator[str]:
     """The elements and attributes below an element that are not known, each in words.   within: name of what contains it."""
@@ -27,7 +30,7 @@ def unread(element: Element, known: Known, within: str = "") -> Iterator[str]:
     for child in element.children:
         if child.tag in words:
             yield from unread(child, known, label)
-        elif child.children or child.attributes or child.content not in OFF:
+        elif child.children or child.attributes or child.content not in OFF or (child.content and child.tag in ON):
             yield f"<{child.tag}> in {of}"
 
 

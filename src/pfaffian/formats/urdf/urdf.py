@@ -175,7 +175,7 @@ def parse_urdf(
         constraints=loops_closed,
         forces=[
             *(make(called) for make in extras.forces),
-            *weightless(links, gazebo.weightless, called, GRAVITY),
+            *weightless(links, gazebo.weights, called, GRAVITY),
             *rubbing,
         ],
         actuators=_actuators(

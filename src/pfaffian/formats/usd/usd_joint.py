@@ -20,6 +20,7 @@ _KINDS = {
     "PhysicsFixedJoint": "fixed", "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic",
     "PhysicsSphericalJoint": "spherical", "PhysicsDistanceJoint": "distance",
 }  # fmt: skip
+_DRIVES = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
 _TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
 
 
@@ -283,15 +284,13 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
     """The drive of each coordinate; those that a mechanism cannot represent are left out."""
     from pxr import UsdPhysics
 
-    general = {"revolute": "angular", "prismatic": "linear"}.get(free.kind, "")
+    single = _DRIVES.get(str(prim.GetTypeName()))  # others are named by their axes
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
     made = dict[str, Drive]()
     for name in given:
-        at = free.names[0] if name == general else name
-        turns = {"revolute": _TURNS, "prismatic": _SLIDES}.get(free.kind, ())
-        at = free.names[0] if at in turns and prim.GetTypeName() != "PhysicsJoint" else at
+        at = name if single is None else free.names[0] if name == single else ""
         d = UsdPhysics.DriveAPI.Get(prim, name)
-        if at not in free.names or at in made:
+        if at not in free.names:
             lost.append(f"drive {name}")
         elif str(d.GetTypeAttr().Get() or "force") != "force":
             lost.append("a drive of accelerations")

@@ -184,8 +184,7 @@ def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> UniformSo
         raise s.error(prim, "its points and faces do not fit together; correct faceVertexCounts and faceVertexIndices")
     if not len(corners):
         return None
-    approximation = prim.GetAttribute("physics:approximation")
-    way = str(approximation.Get() or "none") if approximation else "none"
+    way = str(prim.GetAttribute("physics:approximation").Get() or "none") if _approximates(prim) else "none"
     low, high = points.min(axis=0), points.max(axis=0)
     if way == "boundingCube":
         return box(high - low).placed(np.eye(3), (low + high) / 2)
@@ -198,6 +197,13 @@ def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> UniformSo
     if way != "convexHull":
         leave(lost, OPEN_MESH, str(prim.GetPath()))
     return hull(points, f"{s.place(prim)}: the convex hull of a mesh needs")
+
+
+def _approximates(prim: Any) -> bool:
+    """Whether a mesh may say by which solid it collides."""
+    from pxr import UsdPhysics
+
+    return bool(prim.HasAPI(UsdPhysics.MeshCollisionAPI))
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:

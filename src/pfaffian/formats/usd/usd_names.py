@@ -6,6 +6,7 @@ Every authored one that is neither is named in the warning, so that none is lost
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.usd.usd_stage import UsdStage
@@ -43,18 +44,43 @@ HARMLESS = re.compile(
 
 VARYING = "values that vary in time (those of the default time, and transforms at time zero, are used)"
 
+IDLE = "properties of schemas that are not applied have no effect, as in UsdPhysics"
+
+UNKNOWN = "prims that are not read"
+
+CORE = re.compile(r"physics:|drive:|limit:")
+"""Beginnings of the names of properties that usd-core's schemas define; those of other engines need not be installed."""
+
+SOFT = re.compile(r"(Omni)?Phys(ics|x)\w*(Deformable|Particle|Cloth|Vehicle)\w*(:\w+)?")
+"""Schemas that move a prim by their presence alone, whatever properties it has."""
+
+OTHER = re.compile(r"(Physx|Newton|Mjc)\w+")
+"""Types of prims of other engines, none of which is read."""
+
 
 def unread(s: UsdStage, lost: LeftOut) -> None:
-    """Record the authored properties of a stage that concern physics and are neither read nor harmless."""
-    found = dict[str, None]()
+    """Record the authored properties of a stage that concern physics and are neither read nor harmless, and such prims."""
+    found, idle = dict[str, None](), list[str]()
     for prim in s.prims:
+        kinds = [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
+        if OTHER.fullmatch(kinds[0]) or any(map(SOFT.fullmatch, kinds)):
+            leave(lost, UNKNOWN, f"{prim.GetPath()} ({next(k for k in kinds if OTHER.fullmatch(k) or SOFT.fullmatch(k))})")
         for name in prim.GetAuthoredPropertyNames():
             physics = PHYSICS.match(name)
             if physics and not READ.fullmatch(name) and not HARMLESS.fullmatch(name):
                 found[f"{prim.GetPath()}.{name}"] = None
+            elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
+                idle.append(f"{prim.GetPath()}.{name}")
             elif physics or name.startswith("xformOp"):
                 a = prim.GetAttribute(name)
                 if a and a.ValueMightBeTimeVarying():
                     leave(lost, VARYING, f"{prim.GetPath()}.{name}")
     if found:
         leave(lost, "properties that are not read", *found)
+    if idle:
+        leave(lost, IDLE, *idle)
+
+
+def _is_defined(prim: Any, name: str) -> bool:
+    """Whether the type of a prim, or a schema that is applied to it, has a property."""
+    return bool(prim.GetPrimDefinition().GetSchemaPropertySpec(name))

@@ -18,8 +18,8 @@ from pfaffian.formats.text.strict_number import printable
 MAX_PRIMS = 200_000
 MAX_LAYERS = 100
 
-OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity")
-"""Ends of the names of attributes that may be infinite, in lower case: limits."""
+OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity", "contactoffset", "restoffset")
+"""Ends of the names of attributes that may be infinite, in lower case: limits, and distances that PhysX chooses itself."""
 
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
@@ -62,7 +62,9 @@ class UsdStage:
         if not (scale > 0).all():
             raise self.error(prim, "its transform has a scale of zero; give a positive scale")
         R = T[:3, :3] / scale
-        if not np.allclose(R.T @ R, np.eye(3), atol=1e-5) or np.linalg.det(R) < 0:
+        if np.array_equal(R, np.eye(3)):  # as most prims, which need no orthonormalisation
+            return self.up, self.up @ T[:3, 3] * self.length, scale
+        if np.abs(R.T @ R - np.eye(3)).max() > 1e-5 or np.linalg.det(R) < 0:
             raise self.error(prim, "its transform shears or mirrors; use only rotations, translations and positive scales")
         U, _, Vt = np.linalg.svd(R)
         return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
