@@ -15,7 +15,7 @@ import numpy as np
 
 import pfaffian as pf
 from studies.stewart_platform import CORNERS, FEET, HEIGHT
-from tests.fitting.machines import CART, CART_NEAR, NEAR, TRUTH, cart, five_bar
+from tests.fitting.machines import CART, NEAR, TRUTH, cart, five_bar
 
 FINE = 10
 """Steps of a simulation in a period of the record."""
@@ -80,9 +80,7 @@ def leg() -> pf.Mechanism:
     joints = [pf.joint("crank", "revolute", "world", "crank", damping=p["friction"], armature=0.03)]
     joints += [pf.joint(n, "revolute", parent, n, placement=at) for n, (parent, at) in pins.items()]
     ends = {"J1": ("j", p["coupler"], "bde", 0.415), "J2": ("k", 0.619, "c", 0.393), "F": ("f", 0.394, "foot", 0.367)}
-    loops = [
-        pf.closure(n, "revolute", a, b, placement_a=(x, 0, 0), placement_b=(y, 0, 0)) for n, (a, x, b, y) in ends.items()
-    ]
+    loops = [pf.closure(n, "revolute", a, b, placement_a=(x, 0, 0), placement_b=(y, 0, 0)) for n, (a, x, b, y) in ends.items()]
     return pf.mechanism(
         "leg", bodies, joints, constraints=loops, actuators=[pf.actuator("motor", "crank")], parameters=list(p.values()),
         gravity=(0, -9.81, 0),
@@ -141,8 +139,8 @@ TWINS = {
     ),
     "cart": Twin(
         cart, CART, {f"q {n}": 1e-3 for n in ("floor.x", "floor.y", "floor.angle", "steer")},
-        waves((60, 300, 3, 60, 7), (14, 12, 3, 9, 9)), 0.02, 4.0, 0.004, {"q": {"hitch": 0.8, "steer": 0.2}, "v": {"floor.vx": 1.0}},
-        CART_NEAR, horizon=4.0,
+        waves((60, 300, 3, 60, 7), (4, 12, 3, 9, 9)), 0.02, 8.0, 0.004, {"q": {"hitch": 0.8, "steer": 0.2}, "v": {"floor.vx": 2.5}},
+        {"steer": 0.2, "hitch": 0.8}, horizon=2.0,
     ),
     "bicycle": Twin(
         bicycle, {"height": 0.9, "roll inertia": 9.2, "fork": 4.0, "steering": 0.5},
@@ -205,4 +203,7 @@ if __name__ == "__main__":
     for name in sys.argv[2:] or TWINS:
         found = inside(TWINS[name], range(count))
         each = ", ".join(f"{n} {100 * x:.0f}" for n, x in zip([*TWINS[name].truth, "delay"], found.mean(axis=0), strict=True))
-        print(f"{name}: {100 * found.mean():.1f} % of 95 % intervals contain the true value, {count} draws of noise; {each}", flush=True)
+        print(
+            f"{name}: {100 * found.mean():.1f} % of 95 % intervals contain the true value, {count} draws of noise; {each}",
+            flush=True,
+        )

@@ -15,5 +15,8 @@ regressor.py        equation error: equations linear in inertias, base parameter
 free_inertia.py     a body whose inertia is possible for all values of ten parameters
 friction_laws.py    friction laws fitted, and compared by what they predict
 fit_file.py         a fit described by a YAML file
-unseen.py         errors on records that a fit has not seen
+known_before.py     what is known before a fit: free parameters, bounds, priors, possible bodies
+steady.py           steady motions and eigenvalues near them, with derivatives by parameters
+fit_modes.py        `fit_modes`: frequencies, dampings and eigenvalues as data
+unseen.py           errors on records that a fit has not seen
 """

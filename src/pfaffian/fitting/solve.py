@@ -124,17 +124,17 @@ def _next(
     """
     before = _total(problem, here.residual, theta, deviation, s.prior)
     for tried in range(REJECTED):
-        step, dx, decrement = _step(here, theta, damping, s)
+        step, dx, length, decrement = _step(here, theta, damping, s)
         trial = np.clip(theta + step, s.bounds[:, 0], s.bounds[:, 1])
         moved = evaluate(problem, trial, here.x + dx, deviation) if s.allowed(trial) else None
         if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
             return trial, moved, damping / 10, decrement
-        if decrement < CONVERGED:
-            return decrement
+        if length < CONVERGED:
+            return length
         if tried == 0:
             here = evaluate(problem, theta, here.x, deviation) or here  # the step was that of other standard deviations
         damping = max(damping * 10, FIRST)
-    return decrement
+    return length
 
 
 def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
@@ -155,11 +155,23 @@ def estimate(problem: FitProblem, here: Fitted, n: int) -> np.ndarray:
     return np.maximum(found, EXACT * np.where(size > 0, size, 1.0))
 
 
-def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, np.ndarray, float]:
-    """The damped Gauss-Newton step of theta and of the starts, and the square of its length in standard errors."""
-    k, n = here.basis.shape[2], len(theta)
+def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """The damped Gauss-Newton step of theta and of the starts, the square of its length in standard errors, and that of the
+    step without damping, which alone tells how far the minimum is."""
+    k = here.basis.shape[2]
     part = reduced(here.triangles, k, damping)
-    R, rhs = (np.vstack([part.R, np.diag(1 / s.prior[:, 1])]), np.append(part.rhs, (s.prior[:, 0] - theta) / s.prior[:, 1]))
+    step, length = bounded_step(part.R, part.rhs, theta, damping, s)
+    whole = reduced(here.triangles, k)
+    _, decrement = bounded_step(whole.R, whole.rhs, theta, 0.0, s)
+    A, b = part.starts[:, :, :k], part.starts[:, :, -1] - part.starts[:, :, k:-1] @ step
+    dx = (here.basis @ _triangular(A, b)[:, :, None])[:, :, 0]
+    return step, dx, length, decrement
+
+
+def bounded_step(R: np.ndarray, rhs: np.ndarray, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, float]:
+    """The damped step of R dtheta = rhs in least squares, with priors and bounds, and the square of its length."""
+    n = len(theta)
+    R, rhs = (np.vstack([R, np.diag(1 / s.prior[:, 1])]), np.append(rhs, (s.prior[:, 0] - theta) / s.prior[:, 1]))
     Q, R = np.linalg.qr(R)
     rhs, size = Q.T @ rhs, np.sqrt((R**2).sum(axis=0))
     size = np.where(size > 0, size, 1.0)
@@ -172,9 +184,7 @@ def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple
         if not out.any():
             break
         free &= ~out
-    A, b = part.starts[:, :, :k], part.starts[:, :, -1] - part.starts[:, :, k:-1] @ step
-    dx = (here.basis @ _triangular(A, b)[:, :, None])[:, :, 0]
-    return step, dx, float(((R @ step) ** 2).sum())
+    return step, float(((R @ step) ** 2).sum())
 
 
 def _triangular(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def freedom(m: Mechanism, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Freedo
     basis = Vt[:, count - free :].swapaxes(1, 2).copy()
     spare = independent.sum(axis=1)[:, None] > np.arange(count - free, count)[None]  # columns that constraints still fix
     basis *= ~spare[:, None]
-    return Freedom(onto @ basis, -(onto @ (np.linalg.pinv(C, rcond=DEPENDENT) @ C_p)))
+    return Freedom(onto @ basis, -(onto @ _shortest(C, C_p, _residuals(m).positions)))
 
 
 def closed(
@@ -66,12 +66,20 @@ def closed(
         left = np.abs(c).max(axis=1, initial=0.0)
         if (left <= CLOSED * (1 + np.abs(x).max(axis=1))).all():
             break
-        C, c = np.nan_to_num(C * ease), np.nan_to_num(c)[:, :, None]
-        moved = np.linalg.pinv(C[:, :n, :nv], rcond=DEPENDENT) @ c[:, :n]
-        sped = np.linalg.pinv(C[:, n:, nv:], rcond=DEPENDENT) @ (c[:, n:] - C[:, n:, :nv] @ moved)
-        step = ease[:, None] * np.concatenate([moved, sped], axis=1)
+        step = ease[:, None] * _shortest(np.nan_to_num(C * ease), np.nan_to_num(c)[:, :, None], n)
         x = np.hstack([_unit(m, x[:, : m.nq + nv] - (onto @ step)[:, :, 0]), x[:, m.nq + nv :]])
     return x, left
+
+
+def _shortest(C: np.ndarray, c: np.ndarray, n: int) -> np.ndarray:
+    """The shortest displacement, and then the shortest change of v, that take away residuals c (segments, r, k).
+
+    C: (segments, r, 2 nv) derivatives of the residuals.   n: number of those of phi, which come first.
+    """
+    nv = C.shape[2] // 2
+    moved = np.linalg.pinv(C[:, :n, :nv], rcond=DEPENDENT) @ c[:, :n]
+    sped = np.linalg.pinv(C[:, n:, nv:], rcond=DEPENDENT) @ (c[:, n:] - C[:, n:, :nv] @ moved)
+    return np.concatenate([moved, sped], axis=1)
 
 
 def kinematic_matrix(m: Mechanism, q: np.ndarray) -> np.ndarray:
