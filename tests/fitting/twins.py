@@ -24,8 +24,8 @@ FINE = 10
 class Twin(NamedTuple):
     """A machine and how it is measured.
 
-    truth: of its parameters.   measured: {signal: standard deviation of its noise}, signals such as "q steer" or "foot".
-    force: inputs at a time.   period, seconds: of the record [s].   late: delay of the inputs [s].   start: options of `pf.run`.
+    truth: of its parameters.   measured: {signal: standard deviation of its noise}, such as "q steer" or "foot".
+    force: inputs at a time.   period, seconds: of the record [s].   late: delay of the inputs [s].   start: of `pf.run`.
     guess: near which the fit looks for coordinates that are not measured.   outputs: of `pf.fit`.
     """
 
@@ -67,7 +67,7 @@ def stewart() -> pf.Mechanism:
 
 
 def leg() -> pf.Mechanism:
-    """Theo Jansen's leg, three loops on a crank with a rotor; lengths of crank and coupler, mass of the foot and friction vary."""
+    """Theo Jansen's leg, three loops on a crank with a rotor; two lengths, mass of the foot and friction are parameters."""
     start = {"crank": (0.145, "m"), "coupler": (0.51, "m"), "foot": (0.3, "kg"), "friction": (0.06, "N m s")}
     p = {n: pf.Parameter(n, value, unit) for n, (value, unit) in start.items()}
     rods = {"j": 0.5, "k": 0.619, "bde": 0.415, "c": 0.393, "f": 0.394}
@@ -139,8 +139,8 @@ TWINS = {
     ),
     "cart": Twin(
         cart, CART, {f"q {n}": 1e-3 for n in ("floor.x", "floor.y", "floor.angle", "steer")},
-        waves((60, 300, 3, 60, 7), (4, 12, 3, 9, 9)), 0.02, 8.0, 0.004, {"q": {"hitch": 0.8, "steer": 0.2}, "v": {"floor.vx": 2.5}},
-        {"steer": 0.2, "hitch": 0.8}, horizon=2.0,
+        waves((60, 300, 3, 60, 7), (4, 12, 3, 9, 9)), 0.02, 8.0, 0.004,
+        {"q": {"hitch": 0.8, "steer": 0.2}, "v": {"floor.vx": 2.5}}, {"steer": 0.2, "hitch": 0.8}, horizon=2.0,
     ),
     "bicycle": Twin(
         bicycle, {"height": 0.9, "roll inertia": 9.2, "fork": 4.0, "steering": 0.5},

@@ -8,19 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from pfaffian.control.identification import QUANTILE
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nearest, notice
 from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
+from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
 from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings
+from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
 from pfaffian.fitting.segments import cut, usual_interval
-from pfaffian.fitting.solve import FitSolution, Settings, bounded_step, reduced, solve
+from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
@@ -231,18 +234,19 @@ def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[F
 
 
 def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:
-    """Whether steps of half the length change neither the residuals nor the numbers by much."""
+    """Whether steps of half the length change neither the residuals nor the numbers by more than FINE and SHIFT."""
     finer = problem._replace(segments=cut(problem.records, task.horizon, 2 * substeps))
     other = evaluate(finer, solution.theta, solution.fitted.x, solution.deviation)
     if other is None:
         return False
     change = np.nan_to_num(other.residual - solution.fitted.residual)
     size = np.sqrt((change**2).sum(axis=(0, 1)) / np.maximum(solution.fitted.counts, 1))
-    here, there = (_left(x, solution.theta, task.settings) for x in (solution.fitted, other))
-    return bool((size <= FINE * solution.deviation).all()) and there <= here + SHIFT
+    return bool((size <= FINE * solution.deviation).all()) and _shift(problem, solution, other, task.settings) <= SHIFT
 
 
-def _left(fitted: Fitted, theta: np.ndarray, s: Settings) -> float:
-    """The length of the step that is left to the minimum, in standard errors."""
-    part = reduced(fitted.triangles, fitted.basis.shape[2])
-    return float(np.sqrt(bounded_step(part.R, part.rhs, theta, 0.0, s)[1]))
+def _shift(problem: FitProblem, solution: FitSolution, other: Fitted, s: Settings) -> float:
+    """The largest change of a number, in its standard errors, from the solution to the minimum of the finer problem `other`."""
+    here, there = (reduced(x.triangles, x.basis.shape[2]) for x in (solution.fitted, other))
+    moved = [bounded_step(x.R, x.rhs, solution.theta, 0.0, s)[0] for x in (here, there)]
+    error = uncertainty(problem, here, solution.theta, s.prior).half_width / QUANTILE
+    return float(np.max(np.abs(moved[1] - moved[0]) / np.maximum(error, np.finfo(float).tiny), initial=0.0))

@@ -13,9 +13,11 @@ import pandas as pd
 from pfaffian.control.identification import QUANTILE
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, notice
 from pfaffian.evaluate.arrays import as_batch, guessed_configurations, named, parameter_values, velocities
-from pfaffian.fitting.determined import blind, named as named_directions
+from pfaffian.fitting.determined import blind
+from pfaffian.fitting.determined import named as named_directions
 from pfaffian.fitting.known_before import free_parameters, possibility, settings
-from pfaffian.fitting.solve import CONVERGED, FIRST, REJECTED, SETTLED, Settings, bounded_step
+from pfaffian.fitting.linear_step import Settings, bounded_step
+from pfaffian.fitting.solve import CONVERGED, FIRST, REJECTED, SETTLED
 from pfaffian.fitting.steady import Mode, modes, steady
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
@@ -228,7 +230,7 @@ def _next(
     problem: ModalProblem, theta: np.ndarray, here: tuple[np.ndarray, np.ndarray], deviation: np.ndarray, damping: float,
     s: Settings,
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], float, float] | None:  # fmt: skip
-    """The next numbers, what they predict, the damping, and the squared length of the step without it; None if no step is better."""
+    """The next numbers, what they predict, the damping, and the squared length of the step without it; None: no better one."""
     R, rhs = _rows(problem.y, *here, deviation)
     before, decrement = _cost(rhs, theta, s), bounded_step(R, rhs, theta, 0.0, s)[1]
     for _ in range(REJECTED):

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.fitting.solve import Settings
+from pfaffian.fitting.linear_step import Settings
 from pfaffian.maths.inertia import are_physical, moments, pseudo
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import interval

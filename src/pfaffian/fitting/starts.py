@@ -54,7 +54,7 @@ def closed(
     """The starts x (segments, nx) moved onto the constraints by the shortest way, and their residuals (segments,).
 
     Coordinates move until phi = 0 and velocities until eta = 0: a measured velocity that contradicts the others moves no
-    coordinate. ease: (2 nv,) by which a change along each [displacement; v] counts as shorter; 1 by default.   most: iterations.
+    coordinate. ease: (2 nv,) by which a change along each [displacement; v] counts as shorter, 1 by default.   most: steps.
     """
     ease = np.ones(2 * m.nv) if ease is None else ease
     x = _unit(m, x)

@@ -92,7 +92,7 @@ class _Steady(NamedTuple):
     count: int
 
     def at(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Residuals (r,), their derivatives (r, 2 nv + count) and (r, np), d x / d [displacement; v; multipliers], sizes (r,)."""
+        """Residuals (r,), derivatives (r, 2 nv + count) and (r, np), d x / d [displacement; v; multipliers], sizes (r,)."""
         nq, nv = self.f.numel_in(0), self.f.numel_in(1)
         r, J, J_p, K, size = (np.array(y) for y in self.f(x[:nq], x[nq : nq + nv], x[nq + nv :], u, p))
         onto = np.zeros((len(x), 2 * nv + self.count))
