@@ -152,20 +152,20 @@ class _Columns(NamedTuple):
     """The part of each column of Y from its first to its last entry that can be different from zero.
 
     kernel: (q, v, a, u, p) -> these parts.   where: of each part, the place of its first entry among all, column by column.
-    rows, count: of Y.
+    rows, width: of Y.
     """
 
     kernel: kernel.Kernel
     where: tuple[int, ...]
     rows: int
-    count: int
+    width: int
 
     def at(self, *values: np.ndarray) -> np.ndarray:
-        """Y (n, rows, count); what is always zero is never written, and costs neither time nor memory."""
+        """Y (n, rows, width); what is always zero is never written, and costs neither time nor memory."""
         n, sizes = len(values[0]), self.kernel.shape.outputs
-        Y = np.zeros((self.rows * self.count, n))
+        Y = np.zeros((self.rows * self.width, n))
         self.kernel(*values, out=[Y[i : i + size].T for i, size in zip(self.where, sizes, strict=True)])
-        return Y.reshape(self.count, self.rows, n).transpose(2, 1, 0)
+        return Y.reshape(self.width, self.rows, n).transpose(2, 1, 0)
 
 
 @remembered(16)
