@@ -12,6 +12,7 @@ Coverage of intervals, on request only: `python -m benchmarks.fit DRAWS` fits a 
 from __future__ import annotations
 
 import sys
+import threading
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,7 +30,6 @@ from benchmarks import robots
 from benchmarks.check import CheckFailed, agree
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
-from pfaffian.kernel.call import tiers
 
 STUDIES = Path(__file__).parents[1] / "studies"
 SAMPLES, STEP = 50, 4e-3
@@ -150,7 +150,9 @@ def compile_it(call: Callable[[], Any]) -> None:
     """Call until the compiler has taken over from the interpreter, as it does after some four million samples."""
     for _ in range(WARM):
         call()
-    tiers.wait()
+    for thread in threading.enumerate():
+        if thread.name == "pfaffian compiles":
+            thread.join()
 
 
 def coverage(draws: int) -> float:

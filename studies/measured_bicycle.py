@@ -6,9 +6,9 @@ the weave were measured at seven speeds for each gain, the mean of three pushes.
 from that, in the conventions of the benchmark of Meijaard, Papadopoulos, Ruina and Schwab (2007).
 
 Compared are the eigenvalues of the library's bicycle, a machine with two wheels that roll without slip, as published and with
-three numbers fitted to the 14 eigenvalues of the gains 6 and 10: friction of the steering, a factor on the gain, and the speed at
-which the motor's help ends, for which the report and the program beside it have 5.0 and 4.7 m/s. The seven eigenvalues of the
-gain 8 are not fitted. Origin of the numbers: measured.md.
+three numbers fitted to the 14 eigenvalues of the gains 6 and 10: friction of the steering, a factor on the gain, and the speed
+at which the motor's help ends, for which the report and the program beside it have 5.0 and 4.7 m/s. The seven eigenvalues of
+the gain 8 are not fitted. Origin of the numbers: measured.md.
 """
 
 from __future__ import annotations

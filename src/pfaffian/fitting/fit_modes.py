@@ -18,7 +18,7 @@ from pfaffian.fitting.determined import named as named_directions
 from pfaffian.fitting.known_before import free_parameters, possibility, settings
 from pfaffian.fitting.linear_step import Settings, bounded_step
 from pfaffian.fitting.solve import CONVERGED, FIRST, REJECTED, SETTLED
-from pfaffian.fitting.steady import Mode, modes, steady
+from pfaffian.fitting.steady import EigenvalueSlope, modes, steady
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
 from pfaffian.model.with_numbers import with_numbers
@@ -37,13 +37,13 @@ RELATIVE = 0.02
 class MeasuredModes(NamedTuple):
     """Modes measured near one steady motion.
 
-    q: (nq,).   v: (nv,).   held: (nv,) of bool, velocities that are given.   u: (nu,).   p: (np,).
+    q: (nq,).   v: (nv,).   given_rates: (nv,) of bool, velocities that are given.   u: (nu,).   p: (np,).
     fixed: (np,) of bool, parameters that the measurement gives.   y: (modes, 3) numbers of KINDS, nan where not measured.
     """
 
     q: np.ndarray
     v: np.ndarray
-    held: np.ndarray
+    given_rates: np.ndarray
     u: np.ndarray
     p: np.ndarray
     fixed: np.ndarray
@@ -97,8 +97,8 @@ def fit_modes(
         first[name] = named_float(value, f"start[{name!r}]")
     points = tuple(_read(m, i, x, first) for i, x in enumerate(_as_list(measured)))
     given = np.any([x.fixed for x in points], axis=0)
-    wanted = [n for n, x in zip(m.p_names, given, strict=True) if not x] if parameters is None else parameters
-    free = free_parameters(m, wanted)
+    chosen = [n for n, x in zip(m.p_names, given, strict=True) if not x] if parameters is None else parameters
+    free = free_parameters(m, chosen)
     possible, known = possibility(m), np.array(list(first.values()))
 
     def allowed(theta: np.ndarray) -> bool:
@@ -162,9 +162,9 @@ def _read(m: Mechanism, i: int, x: Mapping[str, Any], first: Mapping[str, float]
         if main.imag.any() or not (main.real > 0).all():
             raise ModelError(f"measured[{i}]: frequencies are positive numbers [Hz]")
     q, v = guessed_configurations(m, x.get("q"))[0], velocities(m, x.get("v"))[0]
-    held, fixed = named(x.get("v"), m.v_names, "v"), named(x.get("parameters"), m.p_names, "parameters")
+    given_rates, fixed = named(x.get("v"), m.v_names, "v"), named(x.get("parameters"), m.p_names, "parameters")
     p = np.where(fixed, parameter_values(m, x.get("parameters"))[0], np.array(list(first.values())))
-    return MeasuredModes(q, v, held, as_batch(x.get("u"), m.u_names, np.zeros(m.nu), "u")[0], p, fixed, y)
+    return MeasuredModes(q, v, given_rates, as_batch(x.get("u"), m.u_names, np.zeros(m.nu), "u")[0], p, fixed, y)
 
 
 def _predicted(problem: ModalProblem, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +173,7 @@ def _predicted(problem: ModalProblem, theta: np.ndarray) -> tuple[np.ndarray, np
     for i, x in enumerate(problem.points):
         p, mine = x.p.copy(), ~x.fixed[list(problem.free)]
         p[np.array(problem.free)[mine]] = theta[mine]
-        at = steady(problem.m, x.q, x.v, x.held, x.u, p)
+        at = steady(problem.m, x.q, x.v, x.given_rates, x.u, p)
         for mode in modes(problem.m, at, x.u, p, lambda s, y=x.y, i=i: _matched(s, y, i)):
             value, slope = _numbers(mode)
             values.append(value)
@@ -201,7 +201,7 @@ def _matched(s: np.ndarray, y: np.ndarray, i: int) -> list[int]:
     return [int(x) for x in found]
 
 
-def _numbers(mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(mode: EigenvalueSlope) -> tuple[np.ndarray, np.ndarray]:
     """(3,) growth, frequency and damping of an eigenvalue, and their derivatives (3, np)."""
     s, ds, size = mode.s, mode.by_p, abs(mode.s)
     by_size = (np.conj(s) * ds).real / size

@@ -51,7 +51,7 @@ LAWS: dict[str, tuple[tuple[str, ...], FrictionLaw]] = {
 """Name of a law -> names of its numbers, and the force at a rate v and these numbers. The number "load" is no argument: it
 multiplies the force that the joint carries, solved with the motion."""
 
-CARRIES = {"revolute": partial(pin_friction, radius=1.0), "prismatic": guide_friction}
+CARRIES: dict[str, Callable[..., Any]] = {"revolute": partial(pin_friction, radius=1.0), "prismatic": guide_friction}
 """Kind of a joint -> friction that follows its load; the number "load" is then mu times the pin's radius [m], or mu [1]."""
 
 

@@ -107,7 +107,7 @@ def _at(m: Mechanism, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> tuple[np.n
     return onto, c, by_x, by_p
 
 
-class _Residuals(NamedTuple):
+class _StartResiduals(NamedTuple):
     """kernel: see `_residuals`.   positions: how many of the residuals are those of phi."""
 
     kernel: kernel.Kernel
@@ -115,7 +115,7 @@ class _Residuals(NamedTuple):
 
 
 @remembered(64)
-def _residuals(m: Mechanism) -> _Residuals:
+def _residuals(m: Mechanism) -> _StartResiduals:
     """Kernel (q, v, p, t) -> K, [phi; eta], and their derivatives by [displacement; v] and by p, column by column."""
     T = symbols(m)
     K = T.kinematics.kinematic_matrix
@@ -123,4 +123,4 @@ def _residuals(m: Mechanism) -> _Residuals:
     by_x = ca.jacobian(c, ca.vertcat(T.q, T.v)) @ ca.diagcat(K, ca.SX.eye(m.nv))
     outputs = [K, c, by_x, ca.jacobian(c, m.p_symbols)]
     f = ca.Function("starts", [T.q, T.v, m.p_symbols, T.t], [ca.vec(ca.densify(y)) for y in outputs])
-    return _Residuals(kernel.compile(f), T.rows.phi.numel() if m.ideal else 0)
+    return _StartResiduals(kernel.compile(f), T.rows.phi.numel() if m.ideal else 0)

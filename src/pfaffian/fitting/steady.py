@@ -49,14 +49,14 @@ class SteadyMotion(NamedTuple):
     by_p: np.ndarray
 
 
-def steady(m: Mechanism, q: np.ndarray, v: np.ndarray, held: np.ndarray, u: np.ndarray, p: np.ndarray) -> SteadyMotion:
-    """The steady motion nearest to q (nq,) and v (nv,).   held: (nv,) of bool, velocities that must not change.
+def steady(m: Mechanism, q: np.ndarray, v: np.ndarray, given_rates: np.ndarray, u: np.ndarray, p: np.ndarray) -> SteadyMotion:
+    """The steady motion nearest to q (nq,) and v (nv,).   given_rates: (nv,) of bool, velocities that must not change.
 
     Raises RunError: none was found.
     """
     f, nq, nv = _steady(m), m.nq, m.nv
-    x = np.concatenate([q, v, np.zeros(f.count)])
-    free = np.concatenate([np.ones(nv, bool), ~held, np.ones(f.count, bool)])
+    x = np.concatenate([q, v, np.zeros(f.carried)])
+    free = np.concatenate([np.ones(nv, bool), ~given_rates, np.ones(f.carried, bool)])
     for _ in range(ITERATIONS):
         r, J, J_p, onto, size = f.at(x, u, p)
         left = float(np.abs(r / size).max(initial=0.0))
@@ -86,18 +86,18 @@ def _unit(m: Mechanism, x: np.ndarray) -> np.ndarray:
 
 class _Steady(NamedTuple):
     """f: (q, v, multipliers, u, p) -> residuals, their derivatives by [displacement; v; multipliers] and by p, K, their sizes.
-    count: of the multipliers."""
+    carried: number of multipliers."""
 
     f: ca.Function
-    count: int
+    carried: int
 
     def at(self, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Residuals (r,), derivatives (r, 2 nv + count) and (r, np), d x / d [displacement; v; multipliers], sizes (r,)."""
+        """Residuals (r,), derivatives (r, 2 nv + carried) and (r, np), d x / d [displacement; v; multipliers], sizes (r,)."""
         nq, nv = self.f.numel_in(0), self.f.numel_in(1)
         r, J, J_p, K, size = (np.array(y) for y in self.f(x[:nq], x[nq : nq + nv], x[nq + nv :], u, p))
-        onto = np.zeros((len(x), 2 * nv + self.count))
+        onto = np.zeros((len(x), 2 * nv + self.carried))
         onto[:nq, :nv] = K
-        onto[nq:, nv:] = np.eye(nv + self.count)
+        onto[nq:, nv:] = np.eye(nv + self.carried)
         return r[:, 0], J, J_p, onto, size[:, 0]
 
 
@@ -118,20 +118,20 @@ def _steady(m: Mechanism) -> _Steady:
     return _Steady(ca.Function("steady", given, ca.substitute([ca.densify(y) for y in outputs], *still)), lam.numel())
 
 
-class Mode(NamedTuple):
+class EigenvalueSlope(NamedTuple):
     """An eigenvalue s [1/s] and its derivatives (np,) by the parameters."""
 
     s: complex
     by_p: np.ndarray
 
 
-def modes(m: Mechanism, at: SteadyMotion, u: np.ndarray, p: np.ndarray, wanted: Any) -> list[Mode]:
-    """Eigenvalues of the motion near a steady one, of which `wanted(eigenvalues)` returns the indices, with derivatives."""
+def modes(m: Mechanism, at: SteadyMotion, u: np.ndarray, p: np.ndarray, chosen: Any) -> list[EigenvalueSlope]:
+    """Eigenvalues of the motion near a steady one, of which `chosen(eigenvalues)` returns the indices, with derivatives."""
     near, f = linearise(m, at.q, at.v, u, parameters=p), _pencil(m)
     given = [at.q, at.v, at.multipliers, u, p]
     F, E = (np.array(y) for y in f.matrices(*given))
-    found = list[Mode]()
-    for i in wanted(near.eigenvalues):
+    found = list[EigenvalueSlope]()
+    for i in chosen(near.eigenvalues):
         s, r = complex(near.eigenvalues[i]), near.vectors[:, i]
         moved = np.concatenate([near.dq @ r, near.dv @ r, s * (near.dv @ r)])
         rest = np.linalg.lstsq(
@@ -140,7 +140,7 @@ def modes(m: Mechanism, at: SteadyMotion, u: np.ndarray, p: np.ndarray, wanted: 
         x = np.concatenate([moved, rest])
         y = _left(F - s * E, E @ x)
         by_x, by_p = _complex_gradient(f.gradient, given, y, x)
-        found.append(Mode(s, by_p + by_x @ at.by_p))
+        found.append(EigenvalueSlope(s, by_p + by_x @ at.by_p))
     return found
 
 
