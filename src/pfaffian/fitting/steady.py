@@ -34,7 +34,7 @@ CLOSED = 1e-11
 """Residual below which a motion counts as steady, relative to the forces and rows in it."""
 
 ACCEPTED = 1e-8
-"""The same after the last iteration: rounding may leave more than CLOSED where forces nearly cancel."""
+"""Residual that is accepted after the last iteration: rounding may leave more than CLOSED where forces nearly cancel."""
 
 DEPENDENT = 1e-10
 """A singular value below this fraction of the largest one counts as zero."""
