@@ -12,9 +12,10 @@ Coverage of intervals, on request only: `python -m benchmarks.fit DRAWS` fits a 
 from __future__ import annotations
 
 import sys
+import threading
 import tracemalloc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,6 +33,9 @@ from benchmarks.timing import Options, interleaved
 
 STUDIES = Path(__file__).parents[1] / "studies"
 SAMPLES, STEP = 50, 4e-3
+WARM = 250
+"""Calls of a regressor after which it is compiled."""
+
 SAME_NUMBERS = 0.3
 """Largest difference of the numbers of the two sides, in half widths of our intervals: ours fits a delay besides."""
 
@@ -135,10 +139,20 @@ def regressor(o: Options) -> Comparison:
     phi = np.concatenate([model.inertias[i].toDynamicParameters() for i in range(1, 8)])
     agree("regressor", some.Y @ some.phi, torque @ phi)
     ours = partial(pf.identification.regressor, m, q, v, a, bodies=links)
+    compile_it(ours)
     times = interleaved({"regressor": ours, "pinocchio": theirs}, n, o)
     return Comparison(
         f"regressor of a Panda arm, {n} samples", "sample", times["regressor"], times["pinocchio"], Goal("ratio", ">=", 5)
     )
+
+
+def compile_it(call: Callable[[], Any]) -> None:
+    """Call until the compiler has taken over from the interpreter, as it does after some four million samples."""
+    for _ in range(WARM):
+        call()
+    for thread in threading.enumerate():
+        if thread.name == "pfaffian compiles":
+            thread.join()
 
 
 def coverage(draws: int) -> float:

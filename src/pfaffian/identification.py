@@ -2,6 +2,7 @@
 
 Fit, fit_report                                                        the result of `pf.fit`; a page that shows it
 read_fit, FitFile                                                      a fit described by a YAML file
+fit_modes, ModalFit                                                    a fit to frequencies and eigenvalues
 compare_friction                                                       friction laws by what they predict
 free_inertia                                                           a body of which every inertia is possible
 regressor, equation_error, base_parameters; Regressor, BaseParameters  equations linear in the inertias of bodies
@@ -24,6 +25,8 @@ from pfaffian.control.identification import smoothed as smoothed
 from pfaffian.control.identification import thrust_scale as thrust_scale
 from pfaffian.fitting.fit_file import FitFile as FitFile
 from pfaffian.fitting.fit_file import read_fit as read_fit
+from pfaffian.fitting.fit_modes import ModalFit as ModalFit
+from pfaffian.fitting.fit_modes import fit_modes as fit_modes
 from pfaffian.fitting.fit_result import Fit as Fit
 from pfaffian.fitting.free_inertia import free_inertia as free_inertia
 from pfaffian.fitting.friction_laws import compare_friction as compare_friction

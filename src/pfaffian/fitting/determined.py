@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.control.identification import QUANTILE
+from pfaffian.fitting.linear_step import WithoutStarts
 from pfaffian.fitting.problem import FitProblem
-from pfaffian.fitting.solve import WithoutStarts
 
 BLIND = 1e-7
 """A combination counts as not determined at all if it changes the residuals less than this fraction of the best one."""

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 from tqdm import tqdm
 
+from pfaffian.control.identification import QUANTILE
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nearest, notice
 from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
+from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
+from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings
+from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
-from pfaffian.fitting.problem import FitProblem, evaluate
+from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
 from pfaffian.fitting.segments import cut, usual_interval
-from pfaffian.fitting.solve import FitSolution, Settings, solve
+from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
-from pfaffian.maths.inertia import are_physical, moments, pseudo
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import interval, named_float
+from pfaffian.model.number import named_float
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
@@ -32,11 +34,12 @@ from pfaffian.simulate.step.step import Scheme
 SAMPLES = 50
 """Usual intervals in a segment, by default."""
 
-ITERATIONS = 60
-"""Most iterations."""
-
 FINE = 0.1
 """Largest error of the steps, in standard deviations of the residuals."""
+
+SHIFT = 0.2
+"""Largest change of the numbers when steps are halved, in standard errors: a small error of every sample, always to the same
+side, shifts numbers that many samples determine."""
 
 FINEST = 32
 """Most steps in a usual interval."""
@@ -104,7 +107,7 @@ def fit(
     """
     given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
-    task = _task(s, _free(s.mechanism, parameters), records, outputs or {}, given)
+    task = _task(s, free_parameters(s.mechanism, parameters), records, outputs or {}, given)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
 
     def tell(iteration: int, cost: float, decrement: float) -> None:
@@ -178,17 +181,6 @@ def _task(
     return FitTask(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
 
 
-def _free(m: Mechanism, parameters: Any) -> tuple[int, ...]:
-    """Indices of the parameters to fit."""
-    names = m.p_names if parameters is None else (parameters,) if isinstance(parameters, str) else tuple(parameters)
-    for name in names:
-        if name not in m.p_names:
-            raise ModelError(f"parameters: there is no {brief(name)}; {nearest(name, m.p_names)}")
-    if not names:
-        raise ModelError(f"fit: {m.name!r} has no parameters; write numbers that are not known as pf.Parameter(name, default)")
-    return tuple(m.p_names.index(name) for name in dict.fromkeys(names))
-
-
 def _layout(of: MeasuredSystem) -> Measurements:
     """The layout of what a machine measures."""
     m, counts = of.s.mechanism, sizes(of)
@@ -216,26 +208,8 @@ def _usual(layout: Measurements, records: tuple[CheckedRecord, ...]) -> dict[str
 
 def _settings(problem: FitProblem, given: FitOptions) -> Settings:
     """Bounds and priors by number, and the check of physical possibility."""
-    names, m = problem.names, problem.of.s.mechanism
-    bounds, prior = np.tile([-np.inf, np.inf], (len(names), 1)), np.tile([0.0, np.inf], (len(names), 1))
-    for what, table, into in (("bounds", given.bounds, bounds), ("priors", given.priors, prior)):
-        for name, pair in table.items():
-            if name not in names:
-                raise ModelError(f"{what}: {brief(name)} is not fitted; {nearest(name, names)}")
-            into[names.index(name)] = interval(pair, f"{what}[{name!r}]") if what == "bounds" else np.asarray(pair, float)
-    if (bounds[:, 0] > bounds[:, 1]).any() or not (prior[:, 1] > 0).all():
-        raise ModelError("bounds: (low, high) is needed; priors: (value, standard deviation above zero)")
-    possible = _possible(m)
-    return Settings(bounds, prior, ITERATIONS, lambda theta: possible(problem.at(theta)[0]), lambda *_: None)
-
-
-def _possible(m: Mechanism) -> Callable[[np.ndarray], bool]:
-    """Whether every body is physically possible at parameters p (np,); always, where the mechanism is lenient."""
-    varied = [] if m.lenient else [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
-    if not varied:
-        return lambda _: True
-    f = ca.Function("bodies", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia)) for b in varied])
-    return lambda p: bool(are_physical(np.array([np.array(P) for P in f.call([p])])).all())
+    possible = possibility(problem.of.s.mechanism)
+    return settings(problem.names, given.bounds, given.priors, lambda theta: possible(problem.at(theta)[0]))
 
 
 def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
@@ -260,11 +234,19 @@ def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[F
 
 
 def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:
-    """Whether steps of half the length change the residuals by less than a tenth of their standard deviation."""
+    """Whether steps of half the length change neither the residuals nor the numbers by more than FINE and SHIFT."""
     finer = problem._replace(segments=cut(problem.records, task.horizon, 2 * substeps))
     other = evaluate(finer, solution.theta, solution.fitted.x, solution.deviation)
     if other is None:
         return False
     change = np.nan_to_num(other.residual - solution.fitted.residual)
     size = np.sqrt((change**2).sum(axis=(0, 1)) / np.maximum(solution.fitted.counts, 1))
-    return bool((size <= FINE * solution.deviation).all())
+    return bool((size <= FINE * solution.deviation).all()) and _shift(problem, solution, other, task.settings) <= SHIFT
+
+
+def _shift(problem: FitProblem, solution: FitSolution, other: Fitted, s: Settings) -> float:
+    """The largest change of a number, in its standard errors, from the solution to the minimum of the finer problem `other`."""
+    here, there = (reduced(x.triangles, x.basis.shape[2]) for x in (solution.fitted, other))
+    moved = [bounded_step(x.R, x.rhs, solution.theta, 0.0, s)[0] for x in (here, there)]
+    error = uncertainty(problem, here, solution.theta, s.prior).half_width / QUANTILE
+    return float(np.max(np.abs(moved[1] - moved[0]) / np.maximum(error, np.finfo(float).tiny), initial=0.0))

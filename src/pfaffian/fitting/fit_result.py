@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from pfaffian.fitting.determined import Uncertainty, blind, named, uncertainty
+from pfaffian.fitting.linear_step import reduced
 from pfaffian.fitting.problem import HUBER, FitProblem
 from pfaffian.fitting.records import as_records, check
-from pfaffian.fitting.solve import FitSolution, reduced
+from pfaffian.fitting.solve import FitSolution
 from pfaffian.fitting.unseen import unseen
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.with_numbers import with_numbers

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pandas as pd
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, RunWarning
 from pfaffian.fitting.fit import fit
+from pfaffian.fitting.fit_result import Fit
 from pfaffian.model.force import generalised_force
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import Parameter
+from pfaffian.parts.load_friction import guide_friction, pin_friction
 
 SMOOTH = 0.01
 """Rate below which dry friction grows with the rate [rad/s, m/s]."""
@@ -37,12 +41,18 @@ LAWS: dict[str, tuple[tuple[str, ...], FrictionLaw]] = {
         ("dry forwards", "dry backwards", "viscous"),
         lambda v, a, b, d: -ca.if_else(v > 0, a, b) * _dry(v) - d * v,
     ),
+    "load": (("load",), lambda v: ca.SX(0)),
+    "load and viscous": (("load", "viscous"), lambda v, d: -d * v),
     "Stribeck": (
         ("dry", "static", "Stribeck rate", "viscous"),
         lambda v, c, s, r, d: -(c + (s - c) * ca.exp(-((v / (r + SMOOTH)) ** 2))) * _dry(v) - d * v,
     ),
 }
-"""Name of a law -> names of its numbers, and the force at a rate v and these numbers. The smallest comes first."""
+"""Name of a law -> names of its numbers, and the force at a rate v and these numbers. The number "load" is no argument: it
+multiplies the force that the joint carries, solved with the motion."""
+
+CARRIES: dict[str, Callable[..., Any]] = {"revolute": partial(pin_friction, radius=1.0), "prismatic": guide_friction}
+"""Kind of a joint -> friction that follows its load; the number "load" is then mu times the pin's radius [m], or mu [1]."""
 
 
 def compare_friction(
@@ -69,7 +79,8 @@ def compare_friction(
         joints: names of joints of one degree of freedom.
         horizon: of the predictions [s].
         size: guess of the forces and coefficients [N, N m, and per rate], 0.01 by default.
-        laws: of "none", "viscous", "dry", "dry and viscous", "asymmetric" and "Stribeck"; all by default.
+        laws: of "none", "viscous", "dry", "dry and viscous", "asymmetric", "load", "load and viscous" and "Stribeck"; all by
+            default, those by load if all joints are revolute or prismatic.
         options: further arguments of `pf.fit`.
     Returns:
         a table with a row for each law: numbers (how many), error, proposed, and fit, its result.
@@ -87,25 +98,34 @@ def compare_friction(
         'viscous'
     """
     as_mechanism(m)
+    names = as_names(joints, "joints")
     rows, errors = list[dict[str, Any]](), list[np.ndarray]()
-    for law in LAWS if laws is None else laws:
+    usual = [law for law in LAWS if "load" not in law or {j.kind.name for j in m.joints if j.name in names} <= CARRIES.keys()]
+    for law in usual if laws is None else laws:
         if law not in LAWS:
             raise ModelError(f"compare_friction: there is no law {law!r}; there are {', '.join(LAWS)}")
-        machine = _with_law(m, law, as_names(joints, "joints"), size)
-        if not machine.parameters:
-            machine = machine.with_(parameters=[Parameter("unused", 0.0)])
-        found = fit(machine, records, **options) if machine.p_names != ("unused",) else None
-        rows.append({"law": law, "numbers": len(machine.parameters) - (found is None), "fit": found})
-        errors.append(np.full(0, np.nan) if found is None else found.unseen(unseen, [horizon])["fit"].to_numpy())
+        machine = _with_law(m, law, names, size)
+        known = bool(machine.parameters)
+        found = fit(machine, records, **options) if known else _without_numbers(m, records, names, options)
+        rows.append({"law": law, "numbers": len(machine.parameters), "fit": found})
+        errors.append(found.unseen(unseen, [horizon])["fit"].to_numpy())
     return _judged(rows, errors)
 
 
+def _without_numbers(m: Mechanism, records: Any, joints: tuple[str, ...], options: dict[str, Any]) -> Fit:
+    """A fit of a machine without friction and without numbers: that of viscous friction which stays zero."""
+    machine = _with_law(m, "viscous", joints, 0.0)
+    zero = dict.fromkeys(machine.p_names, (0.0, 0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RunWarning)  # of numbers that cannot change
+        return fit(machine, records, **options | {"bounds": zero})
+
+
 def _judged(rows: list[dict[str, Any]], errors: list[np.ndarray]) -> pd.DataFrame:
-    """The table of laws; one without any number to fit has no error."""
-    known = np.array([x for x in errors if x.size])
-    best = np.fmax(np.nanmin(known, axis=0), np.finfo(float).tiny)
+    """The table of laws."""
+    best = np.fmax(np.nanmin(errors, axis=0), np.finfo(float).tiny)
     for row, x in zip(rows, errors, strict=True):
-        row["error"] = float(np.nanmean(x / best)) if x.size else np.inf
+        row["error"] = float(np.nanmean(x / best))
     table = pd.DataFrame(rows).set_index("law")[["numbers", "error", "fit"]]
     good = table[table["error"] <= AS_GOOD * table["error"].min()]
     table.insert(2, "proposed", table.index == good["numbers"].idxmin())
@@ -119,11 +139,21 @@ def _with_law(m: Mechanism, law: str, joints: tuple[str, ...], size: float) -> M
     for joint in joints:
         if joint not in m.v_slices:
             raise ModelError(f"compare_friction: there is no joint {joint!r}; there are {', '.join(m.v_slices)}")
-        p = [Parameter(f"{name} {joint}", 0.1 if name.endswith("rate") else size) for name in numbers]
+        p = {name: Parameter(f"{name} {joint}", 0.1 if name.endswith("rate") else size) for name in numbers}
+        parameters += p.values()
+        if load := p.pop("load", None):
+            forces.append(_carrying(m, joint)(f"{law} {joint} load", joint, load, smooth=SMOOTH))
         if p:
-            forces.append(generalised_force(f"{law} {joint}", _force(law_of, joint, p), joint=joint))
-        parameters += p
+            forces.append(generalised_force(f"{law} {joint}", _force(law_of, joint, list(p.values())), joint=joint))
     return m.with_(forces=[*m.forces, *forces], parameters=[*m.parameters, *parameters])
+
+
+def _carrying(m: Mechanism, joint: str) -> Callable[..., Any]:
+    """The friction that follows the load of a joint. Raises ModelError: the joint is of another kind."""
+    kind = next((j.kind.name for j in m.joints if j.name == joint), "coordinate")
+    if kind not in CARRIES:
+        raise ModelError(f"compare_friction: {joint!r} is {kind}: friction by load is known of {' and '.join(CARRIES)} joints")
+    return CARRIES[kind]
 
 
 def _force(law_of: FrictionLaw, joint: str, p: list[Parameter]) -> Callable[[Any], ca.SX]:

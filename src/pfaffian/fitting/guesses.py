@@ -18,21 +18,28 @@ MEASURED = 1e-3
 SEARCH = 40
 """Newton iterations from a guess of coordinates that are not measured."""
 
+STRIDE = 0.1
+"""Change of a measured coordinate after which the others are closed again on the way between two starts [rad], or part of its
+range: from farther off Newton's iterations may end on another branch."""
+
 
 def guesses(
     m: Mechanism, layout: Measurements, records: tuple[CheckedRecord, ...], segments: Segments, q: np.ndarray, p: np.ndarray
 ) -> np.ndarray:
     """(segments, nq + nv) states at the starts: measured numbers by a line through near samples.
 
-    The others are those of the segment before, and q (nq,) without speed at the start of a record; on loops they follow from
-    the measured ones. p: (np,) parameters.
+    The others are those of the segment before, and q (nq,) without speed at the start of a record; on loops they follow the
+    measured ones from sample to sample. p: (np,) parameters.
     """
-    x, at = np.zeros((segments.runs, m.nq + m.nv)), layout.slices
+    x, at, before = np.zeros((segments.runs, m.nq + m.nv)), layout.slices, 0
     for i in range(segments.runs):
         r = records[segments.record[i]]
         fresh = i == 0 or segments.record[i] != segments.record[i - 1]
-        x[i, : m.nq] = q if fresh else x[i - 1, : m.nq]
         first = int(np.searchsorted(r.time, segments.begin[i]))
+        x[i, : m.nq] = q if fresh else x[i - 1, : m.nq]
+        if m.ideal and not fresh and "q" in at:
+            x[i, : m.nq] = _followed(m, x[i], r.y[before:first, at["q"]], r.time[before:first], p)
+        before = first
         near, ease = slice(first, first + NEAR), np.ones(2 * m.nv)
         t = r.time[near] - segments.begin[i]
         if "q" in at:
@@ -42,6 +49,23 @@ def guesses(
         if m.ideal:
             x[i : i + 1] = closed(m, x[i : i + 1], p, segments.begin[i : i + 1], ease, SEARCH)[0]
     return x
+
+
+def _followed(m: Mechanism, x: np.ndarray, y: np.ndarray, t: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """q (nq,) on the constraints after the measured coordinates y (samples, nq), beginning at the state x (nx,)."""
+    seen = np.isfinite(y).any(axis=0)
+    if seen.all() or not seen.any():
+        return x[: m.nq]
+    angles = np.array([unit == "rad" for unit in m.q_units])[seen]
+    ease, size = np.ones(2 * m.nv), np.where(angles, 1.0, np.nanmax(y[:, seen], axis=0) - np.nanmin(y[:, seen], axis=0))
+    for owner in m.owners if not m.velocities else ():
+        ease[m.v_slices[owner.name]] = MEASURED if seen[m.q_slices[owner.name]].all() else 1.0
+    x, last = x[None].copy(), x[: m.nq][seen]
+    for now, time in zip(y[:, seen], t, strict=True):
+        if (np.abs(now - last) > STRIDE * size).any():
+            x[0, : m.nq][seen] = last = np.where(np.isfinite(now), now, last)
+            x = closed(m, x, p, np.array([time]), ease, SEARCH)[0]
+    return np.asarray(x[0, : m.nq])
 
 
 def _position(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.ndarray) -> None:

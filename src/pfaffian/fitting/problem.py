@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
     triangles: (segments, k + n + 1, k + n + 1), R of the weighted [d/dstarts, d/dtheta, residual], as measured - predicted.
     cost: the sum of squares, or of Huber's function, of weighted residuals; infinite if a segment stopped.
     square: (ny,) sum of squared residuals of each measured number, those beyond HUBER cut.   counts: (ny,) of samples.
-    residual: (segments, samples, ny), nan where nothing is measured.   predicted: the same of the prediction.
+    residual: (segments, samples, ny), nan where nothing is measured.   deviation: (ny,) of the weights.
     """
 
     x: np.ndarray
@@ -62,6 +62,7 @@ class Fitted(NamedTuple):
     square: np.ndarray
     counts: np.ndarray
     residual: np.ndarray
+    deviation: np.ndarray
 
 
 def evaluate(problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray) -> Fitted | None:
@@ -83,7 +84,7 @@ def evaluate(problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: n
     triangles, residual = (np.concatenate(x) for x in ([b.triangles for b in blocks], [b.residual for b in blocks]))
     cost, square = sum(b.cost for b in blocks), sum((b.square for b in blocks), np.zeros(len(deviation)))
     counts = np.isfinite(residual).sum(axis=(0, 1))
-    return Fitted(x, free.basis, triangles, cost, square, counts, residual)
+    return Fitted(x, free.basis, triangles, cost, square, counts, residual, deviation)
 
 
 class _BlockOfSegments(NamedTuple):
@@ -173,7 +174,8 @@ def _compared(
             (known + j, x, v) for j, (x, v) in enumerate(zip(sensors, values[n_inputs:], strict=True)) if x.signal == signal
         ]
         delay = sum(v for _, x, v in mine if x.word == "delay")
-        value, slope, rate = sampled(segments, y[:, :, at], dy[:, :, at], delay)
+        late = any(x.word == "delay" for _, x, _ in mine)
+        value, slope, rate = sampled(segments, y[:, :, at], dy[:, :, at], delay, late)
         for column, x, _ in mine:
             if x.word == "delay":
                 J[:, :, at, column] = -rate
@@ -205,20 +207,21 @@ def _nearest_turn(problem: FitProblem, measured: np.ndarray, predicted: np.ndarr
     return measured
 
 
-def sampled(segments: Segments, y: np.ndarray, dy: np.ndarray, delay: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predictions at the samples, their derivatives, and their rates: (segments, samples, ny[, directions])."""
+def sampled(
+    segments: Segments, y: np.ndarray, dy: np.ndarray, delay: float, rates: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Predictions at the samples, their derivatives, and, if wanted, their rates: (segments, samples, ny[, directions])."""
     base, w, dw = weights(segments.at - delay, segments.h, segments.steps)
     runs = np.arange(segments.runs)[:, None]
     value, rate = np.zeros((*base.shape, y.shape[2])), np.zeros((*base.shape, y.shape[2]))
-    slope = np.zeros((*base.shape, *dy.shape[2:]))
     on_grid = np.abs(w - 1).min(axis=2).max() < ON_GRID
-    for j in range(4):
-        near = y[base + j, runs]
-        rate += dw[..., j, None] * near
-        if not on_grid:
-            value += w[..., j, None] * near
-            slope += w[..., j, None, None] * dy[base + j, runs]
+    if rates:
+        rate = sum(dw[..., j, None] * y[base + j, runs] for j in range(4))
     if on_grid:
         exact = base + np.argmax(w, axis=2)
-        value, slope = y[exact, runs], dy[exact, runs]
+        return y[exact, runs], dy[exact, runs], rate
+    slope = np.zeros((*base.shape, *dy.shape[2:]))
+    for j in range(4):
+        value += w[..., j, None] * y[base + j, runs]
+        slope += w[..., j, None, None] * dy[base + j, runs]
     return value, slope, rate

@@ -14,6 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, unknown, velocities
 from pfaffian.maths.inertia import moments
 from pfaffian.maths.so3 import hat, vee
+from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
@@ -75,8 +76,8 @@ def regressor(
         19.62
     """
     of, values = _chosen(m, bodies), _values(m, q, v, a, None, parameters)
-    Y, _, phi = _compiled(m, of)(*values)
-    return Regressor(Y.reshape(len(Y), -1, m.nv).swapaxes(1, 2), _names(of), phi[0])
+    phi = np.array(_inertial(m, of)(values[-1][0]))[:, 0]
+    return Regressor(_columns(m, of).at(*values), _names(of), phi)
 
 
 def equation_error(
@@ -114,8 +115,7 @@ def equation_error(
         array([2.])
     """
     of, values = _chosen(m, bodies), _values(m, q, v, a, u, parameters)
-    Y, b, _ = _compiled(m, of)(*values)
-    Y = Y.reshape(len(Y), -1, m.nv).swapaxes(1, 2)
+    Y, (b,) = _columns(m, of).at(*values), _rest(m, of)(*values)
     if m.ideal:
         rows = _rows(m)(values[0], values[1], values[4])[0].reshape(len(Y), m.nv, -1).swapaxes(1, 2)
         P = np.eye(m.nv) - np.linalg.pinv(rows, rcond=DEPENDENT) @ rows
@@ -130,7 +130,7 @@ def _values(m: Mechanism, q: Any, v: Any, a: Any, u: Any, parameters: Any) -> li
     n = max(len(x) for x in arrays)
     if any(len(x) not in (1, n) for x in arrays):
         raise ModelError(f"regressor: q, v, a and u have different lengths: {[len(x) for x in arrays]}")
-    return [np.array(np.broadcast_to(x, (n, x.shape[1]))) for x in arrays]
+    return [x if len(x) == n else np.array(np.broadcast_to(x, (n, x.shape[1]))) for x in arrays]
 
 
 def _chosen(m: Mechanism, bodies: Iterable[str] | None) -> tuple[str, ...]:
@@ -148,16 +148,54 @@ def _names(bodies: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{name} {x}" for name in bodies for x in INERTIAL)
 
 
+class _Columns(NamedTuple):
+    """The part of each column of Y from its first to its last entry that can be different from zero.
+
+    kernel: (q, v, a, u, p) -> these parts.   where: of each part, the place of its first entry among all, column by column.
+    rows, width: of Y.
+    """
+
+    kernel: kernel.Kernel
+    where: tuple[int, ...]
+    rows: int
+    width: int
+
+    def at(self, *values: np.ndarray) -> np.ndarray:
+        """Y (n, rows, width); what is always zero is never written, and costs neither time nor memory."""
+        n, sizes = len(values[0]), self.kernel.shape.outputs
+        Y = np.zeros((self.rows * self.width, n))
+        self.kernel(*values, out=[Y[i : i + size].T for i, size in zip(self.where, sizes, strict=True)])
+        return Y.reshape(self.width, self.rows, n).transpose(2, 1, 0)
+
+
 @remembered(16)
-def _compiled(m: Mechanism, bodies: tuple[str, ...]) -> kernel.Kernel:
-    """Kernel (q, v, a, u, p) -> Y, column by column, B u - (M a + c - f - Y phi), phi."""
+def _columns(m: Mechanism, bodies: tuple[str, ...]) -> _Columns:
+    """The columns of Y of some bodies."""
     T, a = symbols(m), ca.SX.sym("a", m.nv)
-    Y = ca.horzcat(*[_of_body(T, name, a) for name in bodies])
-    phi = ca.vertcat(*[_phi(*moments(b.mass, b.com, b.inertia)) for b in map(m.body, bodies)])
-    rest = T.M @ a + T.c - T.f - Y @ phi
-    outputs = [ca.vec(Y), T.B @ T.u - rest, phi]
-    given = [T.q, T.v, a, T.u, m.p_symbols]
-    return kernel.compile(ca.Function("regressor", given, ca.substitute([ca.densify(y) for y in outputs], [T.t], [ca.SX(0)])))
+    Y = ca.substitute(ca.horzcat(*[_of_body(T, name, a) for name in bodies]), T.t, ca.SX(0))
+    where, parts = list[int](), list[ca.SX]()
+    for i in range(Y.size2()):
+        filled = Y[:, i].row()
+        if filled:
+            where.append(i * m.nv + filled[0])
+            parts.append(ca.densify(Y[filled[0] : filled[-1] + 1, i]))
+    f = ca.Function("regressor", [T.q, T.v, a, T.u, m.p_symbols], parts)
+    return _Columns(kernel.compile(f), tuple(where), m.nv, Y.size2())
+
+
+@remembered(16)
+def _rest(m: Mechanism, bodies: tuple[str, ...]) -> kernel.Kernel:
+    """Kernel (q, v, a, u, p) -> B u - (M a + c - f - Y phi)."""
+    T, a = symbols(m), ca.SX.sym("a", m.nv)
+    Y, phi = ca.horzcat(*[_of_body(T, name, a) for name in bodies]), ca.vertcat(*[_phi(m.body(name)) for name in bodies])
+    b = ca.substitute(ca.densify(T.B @ T.u - (T.M @ a + T.c - T.f - Y @ phi)), T.t, ca.SX(0))
+    return kernel.compile(ca.Function("rest", [T.q, T.v, a, T.u, m.p_symbols], [b]))
+
+
+@remembered(16)
+def _inertial(m: Mechanism, bodies: tuple[str, ...]) -> ca.Function:
+    """p -> phi."""
+    return ca.Function("phi", [m.p_symbols], [ca.densify(ca.vertcat(*[_phi(m.body(name)) for name in bodies]))])
 
 
 @remembered(16)
@@ -168,8 +206,9 @@ def _rows(m: Mechanism) -> kernel.Kernel:
     return kernel.compile(ca.Function("rows", [T.q, T.v, m.p_symbols], [A]))
 
 
-def _phi(mass: ca.SX, h: ca.SX, I: ca.SX) -> ca.SX:
+def _phi(body: Body) -> ca.SX:
     """The ten numbers of a body."""
+    mass, h, I = moments(body.mass, body.com, body.inertia)
     return ca.vertcat(mass, h, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
 
 

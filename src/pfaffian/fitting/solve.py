@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.fitting.determined import uncertainty
+from pfaffian.fitting.linear_step import SINGULAR, Settings, bounded_step, reduced
 from pfaffian.fitting.problem import HUBER, FitProblem, Fitted, evaluate
 
 CONVERGED = 1e-2
@@ -18,15 +19,15 @@ REJECTED = 14
 FIRST = 1e-6
 """First damping, relative to the square of each column's length."""
 
-SINGULAR = 1e-8
-"""A direction with a singular value below this fraction of the largest one is not determined, and does not change."""
-
 NEAR = 10.0
 """Until the square of a step is below this, all signals have standard deviations in proportion to their noise: residuals of a
 poor guess would give a signal that it happens to meet a weight that it never loses."""
 
 SETTLED = 0.01
 """Relative change of a standard deviation that counts as settled."""
+
+SIMILAR = 0.1
+"""Relative change of a standard deviation beyond which derivatives with the old weights no longer serve for a shorter step."""
 
 EXACT = 1e-7
 """Smallest standard deviation, relative to the size of the measured signal: data without noise have none."""
@@ -45,42 +46,6 @@ class FitSolution(NamedTuple):
     converged: bool
     iterations: int
     decrement: float
-
-
-class WithoutStarts(NamedTuple):
-    """The triangles without the starts.   R: (segments * r, n), rhs: (segments * r,) with R dtheta = rhs in least squares.
-    starts: (segments, k, k + n + 1) rows from which the changes of the starts follow."""
-
-    R: np.ndarray
-    rhs: np.ndarray
-    starts: np.ndarray
-
-
-def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> WithoutStarts:
-    """Eliminate the k starts of each segment.   damping: of the starts, relative to the square of the length of each column."""
-    if damping:
-        size = np.sqrt((triangles[:, :, :k] ** 2).sum(axis=1)) * np.sqrt(damping)
-        rows = np.zeros((len(triangles), k, triangles.shape[2]))
-        rows[:, np.arange(k), np.arange(k)] = size
-        triangles = np.asarray(np.linalg.qr(np.concatenate([triangles, rows], axis=1), mode="r"))
-    rest = triangles[:, k:, k:]
-    segments, rows, columns = rest.shape
-    R = rest[:, :, :-1].reshape(segments * rows, columns - 1)
-    return WithoutStarts(R, rest[:, :, -1].ravel(), triangles[:, :k])
-
-
-class Settings(NamedTuple):
-    """What a solution may be.
-
-    bounds: (n, 2) of theta.   prior: (n, 2) values and standard deviations, infinite where there is none.   most: iterations.
-    allowed: whether numbers are physically possible.   tell: (iteration, cost per sample, decrement) after each.
-    """
-
-    bounds: np.ndarray
-    prior: np.ndarray
-    most: int
-    allowed: Callable[[np.ndarray], bool]
-    tell: Callable[[int, float, float], None]
 
 
 def solve(
@@ -109,7 +74,7 @@ def solve(
             continue
         theta, here, damping, decrement = found
         s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)
-        if settled and decrement < CONVERGED:
+        if settled and decrement < CONVERGED * _correlated(problem, here, theta, s):
             return FitSolution(theta, here, deviation, True, iteration, decrement)
     return FitSolution(theta, here, deviation, False, s.most, decrement)
 
@@ -124,17 +89,24 @@ def _next(
     """
     before = _total(problem, here.residual, theta, deviation, s.prior)
     for tried in range(REJECTED):
-        step, dx, decrement = _step(here, theta, damping, s)
+        step, dx, length, decrement = _step(here, theta, damping, s)
         trial = np.clip(theta + step, s.bounds[:, 0], s.bounds[:, 1])
         moved = evaluate(problem, trial, here.x + dx, deviation) if s.allowed(trial) else None
         if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
             return trial, moved, damping / 10, decrement
-        if decrement < CONVERGED:
-            return decrement
-        if tried == 0:
+        if length < CONVERGED:
+            return length
+        if tried == 0 and (np.abs(here.deviation / deviation - 1) > SIMILAR).any():
             here = evaluate(problem, theta, here.x, deviation) or here  # the step was that of other standard deviations
         damping = max(damping * 10, FIRST)
-    return decrement
+    return length
+
+
+def _correlated(problem: FitProblem, here: Fitted, theta: np.ndarray, s: Settings) -> float:
+    """The factor by which correlated residuals enlarge the variances."""
+    if not len(theta):
+        return 1.0
+    return uncertainty(problem, reduced(here.triangles, here.basis.shape[2]), theta, s.prior).correlated
 
 
 def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
@@ -155,26 +127,17 @@ def estimate(problem: FitProblem, here: Fitted, n: int) -> np.ndarray:
     return np.maximum(found, EXACT * np.where(size > 0, size, 1.0))
 
 
-def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, np.ndarray, float]:
-    """The damped Gauss-Newton step of theta and of the starts, and the square of its length in standard errors."""
-    k, n = here.basis.shape[2], len(theta)
+def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """The damped Gauss-Newton step of theta and of the starts, the square of its length in standard errors, and that of the
+    step without damping, which alone tells how far the minimum is."""
+    k = here.basis.shape[2]
     part = reduced(here.triangles, k, damping)
-    R, rhs = (np.vstack([part.R, np.diag(1 / s.prior[:, 1])]), np.append(part.rhs, (s.prior[:, 0] - theta) / s.prior[:, 1]))
-    Q, R = np.linalg.qr(R)
-    rhs, size = Q.T @ rhs, np.sqrt((R**2).sum(axis=0))
-    size = np.where(size > 0, size, 1.0)
-    free, step = np.ones(n, bool), np.zeros(n)
-    for _ in range(n + 1):
-        damped = np.vstack([R, np.sqrt(damping) * np.diag(size)])[:, free] / size[free]
-        step = np.zeros(n)
-        step[free] = np.linalg.lstsq(damped, np.append(rhs, np.zeros(n)), rcond=SINGULAR)[0] / size[free]
-        out = free & (((theta <= s.bounds[:, 0]) & (step < 0)) | ((theta >= s.bounds[:, 1]) & (step > 0)))
-        if not out.any():
-            break
-        free &= ~out
+    step, length = bounded_step(part.R, part.rhs, theta, damping, s)
+    whole = reduced(here.triangles, k)
+    _, decrement = bounded_step(whole.R, whole.rhs, theta, 0.0, s)
     A, b = part.starts[:, :, :k], part.starts[:, :, -1] - part.starts[:, :, k:-1] @ step
     dx = (here.basis @ _triangular(A, b)[:, :, None])[:, :, 0]
-    return step, dx, float(((R @ step) ** 2).sum())
+    return step, dx, length, decrement
 
 
 def _triangular(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -9,10 +9,11 @@ import pandas as pd
 
 from pfaffian.errors import RunError
 from pfaffian.fitting.guesses import guesses
+from pfaffian.fitting.linear_step import Settings
 from pfaffian.fitting.problem import FitProblem, evaluate
 from pfaffian.fitting.records import CheckedRecord
 from pfaffian.fitting.segments import Segments, cut, usual_interval
-from pfaffian.fitting.solve import Settings, solve
+from pfaffian.fitting.solve import solve
 
 LEAD = 4
 """Usual intervals before a prediction, from whose samples its start is estimated."""

@@ -1,0 +1,56 @@
+"""What is known before a fit: which parameters are free, their bounds and priors, and which bodies are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.fitting.linear_step import Settings
+from pfaffian.maths.inertia import are_physical, moments, pseudo
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import interval
+
+ITERATIONS = 60
+"""Most iterations."""
+
+
+def free_parameters(m: Mechanism, parameters: Any) -> tuple[int, ...]:
+    """Indices of the parameters to fit, all if None. Raises ModelError: there are none, or one is unknown."""
+    names = m.p_names if parameters is None else (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    for name in names:
+        if name not in m.p_names:
+            raise ModelError(f"parameters: there is no {brief(name)}; {nearest(name, m.p_names)}")
+    if not names:
+        raise ModelError(f"fit: {m.name!r} has no parameters; write numbers that are not known as pf.Parameter(name, default)")
+    return tuple(m.p_names.index(name) for name in dict.fromkeys(names))
+
+
+def settings(
+    names: tuple[str, ...],
+    bounds: Mapping[str, tuple[float, float]],
+    priors: Mapping[str, tuple[float, float]],
+    allowed: Callable[[np.ndarray], bool],
+) -> Settings:
+    """Settings of a solution for the numbers `names`. Raises ModelError: bounds or priors that are none."""
+    limits, prior = np.tile([-np.inf, np.inf], (len(names), 1)), np.tile([0.0, np.inf], (len(names), 1))
+    for what, table, into in (("bounds", bounds, limits), ("priors", priors, prior)):
+        for name, pair in table.items():
+            if name not in names:
+                raise ModelError(f"{what}: {brief(name)} is not fitted; {nearest(name, names)}")
+            into[names.index(name)] = interval(pair, f"{what}[{name!r}]") if what == "bounds" else np.asarray(pair, float)
+    if (limits[:, 0] > limits[:, 1]).any() or not (prior[:, 1] > 0).all():
+        raise ModelError("bounds: (low, high) is needed; priors: (value, standard deviation above zero)")
+    return Settings(limits, prior, ITERATIONS, allowed, lambda *_: None)
+
+
+def possibility(m: Mechanism) -> Callable[[np.ndarray], bool]:
+    """Whether every body is physically possible at parameters p (np,); always, where the mechanism is lenient."""
+    varied = [] if m.lenient else [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
+    if not varied:
+        return lambda _: True
+    f = ca.Function("bodies", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia)) for b in varied])
+    return lambda p: bool(are_physical(np.array([np.array(P) for P in f.call([p])])).all())
