@@ -17,6 +17,7 @@ from pfaffian.terms.symbolic import SymPy, need_sympy
 from pfaffian.terms.terms import Terms, has_losses, symbols
 from pfaffian.viewer.formulas import Roots, check_length, entries, formula, symbol_names, typeset, unused
 from pfaffian.viewer.latex import written
+from pfaffian.viewer.linear_equations import LinearEquations, linear_equations
 
 SAME = 1e-9
 """Relative difference below which two energies count as equal: rounding makes 1e-14."""
@@ -97,7 +98,7 @@ class Equations:
                 yield letter, x
 
 
-def equations(m: Mechanism) -> Equations:
+def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations:
     """Write the equations of motion in letters and in the machine's own names. Needs SymPy.
 
         M v_dot + c = f + B u + A^T lambda,   A v_dot = b
@@ -131,6 +132,8 @@ def equations(m: Mechanism) -> Equations:
             f"mechanism {m.name!r}: friction that follows the loads of joints is solved with the motion, no formula; "
             "leave it out, m.with_(forces=[...])"
         )
+    if about is not None:
+        return linear_equations(m, about)
     used: set[str] = set()
 
     def named(names: Iterable[str], mark: str) -> tuple[SymPy, ...]:
