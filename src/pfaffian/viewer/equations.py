@@ -107,13 +107,24 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations
     with `_dot`. Sines and cosines of sums of angles are collected where that is shorter, and numbers that look exact are exact
     fractions. A notebook displays the result as formulas; print shows it as text.
 
+    Near a steady state `about`, an equilibrium or a motion at constant speeds, they are linear in the changes y of the
+    independent coordinates, measured along velocities, and w of the independent velocities:
+
+        M w_dot + C w + K y = B du,   y_dot = D y + E w
+
+    Constraints are eliminated, also those of rolling: the velocities that come last in the mechanism's order are independent.
+
     Args:
         m: the mechanism, small enough to be read.
+        about: None, or a steady state: (q, v), (q, v, u) or an object with q and v; each an array, or {name: number} with the
+            other coordinates neutral and the other velocities zero. Numbers may be expressions of the mechanism's parameters.
     Returns:
         Equations: SymPy matrices M: (nv, nv), c: (nv, 1), f: (nv, 1) applied forces other than inputs, B: (nv, nu), A: (rows,
         nv), b: (rows, 1), V and T: (1, 1) energies; tuples of symbols q, v, u, p; the symbol t; `latex()` returns text.
+        With `about`, LinearEquations: M: (l, l), C: (l, l), K: (l, k), B: (l, nu), D: (k, k), E: (k, l); symbols y, w, u, p.
     Raises ModelError: a term has too many operations to be read, or switches between formulas; friction follows the loads
-        of joints; SymPy is not installed.
+        of joints; SymPy is not installed; the state `about` is off the constraints, not steady, or so for the defaults of the
+        parameters alone; the equations contain the time.
 
     Example:
         >>> import pfaffian as pf
@@ -124,6 +135,13 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations
         (Matrix([[l**2*m]]), Matrix([[981*l*m*sin(theta)/100]]), Matrix([[-981*l*m*cos(theta)/100]]))
         >>> print(e.latex().splitlines()[3])
         M = \\left(\\begin{matrix}l^{2} m\\end{matrix}\\right) \\\\
+
+        The same pendulum upside down, about its other equilibrium:
+
+        >>> from math import pi
+        >>> m = pf.mechanism("pendulum", [bob], [hinge], parameters=[mass, l])
+        >>> pf.equations(m, about=({"theta": pi}, {})).K
+        Matrix([[-981*l*m/100]])
     """
     sp = need_sympy()
     T = symbols(as_mechanism(m))

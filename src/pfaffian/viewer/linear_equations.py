@@ -87,7 +87,7 @@ class LinearEquations:
 
     def _rates(self) -> bool:
         """Whether w are the rates of y, one by one."""
-        return self.D.is_zero_matrix and self.E == need_sympy().eye(len(self.y))
+        return self.D.is_zero_matrix and need_sympy().eye(len(self.y)) == self.E
 
     def _lines(self) -> Iterator[tuple[str, SymPy]]:
         """The letters with their matrices, except those that are zero or empty, or say no more than y_dot = w."""
@@ -114,7 +114,9 @@ def linear_equations(m: Mechanism, about: Any) -> LinearEquations:
     free = _reduced_rows(near.A[T.rows.at(POSITION), :])
     motion = _reduced_rows(near.A)
     parts = _linear(near, free, motion)
-    _check_steady(T, state, p, parts, motion.N.T * near.F, sp.Matrix(len(free.free), 1, [near.v[i] for i in free.free]), motion.free)
+    _check_steady(
+        T, state, p, parts, motion.N.T * near.F, sp.Matrix(len(free.free), 1, [near.v[i] for i in free.free]), motion.free
+    )
     kept = _needed(parts, free.free, motion.free)
     matrices = {
         "M": parts.M, "C": parts.C, "K": parts.K[:, kept], "B": parts.B, "D": parts.D[kept, kept], "E": parts.E[kept, :],
@@ -153,6 +155,11 @@ class _State(NamedTuple):
     v: ca.SX
     u: ca.SX
 
+    def put(self, T: Terms, x: Sequence[Any]) -> list[ca.SX]:
+        """Expressions of terms at this state, at time zero."""
+        here = ca.vertcat(T.q, T.v, T.u, T.t), ca.vertcat(*self, 0)
+        return [ca.substitute(ca.densify(ca.SX(e)), *here) for e in x]
+
 
 def _state(m: Mechanism, about: Any) -> _State:
     """The state that a user gives: an object with q and v, or (q, v) or (q, v, u), each by name or in the mechanism's order."""
@@ -189,8 +196,7 @@ def _check_on_constraints(T: Terms, state: _State) -> None:
     m = T.mechanism
     inverse = T.inverse_scales(STEADY)
     off = ca.horzcat(T.rows.phi * inverse, T.rows.eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2)))
-    off = ca.substitute(ca.densify(off), ca.vertcat(T.q, T.v, T.t), ca.vertcat(state.q, state.v, 0))
-    residuals = _function(m, off, "state")
+    residuals = _function(m, state.put(T, [off])[0], "state")
     for p, where in zip(_parameter_sets(m), ("", "; it is on them for the defaults of the parameters alone"), strict=True):
         found = np.abs(np.array(residuals(p)))
         if found.size and not found.max() <= STEADY:
@@ -242,19 +248,15 @@ class _Near(NamedTuple):
         K = ca.densify(T.kinematics.kinematic_matrix)
         F = T.M @ a + T.c - T.generalised_input
         G, H = F - A.T @ multipliers, A @ a - T.b
-        at = lambda x: ca.substitute(  # noqa: E731
-            ca.densify(x), ca.vertcat(T.q, T.v, T.u), ca.vertcat(state.q, state.v, state.u))
         _refuse_time(m, T, ca.vertcat(F, H, ca.vec(A)))
-        accelerations = [sp.Dummy(f"a{i}") for i in range(m.nv)]
-        reactions = [sp.Dummy(f"l{i}") for i in range(rows)]
-        known, values = [a, multipliers, m.p_symbols], [*accelerations, *reactions, *p]
+        along = {f"{name}_y": ca.jacobian(x, T.q) @ K for name, x in (("G", G), ("H", H), ("eta", T.rows.eta))}
         turned = ca.jacobian(K @ T.v, T.q) @ K - ca.reshape(ca.jtimes(ca.vec(K), T.q, K @ T.v), *K.shape)
-        parts = {
-            "M": T.M, "A": A, "B": T.B, "F": F, "G_y": ca.jacobian(G, T.q) @ K, "G_v": ca.jacobian(G, T.v),
-            "H_y": ca.jacobian(H, T.q) @ K, "H_v": ca.jacobian(H, T.v), "eta_y": ca.jacobian(T.rows.eta, T.q) @ K, "K": K, "X": turned,
-            "b": T.b, "v": T.v,
-        }  # fmt: skip
-        found = {name: formula(m, name, at(ca.SX(x)), known, values, (), roots) for name, x in parts.items()}
+        parts = {"M": T.M, "A": A, "B": T.B, "F": F, "b": T.b, "v": T.v, "K": K, "X": turned} | along
+        parts |= {"G_v": ca.jacobian(G, T.v), "H_v": ca.jacobian(H, T.v)}
+        accelerations, reactions = ([sp.Dummy() for _ in range(n)] for n in (m.nv, rows))
+        known, values = [a, multipliers, m.p_symbols], [*accelerations, *reactions, *p]
+        here = zip(parts, state.put(T, list(parts.values())), strict=True)
+        found = {name: formula(m, name, x, known, values, (), roots) for name, x in here}
         K = found.pop("K")
         found["X"] = (K.T * K).inv() * K.T * found["X"]
         reduced = _reduced_rows(found["A"])
@@ -364,7 +366,9 @@ def _needed(x: _Linear, coordinates: Sequence[int], speeds: Sequence[int]) -> li
         kept |= more
 
 
-def _check_steady(T: Terms, state: _State, p: tuple[SymPy, ...], x: _Linear, force: SymPy, along: SymPy, free: list[int]) -> None:
+def _check_steady(
+    T: Terms, state: _State, p: tuple[SymPy, ...], x: _Linear, force: SymPy, along: SymPy, free: list[int]
+) -> None:
     """Raise ModelError unless the forces at the state balance, and keep doing so as it moves, whatever the parameters are.
 
     force: (l, 1) that accelerates the independent velocities.   along: (k, 1) rates of y at the state.   free: indices of
@@ -374,7 +378,9 @@ def _check_steady(T: Terms, state: _State, p: tuple[SymPy, ...], x: _Linear, for
     names = [m.v_names[i] for i in free]
     sizes = _forces(T, state)
     numbers = need_sympy().lambdify(p, [x.M, force, x.K * along, x.K, along], "numpy")
-    for values, where in zip(_parameter_sets(m), ("", ", which is steady for the defaults of the parameters alone"), strict=True):
+    for values, where in zip(
+        _parameter_sets(m), ("", ", which is steady for the defaults of the parameters alone"), strict=True
+    ):
         M, now, later, K, rates = (np.array(part, dtype=float).reshape(shape) for part, shape in zip(
             numbers(*values), (x.M.shape, force.shape, force.shape, x.K.shape, along.shape), strict=True))  # fmt: skip
         strength, speed = np.array(sizes(values)).ravel()
@@ -395,7 +401,7 @@ def _forces(T: Terms, state: _State) -> ca.Function:
     norms = ca.sqrt(ca.sum1(parts * ca.solve(T.M, parts)))
     weight = ca.sqrt(mass) * ca.norm_2(m.gravity)
     x = ca.vertcat(ca.sum2(norms) + weight, ca.sqrt(T.v.T @ T.M @ T.v))
-    return _function(m, ca.substitute(x, ca.vertcat(T.q, T.v, T.u, T.t), ca.vertcat(*state, 0)), "state")
+    return _function(m, state.put(T, [x])[0], "state")
 
 
 def _shortened(x: SymPy) -> SymPy:
