@@ -15,7 +15,7 @@ from pfaffian.output.plain import LONGEST, text
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.symbolic import SymPy, need_sympy
 from pfaffian.terms.terms import Terms, has_losses, symbols
-from pfaffian.viewer.formulas import Roots, check_length, entries, formula, symbol_names, typeset, unused
+from pfaffian.viewer.formulas import Roots, check_length, entries, formula, readable_matrix, symbol_names, typeset, unused
 from pfaffian.viewer.latex import written
 from pfaffian.viewer.linear_equations import LinearEquations, linear_equations
 
@@ -163,7 +163,8 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations
     (t,) = named(["t"], "_time")
     known = [T.q, T.v, T.u, m.p_symbols, T.t], [*q, *v, *u, *p, t]
     roots = Roots()
-    matrices = {letter: formula(m, letter, ca.SX(x), *known, v, roots) for letter, x in _terms(T)}
+    terms = {letter: formula(m, letter, ca.SX(x), *known, roots) for letter, x in _terms(T)}
+    matrices = {letter: readable_matrix(x, v) for letter, x in terms.items()}
     check_length(m, matrices)
     where = tuple(sorted(roots.positive, key=str))
     return Equations(**matrices, q=q, v=v, u=u, p=p, t=t, rows=row_names(T.kinematics), mechanism=m.name, positive=where)

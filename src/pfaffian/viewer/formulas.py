@@ -52,12 +52,10 @@ LARGEST_DENOMINATOR = 24
 """Fractions with a larger denominator are written as decimals."""
 
 
-def formula(
-    m: Mechanism, letter: str, x: ca.SX, known: Sequence[ca.SX], values: list[SymPy], v: Sequence[SymPy], roots: Roots
-) -> SymPy:
-    """A term as a SymPy matrix in readable form. Raises ModelError: it is too long to be read, or has no formula.
+def formula(m: Mechanism, letter: str, x: ca.SX, known: Sequence[ca.SX], values: list[SymPy], roots: Roots) -> SymPy:
+    """A term as a SymPy matrix. Raises ModelError: it is too long to be read, or has no formula.
 
-    letter: of the term.   known: its symbols in CasADi.   values: in SymPy.   v: velocities, whose products are collected.
+    letter: of the term.   known: its symbols in CasADi.   values: in SymPy.
     """
     sp = need_sympy()
     if not x.numel():
@@ -69,11 +67,15 @@ def formula(
             "convert parts of it by pf.screws.to_sympy"
         )
     try:
-        matrix = converted(x, known, values, tidied=roots)
+        return converted(x, known, values, tidied=roots)
     except ModelError as error:
         raise ModelError(f"equations: {letter} of {m.name!r}: {str(error).removeprefix('to_sympy: ')}") from error
-    short = {e: readable(e, v) for e in set(matrix)}  # of a symmetric matrix each entry once
-    return matrix.applyfunc(short.__getitem__)
+
+
+def readable_matrix(x: SymPy, v: Sequence[SymPy]) -> SymPy:
+    """A matrix with entries in their shortest form.   v: velocities, whose products are collected."""
+    short = {e: readable(e, v) for e in set(x)}  # of a symmetric matrix each entry once
+    return x.applyfunc(short.__getitem__)
 
 
 def check_length(m: Mechanism, matrices: dict[str, SymPy]) -> None:

@@ -19,7 +19,7 @@ from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, row_names
 from pfaffian.terms.symbolic import SymPy, need_sympy
 from pfaffian.terms.terms import Terms, symbols
-from pfaffian.viewer.formulas import Roots, check_length, entries, formula, readable, symbol_names, typeset, unused
+from pfaffian.viewer.formulas import Roots, check_length, entries, formula, readable_matrix, symbol_names, typeset, unused
 from pfaffian.viewer.latex import written
 
 STEADY = 1e-6
@@ -256,7 +256,7 @@ class _Near(NamedTuple):
         accelerations, reactions = ([sp.Dummy() for _ in range(n)] for n in (m.nv, rows))
         known, values = [a, multipliers, m.p_symbols], [*accelerations, *reactions, *p]
         here = zip(parts, state.put(T, list(parts.values())), strict=True)
-        found = {name: formula(m, name, x, known, values, (), roots) for name, x in here}
+        found = {name: formula(m, name, x, known, values, roots) for name, x in here}
         K = found.pop("K")
         found["X"] = (K.T * K).inv() * K.T * found["X"]
         reduced = _reduced_rows(found["A"])
@@ -411,5 +411,8 @@ def _shortened(x: SymPy) -> SymPy:
     if numbers:
         least = ROUNDING * max(abs(t.as_coeff_Mul()[0]) for e in x for t in sp.Add.make_args(e.expand()))
         x = x.applyfunc(lambda e: sp.Add(*[t for t in sp.Add.make_args(e.expand()) if abs(t.as_coeff_Mul()[0]) > least]))
-    forms = {e: min((e, readable(e, ()), sp.factor(e)), key=lambda form: (form.count_ops(), len(str(form)))) for e in set(x)}
-    return x.applyfunc(forms.__getitem__)
+    short = readable_matrix(x, ())
+    return sp.Matrix(
+        *x.shape,
+        [min(pair, key=lambda e: (e.count_ops(), len(str(e)))) for pair in zip(short, x.applyfunc(sp.factor), strict=True)],
+    )
