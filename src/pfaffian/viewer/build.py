@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, listed, notice
-from pfaffian.evaluate.quantities import forward_kinematics
+from pfaffian.evaluate.quantities import poses
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings, lines
@@ -19,10 +19,10 @@ from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
 def placed(m: Mechanism, states: States) -> PlacedMechanism:
     """The mechanism with the poses of all bodies at each state, and the machine's size at the first."""
-    poses = forward_kinematics(m, states.q, parameters=states.p)
-    n, names = len(states.q), [b.name for b in m.bodies]
-    R = np.stack([poses[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
-    x = np.stack([poses[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
+    n, names = len(states.q), tuple(b.name for b in m.bodies)
+    at = poses(m, names, states.q, states.p, states.backend) if names else {}
+    R = np.stack([at[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
+    x = np.stack([at[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
     k = PlacedMechanism(m, states, {b: i for i, b in enumerate(names)}, R, x)
     return k._replace(size=_size(k))
 

@@ -16,6 +16,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, ModelWarning, RunError, brief, notice
 from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.single_values import common_runs
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
@@ -49,6 +50,10 @@ POSES = 200
 """Largest number of records from which the bounds of a motion are computed."""
 
 
+FEW_STATES = 8
+"""Largest number of states that NumPy computes."""
+
+
 class States(NamedTuple):
     """The states of one run.   time: (n,) [s].   q: (n, nq).   v: (n, nv), u: (n, nu), None if not recorded.
 
@@ -61,6 +66,11 @@ class States(NamedTuple):
     u: np.ndarray | None
     p: np.ndarray
     formulation: str = "auto"
+
+    @property
+    def backend(self) -> Backend:
+        """Where the poses are computed: of a few states by NumPy, so that a picture waits for no compiler."""
+        return "numpy" if len(self.q) <= FEW_STATES else "auto"
 
     def rows(self, at: np.ndarray) -> States:
         """The states at some of the records."""
