@@ -243,7 +243,13 @@ class Quantity(NamedTuple):
 
 
 def evaluate(
-    m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None,
+    m: Mechanism,
+    what: Quantity,
+    q: Any = None,
+    v: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any = None,
     backend: Backend = "auto",
 ) -> np.ndarray:
     """Evaluate a quantity at one state or many: (..., rows, columns). It is compiled once per mechanism.

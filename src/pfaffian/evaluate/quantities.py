@@ -261,7 +261,14 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple[An
 
 
 def _ask(
-    m: Mechanism, what: str, arguments: tuple[Any, ...], q: Any, v: Any = None, *, t: float = 0.0, parameters: Any,
+    m: Mechanism,
+    what: str,
+    arguments: tuple[Any, ...],
+    q: Any,
+    v: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any,
     backend: Backend = "auto",
 ) -> np.ndarray:
     """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""

@@ -108,7 +108,8 @@ def animate(
     suffix = suffix_of(file)
     visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
-    motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible)
+    collision = "collision" in visible or suffix == ".html"  # which a page shows when they are switched on
+    motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible, collision)
     motion = motion._replace(layers={k: (v or k in visible) and k not in hidden for k, v in motion.layers.items()})
     if follow is not None and follow not in motion.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
@@ -121,8 +122,11 @@ def animate(
     return Animation(None if file is None else write_file(as_path(file), data), suffix, data)
 
 
-def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:
+def drawn_runs(
+    m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool, collision: bool = True
+) -> Scene:
     """The scene of one run, or of all runs of a batch that have a finite state.   rate: most records per second of motion.
+    reactions, collision: as in `scene`.
 
     The runs of a batch are drawn at the same times; one that stopped stays at its last state.
     """
@@ -130,7 +134,8 @@ def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, b
     recorded(as_result(result), "q", *more)
     runs = runs_of(m, result, parameters)
     times = thinned(max(runs.values(), key=lambda states: states.time[-1]), rate).time
-    return combined({i: scene(m, states.rows(at_times(states.time, times)), reactions) for i, states in runs.items()}, beside)
+    scenes = {i: scene(m, states.rows(at_times(states.time, times)), reactions, collision) for i, states in runs.items()}
+    return combined(scenes, beside)
 
 
 def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:

@@ -106,7 +106,10 @@ def recipe(
     mode: BuildMode,
     together: Callable[..., tuple[Program, ...]] = _each_alone,
 ) -> Recipe:
-    """The recipe of the Functions that build() returns, with all passes; short ones for NumPy wait for no compiler.   together: pass over all their Programs at once."""
+    """The recipe of the Functions that build() returns, with all passes; short ones for NumPy wait for no compiler.
+
+    together: pass over all their Programs at once.
+    """
     check_options(backend, lanes)
 
     def make() -> tuple[Program, ...]:
