@@ -64,6 +64,7 @@ def test_the_picture_of_a_machine_shows_all_of_it(m):
 
 def test_the_picture_of_a_machine_waits_for_no_compiler(monkeypatch):
     """Poses of bodies, the corners of a rope round a drum, the loop and the pixels: nothing is compiled or loaded."""
+
     def refuse():
         raise AssertionError("a compiler is looked for")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, brief, nearest, optional
+from pfaffian.errors import ModelError, ModelWarning, RunError, brief, listed, nearest, notice, optional
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -139,15 +138,20 @@ def drawn_runs(
 
 
 def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:
-    """The states of each run that has a finite one, by its number in the batch. Raises RunError: no run has one."""
+    """The states of each run that has a finite one, by its number in the batch. Raises RunError: no run has one. Warns of those without."""
     if "run" not in result["q"].dims:
         return {0: states_of(m, result, parameters)}
     runs: dict[int, States] = {}
+    empty = list[str]()
     for i in range(result.sizes["run"]):
-        with suppress(RunError):  # this run has no finite state
+        try:
             runs[i] = states_of(m, result, parameters, i)
+        except RunError:  # this run has no finite state
+            empty.append(str(i))
     if not runs:
         raise RunError("no run has a state to show")
+    if empty:
+        notice(f"runs without a finite state are not drawn: {listed(empty)}", ModelWarning)
     return runs
 
 
