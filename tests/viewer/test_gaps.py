@@ -58,6 +58,21 @@ def test_runs_without_a_state_are_told(runs):
         pf.animate(RAIL, without(runs, runs.run == 7))
 
 
+@pytest.mark.parametrize(("given", "message"), [
+    ({"plot": 3}, "plot: a list of names is needed, got 3"),
+    ({"plot": ["q", 3]}, "plot: a list of names"),
+    ({"show": 3}, "show: a list of names"),
+    ({"hide": [None]}, "hide: a list of names"),
+    ({"file": "film.gif", "size": (np.inf, 64)}, "size: "),
+    ({"file": "film.gif", "speed": 1e-300}, r"the film would have 2e\+300 pictures"),
+])  # fmt: skip
+def test_arguments_of_a_film_that_make_no_sense_are_named(runs, given, message, tmp_path):
+    given = {k: tmp_path / x if k == "file" else x for k, x in given.items()}
+    with pytest.raises(ModelError, match=message):
+        pf.animate(RAIL, runs.isel(run=0), **given)
+    assert not list(tmp_path.iterdir())
+
+
 def test_times_out_of_order_are_refused(runs):
     one = runs.isel(run=0)
     for order in (slice(None, None, -1), np.repeat(np.arange(11), 2)):

@@ -16,7 +16,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, ModelWarning, RunError, brief, listed, nearest, notice, optional
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import write_file
 from pfaffian.simulate.record.result import as_result, recorded
@@ -90,10 +90,11 @@ def animate(
     Returns:
         Animation with `file`, its path, and `data`, its bytes; a notebook displays it.
     Raises ModelError: the suffix, a layer or the body to follow is unknown; a package is missing; the result is of another
-    mechanism; it lacks a record that reactions need; the film would have too many frames. RunError: the result has no finite
-    state; the file cannot be written.
-    Warns ModelWarning: a mesh cannot be read, with the reason, and the body is drawn by rods between its joints; the run
-    changed a parameter that it did not record, or on which the shape or place of a part depends.
+    mechanism; its times do not increase; it lacks a record that reactions need; the film would have too many frames. RunError:
+    the result has no finite state; the file cannot be written.
+    Warns ModelWarning: records of a run that went on, or all of a run of a batch, are not finite and not drawn; a mesh
+    cannot be read, with the reason, and the body is drawn by rods between its joints; the run changed a parameter that it
+    did not record, or on which the shape or place of a part depends.
 
     Example:
         >>> import pfaffian as pf
@@ -138,7 +139,10 @@ def drawn_runs(
 
 
 def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:
-    """The states of each run that has a finite one, by its number in the batch. Raises RunError: no run has one. Warns of those without."""
+    """The states of each run that has a finite one, by its number in the batch; warns of the others.
+
+    Raises RunError: no run has one.
+    """
     if "run" not in result["q"].dims:
         return {0: states_of(m, result, parameters)}
     runs: dict[int, States] = {}
@@ -179,7 +183,7 @@ def need_pillow() -> Any:
 
 def _layers(names: Iterable[str], what: str) -> frozenset[str]:
     """The layers with these names, one or several. Raises ModelError: there is no such layer."""
-    layers = frozenset((names,) if isinstance(names, str) else names)
+    layers = frozenset((names,) if isinstance(names, str) else as_names(names, what))
     for name in layers:
         if name not in LAYERS:
             raise ModelError(f"{what}: there is no layer {brief(name)}; {nearest(name, list(LAYERS))}")
@@ -196,7 +200,7 @@ def _above_zero(value: Any, what: str) -> float:
 def _pixels(size: Any) -> tuple[int, int]:
     try:
         width, height = (int(x) for x in size)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"size: (width, height) in pixels is needed, got {brief(size)}") from None
     if not all(16 <= x <= 4096 and x % 2 == 0 for x in (width, height)):
         raise ModelError(f"size: even numbers of pixels from 16 to 4096 are needed, got {brief(size)}")
@@ -208,12 +212,12 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
     from tqdm import tqdm
 
     layers = frozenset(k for k, v in motion.layers.items() if v)
-    count = int((motion.time[-1] - motion.time[0]) * rate) + 1
-    if count > MAX_FRAMES:
+    span = float((motion.time[-1] - motion.time[0]) * rate)
+    if not span < MAX_FRAMES:
         raise ModelError(
-            f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
+            f"the film would have {span:.4g} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
-    at = at_times(motion.time, motion.time[0] + np.arange(count) / rate)
+    at = at_times(motion.time, motion.time[0] + np.arange(int(span) + 1) / rate)
     camera = framing(motion, size[0] / size[1])
     motion, camera = motion.moved(-camera.target), following(camera, np.zeros(3))  # the renderer counts with float32
     work = workspace(size)
