@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pfaffian as pf
-from tests.tolerance import ALGEBRA
+from tests.tolerance import ALGEBRA, SATISFIED
 from tests.viewer.test_textbooks import MOST, parameters
 
 TILT = {"sin": 0.309016994374947424, "cos": 0.951056516295153572}
@@ -140,6 +140,17 @@ def test_a_sleeping_top_in_quaternions():
     assert sp.simplify(sp.expand(found) - expected) == 0 and y not in found.free_symbols
 
 
+def test_an_equilibrium_and_quaternions_of_any_length_are_states():
+    m, _ = top(pf.Parameter("spin", 10.0))
+    first, second = (pf.equations(m, about=([0, 0, 0, w], None)) for w in (1.0, 2.0))
+    assert first.K == second.K != sp.zeros(3, 3)
+    with pytest.raises(pf.ModelError, match="quaternion"):
+        pf.equations(m, about=([0, 0, 0, 0], None))
+    bar = four_bar()
+    found, neutral = (pf.equations(bar, about=x).K[0, 0] for x in (pf.equilibrium(bar), ({}, {})))
+    np.testing.assert_allclose(float(found), float(neutral), rtol=SATISFIED)
+
+
 def eigenvalues(e) -> np.ndarray:
     """Of the linear equations with parameters at 1, sorted."""
     one = dict.fromkeys(e.p, 1)
@@ -198,6 +209,10 @@ def test_states_that_are_not_steady_are_refused():
         pf.equations(swing, about=3.0)
     with pytest.raises(pf.ModelError, match=r"off the constraint row 'pin\.v[xz]'"):
         pf.equations(four_bar(), about=({"A": 0.2}, {}))
+    with pytest.raises(pf.ModelError, match="'b' is no parameter of 'swing'"):
+        pf.equations(swing, about=({"a": pf.Parameter("b", 1.0)}, {}))
+    with pytest.raises(pf.ModelError, match="leave no motion"):
+        pf.equations(swing.with_(constraints=[pf.holonomic("lock", lambda k: k.q[0])]), about=({}, {}))
     shaken = swing.with_(forces=[pf.forces.potential("shake", lambda k: k.t * k.q[0])])
     with pytest.raises(pf.ModelError, match="contain the time"):
         pf.equations(shaken, about=({}, {}))

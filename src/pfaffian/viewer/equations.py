@@ -116,8 +116,9 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations
 
     Args:
         m: the mechanism, small enough to be read.
-        about: None, or a steady state: (q, v), (q, v, u) or an object with q and v; each an array, or {name: number} with the
-            other coordinates neutral and the other velocities zero. Numbers may be expressions of the mechanism's parameters.
+        about: None, or a steady state: (q, v), (q, v, u) or an object with q, such as an equilibrium; each an array, or {name:
+            number} with the other coordinates neutral and the other velocities zero. Numbers may be expressions of the
+            mechanism's parameters.
     Returns:
         Equations: SymPy matrices M: (nv, nv), c: (nv, 1), f: (nv, 1) applied forces other than inputs, B: (nv, nu), A: (rows,
         nv), b: (rows, 1), V and T: (1, 1) energies; tuples of symbols q, v, u, p; the symbol t; `latex()` returns text.

@@ -12,8 +12,8 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import unknown
 from pfaffian.model import reprs
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import scalar, vector
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.number import parameter_of, scalar, vector
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, row_names
@@ -113,6 +113,8 @@ def linear_equations(m: Mechanism, about: Any) -> LinearEquations:
     near = _Near.of(T, state, p, roots)
     free = _reduced_rows(near.A[T.rows.at(POSITION), :])
     motion = _reduced_rows(near.A)
+    if not motion.free:
+        raise ModelError(f"equations: the constraints of {m.name!r} leave no motion at this state")
     parts = _linear(near, free, motion)
     _check_steady(
         T, state, p, parts, motion.N.T * near.F, sp.Matrix(len(free.free), 1, [near.v[i] for i in free.free]), motion.free
@@ -162,13 +164,21 @@ class _State(NamedTuple):
 
 
 def _state(m: Mechanism, about: Any) -> _State:
-    """The state that a user gives: an object with q and v, or (q, v) or (q, v, u), each by name or in the mechanism's order."""
-    parts = (about.q, about.v, getattr(about, "u", None)) if hasattr(about, "q") and hasattr(about, "v") else about
+    """The state that a user gives: an object with q, and v and u if it has them, or (q, v) or (q, v, u)."""
+    parts = (about.q, getattr(about, "v", None), getattr(about, "u", None)) if hasattr(about, "q") else about
     if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
         raise ModelError(f"about: a state (q, v) or (q, v, u) is needed, each an array or {{name: number}}, got {brief(about)}")
     names, defaults = (m.q_names, m.v_names, m.u_names), (m.neutral(), np.zeros(m.nv), np.zeros(m.nu))
     both = zip((*parts, None)[:3], names, defaults, ("about: q", "about: v", "about: u"), strict=True)
-    return _State(*[_column(*x) for x in both])
+    q, v, u = (_column(*x) for x in both)
+    strange = [s for s in ca.symvar(ca.vertcat(q, v, u)) if not ca.depends_on(m.p_symbols, s)]
+    if strange:
+        owner = parameter_of(strange[0])
+        name = owner.name if owner else strange[0].name()
+        raise ModelError(f"about: {name!r} is no parameter of {m.name!r}: list it in the mechanism's parameters")
+    if q.is_constant():
+        q = ca.SX(check_configuration(m, np.array(ca.DM(q)).T)[0])
+    return _State(q, v, u)
 
 
 def _column(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> ca.SX:
@@ -196,7 +206,7 @@ def _check_on_constraints(T: Terms, state: _State) -> None:
     m = T.mechanism
     inverse = T.inverse_scales(STEADY)
     off = ca.horzcat(T.rows.phi * inverse, T.rows.eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2)))
-    residuals = _function(m, state.put(T, [off])[0], "state")
+    residuals = ca.Function("residuals", [m.p_symbols], state.put(T, [off]))
     for p, where in zip(_parameter_sets(m), ("", "; it is on them for the defaults of the parameters alone"), strict=True):
         found = np.abs(np.array(residuals(p)))
         if found.size and not found.max() <= STEADY:
@@ -208,14 +218,6 @@ _ADVICE = (
     "take numbers from pf.assemble or pf.equilibrium and leave the parameters of geometry out of the mechanism, or give the "
     "state as expressions of the parameters"
 )
-
-
-def _function(m: Mechanism, x: ca.SX, what: str) -> ca.Function:
-    """A function of the parameters. Raises ModelError: the expression contains other symbols."""
-    try:
-        return ca.Function(what, [m.p_symbols], [x])
-    except RuntimeError:
-        raise ModelError(f"about: the {what} contains symbols that are no parameters of {m.name!r}") from None
 
 
 class _Near(NamedTuple):
@@ -401,7 +403,7 @@ def _forces(T: Terms, state: _State) -> ca.Function:
     norms = ca.sqrt(ca.sum1(parts * ca.solve(T.M, parts)))
     weight = ca.sqrt(mass) * ca.norm_2(m.gravity)
     x = ca.vertcat(ca.sum2(norms) + weight, ca.sqrt(T.v.T @ T.M @ T.v))
-    return _function(m, state.put(T, [x])[0], "state")
+    return ca.Function("forces", [m.p_symbols], state.put(T, [x]))
 
 
 def _shortened(x: SymPy) -> SymPy:
