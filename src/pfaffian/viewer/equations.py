@@ -17,7 +17,7 @@ from pfaffian.terms.symbolic import SymPy, need_sympy
 from pfaffian.terms.terms import Terms, has_losses, symbols
 from pfaffian.viewer.formulas import Roots, check_length, entries, formula, readable_matrix, symbol_names, typeset, unused
 from pfaffian.viewer.latex import written
-from pfaffian.viewer.linear_equations import LinearEquations, linear_equations
+from pfaffian.viewer.linear_equations import LinearisedEquations, linear_equations
 
 SAME = 1e-9
 """Relative difference below which two energies count as equal: rounding makes 1e-14."""
@@ -98,7 +98,7 @@ class Equations:
                 yield letter, x
 
 
-def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations:
+def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearisedEquations:
     """Write the equations of motion in letters and in the machine's own names. Needs SymPy.
 
         M v_dot + c = f + B u + A^T lambda,   A v_dot = b
@@ -122,7 +122,7 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearEquations
     Returns:
         Equations: SymPy matrices M: (nv, nv), c: (nv, 1), f: (nv, 1) applied forces other than inputs, B: (nv, nu), A: (rows,
         nv), b: (rows, 1), V and T: (1, 1) energies; tuples of symbols q, v, u, p; the symbol t; `latex()` returns text.
-        With `about`, LinearEquations: M: (l, l), C: (l, l), K: (l, k), B: (l, nu), D: (k, k), E: (k, l); symbols y, w, u, p.
+        With `about`, LinearisedEquations: M, C: (l, l), K: (l, k), B: (l, nu), D: (k, k), E: (k, l); symbols y, w, u, p.
     Raises ModelError: a term has too many operations to be read, or switches between formulas; friction follows the loads
         of joints; SymPy is not installed; the state `about` is off the constraints, not steady, or so for the defaults of the
         parameters alone; the equations contain the time.

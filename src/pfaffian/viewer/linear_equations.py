@@ -33,7 +33,7 @@ SPREAD = (0.0, 0.11)
 
 
 @dataclass(frozen=True, eq=False)
-class LinearEquations:
+class LinearisedEquations:
     """M w_dot + C w + K y = B du, y_dot = D y + E w in SymPy, near a steady state; made by `equations(m, about=...)`.
 
     w: (l,) changes of the independent velocities.   y: (k,) changes of the independent coordinates, measured along velocities.
@@ -97,7 +97,7 @@ class LinearEquations:
                 yield letter, x
 
 
-def linear_equations(m: Mechanism, about: Any) -> LinearEquations:
+def linear_equations(m: Mechanism, about: Any) -> LinearisedEquations:
     """The equations of motion linearised at a steady state; `pf.equations` documents arguments and errors."""
     refuse_distributions(m, "equations")
     sp, T = need_sympy(), symbols(m)
@@ -110,7 +110,7 @@ def linear_equations(m: Mechanism, about: Any) -> LinearEquations:
     p, u, w, y = (_named(sp, names, mark, used) for names, mark in (
         (m.p_names, "_p"), (m.u_names, "_u"), (_rate_names(m), "_v"), (_turn_names(m), "_q")))  # fmt: skip
     roots = Roots()
-    near = _Near.of(T, state, p, roots)
+    near = _DerivativesAt.of(T, state, p, roots)
     free = _reduced_rows(near.A[T.rows.at(POSITION), :])
     motion = _reduced_rows(near.A)
     if not motion.free:
@@ -119,15 +119,15 @@ def linear_equations(m: Mechanism, about: Any) -> LinearEquations:
     _check_steady(
         T, state, p, parts, motion.N.T * near.F, sp.Matrix(len(free.free), 1, [near.v[i] for i in free.free]), motion.free
     )
-    kept = _needed(parts, free.free, motion.free)
+    needed = _needed(parts, free.free, motion.free)
     matrices = {
-        "M": parts.M, "C": parts.C, "K": parts.K[:, kept], "B": parts.B, "D": parts.D[kept, kept], "E": parts.E[kept, :],
+        "M": parts.M, "C": parts.C, "K": parts.K[:, needed], "B": parts.B, "D": parts.D[needed, needed], "E": parts.E[needed, :],
     }  # fmt: skip
     matrices = {letter: _shortened(x) for letter, x in matrices.items()}
     check_length(m, matrices)
     where = tuple(sorted(roots.positive, key=str))
-    coordinates, speeds = [y[free.free[k]] for k in kept], [w[i] for i in motion.free]
-    return LinearEquations(**matrices, y=tuple(coordinates), w=tuple(speeds), u=u, p=p, mechanism=m.name, positive=where)
+    coordinates, speeds = [y[free.free[k]] for k in needed], [w[i] for i in motion.free]
+    return LinearisedEquations(**matrices, y=tuple(coordinates), w=tuple(speeds), u=u, p=p, mechanism=m.name, positive=where)
 
 
 def _named(sp: Any, names: Sequence[str], mark: str, used: set[str]) -> tuple[SymPy, ...]:
@@ -150,7 +150,7 @@ def _turn_names(m: Mechanism) -> list[str]:
     return found
 
 
-class _State(NamedTuple):
+class _SteadyState(NamedTuple):
     """A state in terms of the parameters.   q: (nq, 1).   v: (nv, 1).   u: (nu, 1)."""
 
     q: ca.SX
@@ -163,7 +163,7 @@ class _State(NamedTuple):
         return [ca.substitute(ca.densify(ca.SX(e)), *here) for e in x]
 
 
-def _state(m: Mechanism, about: Any) -> _State:
+def _state(m: Mechanism, about: Any) -> _SteadyState:
     """The state that a user gives: an object with q, and v and u if it has them, or (q, v) or (q, v, u)."""
     parts = (about.q, getattr(about, "v", None), getattr(about, "u", None)) if hasattr(about, "q") else about
     if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
@@ -178,7 +178,7 @@ def _state(m: Mechanism, about: Any) -> _State:
         raise ModelError(f"about: {name!r} is no parameter of {m.name!r}: list it in the mechanism's parameters")
     if q.is_constant():
         q = ca.SX(check_configuration(m, np.array(ca.DM(q)).T)[0])
-    return _State(q, v, u)
+    return _SteadyState(q, v, u)
 
 
 def _column(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> ca.SX:
@@ -201,7 +201,7 @@ def _parameter_sets(m: Mechanism) -> list[np.ndarray]:
     return [p * (1 + spread * (1 + np.arange(len(p)) / max(len(p), 1))) for spread in SPREAD]
 
 
-def _check_on_constraints(T: Terms, state: _State) -> None:
+def _check_on_constraints(T: Terms, state: _SteadyState) -> None:
     """Raise ModelError unless the state fulfils the constraints, whatever the parameters are."""
     m = T.mechanism
     inverse = T.inverse_scales(STEADY)
@@ -220,7 +220,7 @@ _ADVICE = (
 )
 
 
-class _Near(NamedTuple):
+class _DerivativesAt(NamedTuple):
     """Terms and derivatives at a state, in SymPy. With G = M v_dot + c - f - B u - A^T lambda and H = A v_dot - b:
 
     F: (nv, 1) M v_dot + c - f - B u at independent velocities that do not change.
@@ -241,7 +241,7 @@ class _Near(NamedTuple):
     v: SymPy
 
     @classmethod
-    def of(cls, T: Terms, state: _State, p: tuple[SymPy, ...], roots: Roots) -> _Near:
+    def of(cls, T: Terms, state: _SteadyState, p: tuple[SymPy, ...], roots: Roots) -> _DerivativesAt:
         """The terms of a machine at a state."""
         sp, m = need_sympy(), T.mechanism
         rows = T.A.shape[0]
@@ -274,7 +274,7 @@ def _refuse_time(m: Mechanism, T: Terms, x: ca.SX) -> None:
         raise ModelError(f"equations: those of {m.name!r} contain the time, so that no state is steady; leave `about` out")
 
 
-class _Reduced(NamedTuple):
+class _Eliminated(NamedTuple):
     """Rows solved for the first velocities that they determine: v_dependent = across v_free + E r where A v = r.
 
     dependent, free: indices of velocities.   N: (nv, free) a basis of the velocities with A v = 0.   E: (dependent, rows).
@@ -298,7 +298,7 @@ class _Reduced(NamedTuple):
         return self.E.T * need_sympy().Matrix([F[i] for i in self.dependent] or need_sympy().zeros(0, 1))
 
 
-def _reduced_rows(A: SymPy) -> _Reduced:
+def _reduced_rows(A: SymPy) -> _Eliminated:
     """Eliminate velocities, the first ones first, so that those of the joints farther from the ground remain."""
     sp = need_sympy()
     m, n = A.shape
@@ -319,7 +319,7 @@ def _reduced_rows(A: SymPy) -> _Reduced:
         N[k, j] = 1
         for i, d in enumerate(dependent):
             N[d, j] = -rows[i, k]
-    return _Reduced(dependent, free, N, rows[: len(dependent), n:])
+    return _Eliminated(dependent, free, N, rows[: len(dependent), n:])
 
 
 def _is_zero(e: SymPy) -> bool:
@@ -329,7 +329,7 @@ def _is_zero(e: SymPy) -> bool:
     return e == 0 or all(abs(complex(e.evalf(subs=at))) < ROUNDING for at in points)
 
 
-class _Linear(NamedTuple):
+class _LinearMatrices(NamedTuple):
     """M w_dot + C w + K y = B du, y_dot = D y + E w, with all coordinates that the constraints leave."""
 
     M: SymPy
@@ -340,7 +340,7 @@ class _Linear(NamedTuple):
     E: SymPy
 
 
-def _linear(x: _Near, free: _Reduced, motion: _Reduced) -> _Linear:
+def _linear(x: _DerivativesAt, free: _Eliminated, motion: _Eliminated) -> _LinearMatrices:
     """The linear equations, projected onto the motions that the constraints allow.
 
     With a displacement N_y y, velocities change by N w + V y, where A V = -eta_y N_y, and accelerations by N w_dot minus the
@@ -355,21 +355,21 @@ def _linear(x: _Near, free: _Reduced, motion: _Reduced) -> _Linear:
 
     rates = need_sympy().Matrix.vstack(need_sympy().zeros(0, N_y.shape[1]), *[(V + x.X * N_y)[i, :] for i in free.free])
     speeds = need_sympy().Matrix.vstack(need_sympy().zeros(0, N.shape[1]), *[N[i, :] for i in free.free])
-    return _Linear(N.T * x.M * N, force(need_sympy().zeros(*N.shape), N), force(N_y, V), N.T * x.B, rates, speeds)
+    return _LinearMatrices(N.T * x.M * N, force(need_sympy().zeros(*N.shape), N), force(N_y, V), N.T * x.B, rates, speeds)
 
 
-def _needed(x: _Linear, coordinates: Sequence[int], speeds: Sequence[int]) -> list[int]:
-    """Indices of the coordinates y to be shown: those of the independent velocities, and all on which the motion depends."""
-    kept = {k for k, i in enumerate(coordinates) if i in speeds or any(e != 0 for e in x.K[:, k])}
+def _needed(x: _LinearMatrices, coordinates: Sequence[int], speeds: Sequence[int]) -> list[int]:
+    """Indices of the coordinates y to be written: those of the independent velocities, and all on which the motion depends."""
+    needed = {k for k, i in enumerate(coordinates) if i in speeds or any(e != 0 for e in x.K[:, k])}
     while True:
-        more = {j for k in kept for j in range(len(coordinates)) if x.D[k, j] != 0} - kept
+        more = {j for k in needed for j in range(len(coordinates)) if x.D[k, j] != 0} - needed
         if not more:
-            return sorted(kept)
-        kept |= more
+            return sorted(needed)
+        needed |= more
 
 
 def _check_steady(
-    T: Terms, state: _State, p: tuple[SymPy, ...], x: _Linear, force: SymPy, along: SymPy, free: list[int]
+    T: Terms, state: _SteadyState, p: tuple[SymPy, ...], x: _LinearMatrices, force: SymPy, along: SymPy, free: list[int]
 ) -> None:
     """Raise ModelError unless the forces at the state balance, and keep doing so as it moves, whatever the parameters are.
 
@@ -395,7 +395,7 @@ def _check_steady(
             )
 
 
-def _forces(T: Terms, state: _State) -> ca.Function:
+def _forces(T: Terms, state: _SteadyState) -> ca.Function:
     """(2,) norms in mass-weighted coordinates, as a function of the parameters: of the forces and weight, and of the speed."""
     m = T.mechanism
     mass = sum((link.mass for link in T.kinematics.tree.links), ca.SX(0))

@@ -182,10 +182,10 @@ def simplified(solid: Solid, faces: int) -> Solid:
         middle = (fine + coarse) // 2
         enough = len(_merged(places, solid.faces, GRIDS[middle])[1]) <= faces
         fine, coarse = (fine, middle) if enough else (middle + 1, coarse)
-    cell, kept = _merged(places, solid.faces, GRIDS[fine])
+    cell, left = _merged(places, solid.faces, GRIDS[fine])
     count = np.bincount(cell)
     means = np.stack([np.bincount(cell, x) / count for x in solid.vertices.T], axis=1)
-    return Solid(means, kept, solid.colour)
+    return Solid(means, left, solid.colour)
 
 
 def _merged(places: np.ndarray, faces: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
