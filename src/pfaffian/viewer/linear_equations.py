@@ -121,7 +121,8 @@ def linear_equations(m: Mechanism, about: Any) -> LinearisedEquations:
     )
     needed = _needed(parts, free.free, motion.free)
     matrices = {
-        "M": parts.M, "C": parts.C, "K": parts.K[:, needed], "B": parts.B, "D": parts.D[needed, needed], "E": parts.E[needed, :],
+        "M": parts.M, "C": parts.C, "K": parts.K[:, needed], "B": parts.B,
+        "D": parts.D[needed, needed], "E": parts.E[needed, :],
     }  # fmt: skip
     matrices = {letter: _shortened(x) for letter, x in matrices.items()}
     check_length(m, matrices)
