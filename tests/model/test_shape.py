@@ -173,4 +173,7 @@ def test_a_fine_mesh_is_simplified_without_losing_its_form() -> None:
     assert len(fine.faces) > 70_000 and 500 < len(coarse.faces) <= 3000
     np.testing.assert_allclose(np.ptp(coarse.vertices, axis=0), 2.0, rtol=0.1)
     assert len(simplified(box((1, 2, 3)), 3000).faces) == 12
+    left = [len(np.unique(np.sort(simplified(fine, n).faces, axis=1), axis=0)) for n in (60, 300, 1000, 3000, 10_000, 10**6)]
+    assert left == sorted(set(left)), "the more triangles are allowed, the more are left, each once"
+    assert all(a <= n for a, n in zip(left, (60, 300, 1000, 3000, 10_000, 10**6), strict=True)) and left[-1] == len(fine.faces)
     assert not len(simplified(Solid(np.ones((3, 3)), np.array([[0, 1, 2]])), 3000).faces), "a degenerate triangle disappears"

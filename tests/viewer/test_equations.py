@@ -9,6 +9,7 @@ import sympy as sp
 import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.viewer import equations as module
+from pfaffian.viewer import formulas
 from tests.tolerance import ALGEBRA
 
 LETTERS = {x: lambda T, x=x: getattr(T, x) for x in module.LETTERS}
@@ -100,7 +101,7 @@ def test_switching_and_long_expressions_are_refused(monkeypatch):
     m = arm("revolute").with_(forces=[jump])
     with pytest.raises(ModelError, match="of 'arm': the expression contains a condition"):
         pf.equations(m)
-    monkeypatch.setattr(module, "MAX_OPERATIONS", 10)
+    monkeypatch.setattr(formulas, "MAX_OPERATIONS", 10)
     with pytest.raises(ModelError, match=r"equations: M of 'arm' has \d+ operations, too many to be read \(up to 10\)"):
         pf.equations(arm("revolute"))
 

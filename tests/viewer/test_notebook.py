@@ -15,6 +15,7 @@ import xarray as xr
 from PIL import Image
 
 import pfaffian as pf
+from pfaffian.kernel.build import toolchain
 from pfaffian.viewer import notebook
 from tests.promises.test_repr import Cells
 from tests.simulate.machines import four_bar
@@ -59,6 +60,20 @@ def test_the_picture_of_a_machine_shows_all_of_it(m):
     assert rows[0] > 0 and columns[0] > 0 and rows[-1] < len(strong) - 1 and columns[-1] < strong.shape[1] - 1
     assert max(np.ptp(rows) / strong.shape[0], np.ptp(columns) / strong.shape[1]) > 0.4
     assert "open" not in notebook.machine(m)
+
+
+def test_the_picture_of_a_machine_waits_for_no_compiler(monkeypatch):
+    """Poses of bodies, the corners of a rope round a drum, the loop and the pixels: nothing is compiled or loaded."""
+
+    def refuse():
+        raise AssertionError("a compiler is looked for")
+
+    bar = four_bar()
+    drum = pf.forces.guide("coupler", 0.1, axis=(0, 1, 0))
+    rope = pf.forces.path([("world", (0, 0.3, 2)), drum, ("rocker", (0.1, 0, 0))])
+    m = bar.with_(name="roped", forces=[pf.forces.path_spring("rope", rope, stiffness=10.0)])
+    monkeypatch.setattr(toolchain, "find_compiler", refuse)
+    assert len(Page(notebook.machine(m)).images) == 1
 
 
 def test_machines_that_cannot_be_drawn_keep_their_tables():

@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 import pfaffian as pf
-from pfaffian.viewer import equations as module
+from pfaffian.viewer import formulas
 
 MOST = 2500
 """Characters of LaTeX that a page shows."""
@@ -157,7 +157,7 @@ def test_a_sleigh():
 
 
 def test_a_machine_that_no_page_shows_is_refused_with_the_way_out(monkeypatch):
-    monkeypatch.setattr(module, "LONGEST_TERM", 300)
+    monkeypatch.setattr(formulas, "LONGEST_TERM", 300)
     top = pf.mechanism("top", [pf.body("top", 1.0, (0, 0, 1), (1, 1, 2))], [pf.joint("base", "free", "world", "top")])
     with pytest.raises(pf.ModelError, match="describe attitudes by angles"):
         pf.equations(top)

@@ -243,17 +243,24 @@ class Quantity(NamedTuple):
 
 
 def evaluate(
-    m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None
+    m: Mechanism,
+    what: Quantity,
+    q: Any = None,
+    v: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any = None,
+    backend: Backend = "auto",
 ) -> np.ndarray:
     """Evaluate a quantity at one state or many: (..., rows, columns). It is compiled once per mechanism.
 
     q, v, t and parameters have the forms that `Compiled` takes.
     """
-    return _kernel_of(as_mechanism(m), what).matrices(q, v, t=t, parameters=parameters)[what.name]
+    return _kernel_of(as_mechanism(m), what, backend).matrices(q, v, t=t, parameters=parameters)[what.name]
 
 
 @remembered(256)
-def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
+def _kernel_of(m: Mechanism, what: Quantity, backend: Backend) -> Compiled:
     """The compiled quantity of a mechanism; its function is traced only if the cache has no kernel of this key."""
     of = what.relevant_part(m)
 
@@ -265,7 +272,7 @@ def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
 
     names = tuple(x.digest if isinstance(x, TracedFunction) else x for x in what.arguments)
     with progress_line(m.name, False):
-        compiled = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
+        compiled = kernel.compile(lambda: traced()[0], backend=backend, key=f"{what.name} {names!r} {digest(of)}")
     return Compiled(m, compiled, {what.name: what.shape or traced()[1]})
 
 

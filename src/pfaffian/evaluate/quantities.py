@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, evaluate
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
@@ -78,7 +79,12 @@ def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | N
     names = tuple(b.name for b in m.bodies) if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
     if not names:
         return {}
-    G = _ask(m, "poses", names, q, parameters=parameters)
+    return poses(m, names, q, parameters, "auto")
+
+
+def poses(m: Mechanism, names: tuple[str, ...], q: Any, parameters: Any, backend: Backend) -> dict[str, BodyPose]:
+    """`forward_kinematics` of bodies that exist, on this backend."""
+    G = _ask(m, "poses", names, q, parameters=parameters, backend=backend)
     return {n: BodyPose(G[..., 4 * i + 3], G[..., 4 * i : 4 * i + 3]) for i, n in enumerate(names)}
 
 
@@ -255,12 +261,20 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple[An
 
 
 def _ask(
-    m: Mechanism, what: str, arguments: tuple[Any, ...], q: Any, v: Any = None, *, t: float = 0.0, parameters: Any
+    m: Mechanism,
+    what: str,
+    arguments: tuple[Any, ...],
+    q: Any,
+    v: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any,
+    backend: Backend = "auto",
 ) -> np.ndarray:
     """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""
     f, shape = _QUANTITIES[what]
     of = Quantity(what, f, arguments, shape(as_mechanism(m), arguments))
-    return evaluate(m, of, q, v, t=t, parameters=parameters)
+    return evaluate(m, of, q, v, t=t, parameters=parameters, backend=backend)
 
 
 def _body(m: Mechanism, name: str) -> str:

@@ -15,6 +15,8 @@ equations.py    the equations of motion in letters
 figures.py      the overview of a result in one figure
 fit_report.py   a fit to measured motion as one HTML page
 fittings.py     the parts of a scene other than bodies
+formulas.py     short forms of formulas, and their LaTeX
+linear_equations.py  the equations linearised at a state, in letters
 lines.py        lines along paths, and what they go round, as parts of a scene
 latex.py        the kinematics of an open chain as LaTeX
 laws.py         find a control law named on the command line

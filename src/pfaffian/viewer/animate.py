@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, brief, nearest, optional
+from pfaffian.errors import ModelError, ModelWarning, RunError, brief, listed, nearest, notice, optional
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import write_file
 from pfaffian.simulate.record.result import as_result, recorded
@@ -91,10 +90,11 @@ def animate(
     Returns:
         Animation with `file`, its path, and `data`, its bytes; a notebook displays it.
     Raises ModelError: the suffix, a layer or the body to follow is unknown; a package is missing; the result is of another
-    mechanism; it lacks a record that reactions need; the film would have too many frames. RunError: the result has no finite
-    state; the file cannot be written.
-    Warns ModelWarning: a mesh cannot be read, with the reason, and the body is drawn by rods between its joints; the run
-    changed a parameter that it did not record, or on which the shape or place of a part depends.
+    mechanism; its times do not increase; it lacks a record that reactions need; the film would have too many frames. RunError:
+    the result has no finite state; the file cannot be written.
+    Warns ModelWarning: records of a run that went on, or all of a run of a batch, are not finite and not drawn; a mesh
+    cannot be read, with the reason, and the body is drawn by rods between its joints; the run changed a parameter that it
+    did not record, or on which the shape or place of a part depends.
 
     Example:
         >>> import pfaffian as pf
@@ -108,7 +108,8 @@ def animate(
     suffix = suffix_of(file)
     visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
-    motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible)
+    collision = "collision" in visible or suffix == ".html"  # which a page shows when they are switched on
+    motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible, collision)
     motion = motion._replace(layers={k: (v or k in visible) and k not in hidden for k, v in motion.layers.items()})
     if follow is not None and follow not in motion.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
@@ -121,8 +122,11 @@ def animate(
     return Animation(None if file is None else write_file(as_path(file), data), suffix, data)
 
 
-def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:
+def drawn_runs(
+    m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool, collision: bool = True
+) -> Scene:
     """The scene of one run, or of all runs of a batch that have a finite state.   rate: most records per second of motion.
+    reactions, collision: as in `scene`.
 
     The runs of a batch are drawn at the same times; one that stopped stays at its last state.
     """
@@ -130,19 +134,28 @@ def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, b
     recorded(as_result(result), "q", *more)
     runs = runs_of(m, result, parameters)
     times = thinned(max(runs.values(), key=lambda states: states.time[-1]), rate).time
-    return combined({i: scene(m, states.rows(at_times(states.time, times)), reactions) for i, states in runs.items()}, beside)
+    scenes = {i: scene(m, states.rows(at_times(states.time, times)), reactions, collision) for i, states in runs.items()}
+    return combined(scenes, beside)
 
 
 def runs_of(m: Mechanism, result: xr.Dataset, parameters: Any) -> dict[int, States]:
-    """The states of each run that has a finite one, by its number in the batch. Raises RunError: no run has one."""
+    """The states of each run that has a finite one, by its number in the batch; warns of the others.
+
+    Raises RunError: no run has one.
+    """
     if "run" not in result["q"].dims:
         return {0: states_of(m, result, parameters)}
     runs: dict[int, States] = {}
+    empty = list[str]()
     for i in range(result.sizes["run"]):
-        with suppress(RunError):  # this run has no finite state
+        try:
             runs[i] = states_of(m, result, parameters, i)
+        except RunError:  # this run has no finite state
+            empty.append(str(i))
     if not runs:
         raise RunError("no run has a state to show")
+    if empty:
+        notice(f"runs without a finite state are not drawn: {listed(empty)}", ModelWarning)
     return runs
 
 
@@ -170,7 +183,7 @@ def need_pillow() -> Any:
 
 def _layers(names: Iterable[str], what: str) -> frozenset[str]:
     """The layers with these names, one or several. Raises ModelError: there is no such layer."""
-    layers = frozenset((names,) if isinstance(names, str) else names)
+    layers = frozenset((names,) if isinstance(names, str) else as_names(names, what))
     for name in layers:
         if name not in LAYERS:
             raise ModelError(f"{what}: there is no layer {brief(name)}; {nearest(name, list(LAYERS))}")
@@ -187,7 +200,7 @@ def _above_zero(value: Any, what: str) -> float:
 def _pixels(size: Any) -> tuple[int, int]:
     try:
         width, height = (int(x) for x in size)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"size: (width, height) in pixels is needed, got {brief(size)}") from None
     if not all(16 <= x <= 4096 and x % 2 == 0 for x in (width, height)):
         raise ModelError(f"size: even numbers of pixels from 16 to 4096 are needed, got {brief(size)}")
@@ -199,12 +212,12 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
     from tqdm import tqdm
 
     layers = frozenset(k for k, v in motion.layers.items() if v)
-    count = int((motion.time[-1] - motion.time[0]) * rate) + 1
-    if count > MAX_FRAMES:
+    span = float((motion.time[-1] - motion.time[0]) * rate)
+    if not span < MAX_FRAMES:
         raise ModelError(
-            f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
+            f"the film would have {span:.4g} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
-    at = at_times(motion.time, motion.time[0] + np.arange(count) / rate)
+    at = at_times(motion.time, motion.time[0] + np.arange(int(span) + 1) / rate)
     camera = framing(motion, size[0] / size[1])
     motion, camera = motion.moved(-camera.target), following(camera, np.zeros(3))  # the renderer counts with float32
     work = workspace(size)

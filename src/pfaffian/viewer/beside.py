@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import xarray as xr
 
 from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import as_names
 from pfaffian.output.plain import label
 from pfaffian.simulate.record.result import as_result
 from pfaffian.viewer.curves import most_variable, thinned
@@ -19,7 +20,7 @@ def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[SidePl
 
     Raises ModelError: there is no such signal or entry, or the result is one instant.
     """
-    chosen_names = (names,) if isinstance(names, str) else tuple(names)
+    chosen_names = (names,) if isinstance(names, str) else as_names(names, "plot")
     if not chosen_names:
         return []
     result = as_result(result)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, listed, notice
-from pfaffian.evaluate.quantities import forward_kinematics
+from pfaffian.evaluate.quantities import poses
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings, lines
@@ -19,10 +19,10 @@ from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
 def placed(m: Mechanism, states: States) -> PlacedMechanism:
     """The mechanism with the poses of all bodies at each state, and the machine's size at the first."""
-    poses = forward_kinematics(m, states.q, parameters=states.p)
-    n, names = len(states.q), [b.name for b in m.bodies]
-    R = np.stack([poses[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
-    x = np.stack([poses[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
+    n, names = len(states.q), tuple(b.name for b in m.bodies)
+    at = poses(m, names, states.q, states.p, states.backend) if names else {}
+    R = np.stack([at[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
+    x = np.stack([at[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
     k = PlacedMechanism(m, states, {b: i for i, b in enumerate(names)}, R, x)
     return k._replace(size=_size(k))
 
@@ -35,11 +35,15 @@ def _size(k: PlacedMechanism) -> float:
     return max(extent, widest) or 1.0
 
 
-def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
-    """The scene of a mechanism in motion.   reactions: whether it has arrows for the reactions of joints and closures."""
+def scene(m: Mechanism, states: States, reactions: bool = False, collision: bool = True) -> Scene:
+    """The scene of a mechanism in motion.
+
+    reactions: whether it has arrows for the reactions of joints and closures.
+    collision: whether it has the collision shapes of bodies that have others; without them their meshes are not read.
+    """
     k = placed(m, states)
-    parts = _parts(k)
-    _tell_of_changes(k, parts)
+    parts = _parts(k, collision)
+    _tell_of_changes(k, parts, collision)
     moving = stretching(k, reactions)
     g = k.value(m.gravity).ravel()
     up = 0.0 - g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
@@ -51,14 +55,14 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     return with_floor(groundless, fittings.floor(k, groundless, bool(g.any())))
 
 
-def _parts(k: PlacedMechanism) -> tuple[ScenePart, ...]:
+def _parts(k: PlacedMechanism, collision: bool) -> tuple[ScenePart, ...]:
     """The parts that keep their shape and their place on a body."""
-    of_parts = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
+    of_parts = (shapes(k, collision), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
     makers = (*of_parts, lines.guides(k), feet(k))
     return tuple(part for maker in makers for part in maker)
 
 
-def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...]) -> None:
+def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...], collision: bool) -> None:
     """Warn of parts that a parameter which the run changes would give another shape or place."""
     p = k.states.p
     changed = np.flatnonzero((p != p[0]).any(axis=0))
@@ -67,7 +71,7 @@ def _tell_of_changes(k: PlacedMechanism, parts: tuple[ScenePart, ...]) -> None:
     other = p[0].copy()
     for i in changed:
         other[i] = p[p[:, i] != p[0, i], i][0]
-    others = _parts(k._replace(states=k.states._replace(p=other[None])))
+    others = _parts(k._replace(states=k.states._replace(p=other[None])), collision)
     pairs = zip(parts, others, strict=False)
     names = [a.name for a, b in pairs if not np.array_equal(a.solid.vertices, b.solid.vertices)]
     if names or len(parts) != len(others):
@@ -93,13 +97,18 @@ def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Movi
     return {name: visible and (shapeless or name != "joints") for name, visible in LAYERS.items() if name in used}
 
 
-def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """Parts for the shapes of bodies; where meshes cannot be read, a body is drawn by rods, with a warning."""
+def shapes(k: PlacedMechanism, collision: bool) -> Iterator[ScenePart]:
+    """Parts for the shapes of bodies; where meshes cannot be read, a body is drawn by rods, with a warning.
+
+    collision: as in `scene`.
+    """
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}
         for s in b.shapes:
             layer = "collision" if s.role == "collision" and "visual" in roles else "shapes"
+            if layer == "collision" and not collision:
+                continue
             try:
                 solids = solids_of(k, s)
             except ModelError as error:

@@ -168,7 +168,7 @@ def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
     wrenches = [f for f in k.m.all_forces if isinstance(f, Wrench)]
     terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
     terms = terms if s.v is not None else {}
-    values = compile_terms(k.m, terms).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
+    values = compile_terms(k.m, terms, backend=s.backend).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
     for i, f in enumerate(wrenches):
         if str(i) in values:
             F = values[str(i)][..., 0].reshape(-1, 3)

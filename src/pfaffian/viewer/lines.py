@@ -42,7 +42,7 @@ def lines(k: PlacedMechanism) -> Iterator[MovingPart]:
     arcs = {str(i): lambda T, s=span: _corners(T, *s[1:]) for i, span in enumerate(spans)}
     s = k.states
     v = np.zeros((len(s.q), k.m.nv)) if s.v is None else s.v
-    found = compile_terms(k.m, arcs).matrices(s.q, v, t=s.time, parameters=s.p) if arcs else {}
+    found = compile_terms(k.m, arcs, backend=s.backend).matrices(s.q, v, t=s.time, parameters=s.p) if arcs else {}
     for i, (name, *_) in enumerate(spans):
         corners = found[str(i)].reshape(len(s.q), 3, -1).transpose(0, 2, 1)
         for n in range(corners.shape[1] - 1):

@@ -104,7 +104,7 @@ def _drawn(m: Mechanism) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # about missing meshes, which are drawn as boxes
-            return _image("png", png(drawn(scene(m, state_of(m, q)), SIZE)), "the machine") + escape(note)
+            return _image("png", png(drawn(scene(m, state_of(m, q), collision=False), SIZE)), "the machine") + escape(note)
     except PfaffianError as error:
         return f"no picture: {escape(text(error, 200))}"
 

@@ -26,7 +26,8 @@ typedef struct { float *depth; int32_t *id; int width, height; } Buffer;
 
 static float least(float a, float b) { return a < b ? a : b; }
 static float most(float a, float b) { return a > b ? a : b; }
-static int within(float x, int low, int high) { return x <= low ? low : x >= high ? high : (int)x + (x > (int)x); }
+/* Index of the first sample at or after x, of those from 0 to before `end`. */
+static int within(float x, int end) { return (int)least(most(ceilf(x - 0.5f), 0), (float)end); }
 
 typedef float Eight __attribute__((vector_size(32)));
 typedef int32_t Mask __attribute__((vector_size(32)));
@@ -35,11 +36,12 @@ static const Eight STEPS = {0, 1, 2, 3, 4, 5, 6, 7};
 /* Draw a triangle where it is nearer than what is drawn; its number `id` is stored if the buffer has a place for it. */
 static inline __attribute__((always_inline)) void scan(const float *points, const int32_t *of, Buffer b, int32_t id, int numbered) {
   const float *p = points + 3 * of[0], *q = points + 3 * of[1], *r = points + 3 * of[2]; /* from above to below */
+  const int first = within(least(least(p[1], q[1]), r[1]), b.height), last = within(most(most(p[1], q[1]), r[1]), b.height);
+  const int from = within(least(least(p[0], q[0]), r[0]), b.width), to = within(most(most(p[0], q[0]), r[0]), b.width);
+  if (first >= last || from >= to) return; /* most triangles of a mesh lie between samples */
   if (q[1] < p[1]) { const float *t = p; p = q, q = t; }
   if (r[1] < p[1]) { const float *t = p; p = r, r = t; }
   if (r[1] < q[1]) { const float *t = q; q = r, r = t; }
-  const int first = within(p[1] - 0.5f, 0, b.height), last = within(r[1] - 0.5f, 0, b.height);
-  if (first >= last) return;
   const float x1 = q[0] - p[0], x2 = r[0] - p[0], y1 = q[1] - p[1], y2 = r[1] - p[1], z1 = q[2] - p[2], z2 = r[2] - p[2];
   const float area = x1 * y2 - x2 * y1, over = fabsf(area) > 1e-12f ? 1 / area : 0;
   const float zx = (z1 * y2 - z2 * y1) * over, zy = (x1 * z2 - x2 * z1) * over;
@@ -83,8 +85,9 @@ static void clip(Rect *r, int margin, int width, int height) {
 static float dot3(const double *a, const float *b) { return (float)(a[0] * b[0] + a[1] * b[1] + a[2] * b[2]); }
 static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* Where a ray through a pixel is, seen from the light: l = eye + t (base + column across + row down); the same for the floor. */
-typedef struct { float eye[3], base[3], across[3], down[3], scale, bias; } Ray;
+/* Where a ray through a pixel is, seen from the light: l = eye + t (base + column across + row down); the same for the floor.
+   lit: the part of the light's depth buffer in which something is drawn. */
+typedef struct { float eye[3], base[3], across[3], down[3], scale, bias; Rect lit; } Ray;
 static Ray ray_of(const Picture *p, const double *rows, int n, const double *centre) {
   const double *v = p->view;
   Ray r = {.scale = (float)v[LIGHT_SCALE], .bias = (float)v[BIAS]};
@@ -110,7 +113,7 @@ static float floor_at(const Ray *r, const double *v, int c, int row) {
 /* Whether the light does not reach the point at distance t on the ray through (x, y). */
 static int shaded(const Picture *p, const Ray *r, const float *map, float t, float x, float y) {
   const float u = p->map / 2 + r->scale * along(r, 0, t, x, y), w = p->map / 2 + r->scale * along(r, 1, t, x, y);
-  if (!(u >= 0 && w >= 0 && u < p->map && w < p->map)) return 0;
+  if (!(u >= r->lit.left && w >= r->lit.top && u < r->lit.right && w < r->lit.bottom)) return 0;
   return map[(int64_t)(int)w * p->map + (int)u] > along(r, 2, t, x, y) + r->bias;
 }
 
@@ -173,11 +176,11 @@ int pfaffian_picture(const Picture *p) {
   int n_clear = 0, failed = !(seen && lit && shade && clear);
   if (failed) goto end;
   memcpy(p->image, p->behind, (size_t)3 * w1 * (height / 2));
-  for (int64_t i = 0; i < (int64_t)size * size; i++) map[i] = -INFINITY;
-  const Ray to_light = ray_of(p, v + LIGHT_AXES, 3, v + LIGHT_CENTRE);
+  Ray to_light = ray_of(p, v + LIGHT_AXES, 3, v + LIGHT_CENTRE);
   const double zero[3] = {v[EYE], v[EYE + 1], v[EYE + 2]};
   const Ray to_floor = ray_of(p, v + NORMAL, 1, zero);
   all = solid;
+  to_light.lit = (Rect){size, 0, size, 0};
   for (int i = 0; i < p->n_vertices; i++) {
     const double *X = p->poses + 12 * p->body[i];
     const float *x = p->vertices + 3 * i;
@@ -197,7 +200,11 @@ int pfaffian_picture(const Picture *p) {
       if (far > v[NEAREST]) extend(&all, width / 2 + (float)v[SCALE] * dot3(v + RIGHT, to) / far, height / 2 - (float)v[SCALE] * dot3(v + UP, to) / far);
     }
     l[0] = size / 2 + (float)v[LIGHT_SCALE] * l[0], l[1] = size / 2 + (float)v[LIGHT_SCALE] * l[1];
+    extend(&to_light.lit, l[0], l[1]);
   }
+  clip(&to_light.lit, 2, size, size);
+  for (int row = to_light.lit.top; row < to_light.lit.bottom; row++)
+    for (int i = to_light.lit.left; i < to_light.lit.right; i++) map[(int64_t)row * size + i] = -INFINITY;
   if (all.left > solid.left) all.left = solid.left;
   if (all.right < solid.right) all.right = solid.right;
   if (all.top > solid.top) all.top = solid.top;

@@ -16,6 +16,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, ModelWarning, RunError, brief, notice
 from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.single_values import common_runs
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
@@ -49,6 +50,10 @@ POSES = 200
 """Largest number of records from which the bounds of a motion are computed."""
 
 
+FEW_STATES = 8
+"""Largest number of states that NumPy computes."""
+
+
 class States(NamedTuple):
     """The states of one run.   time: (n,) [s].   q: (n, nq).   v: (n, nv), u: (n, nu), None if not recorded.
 
@@ -61,6 +66,11 @@ class States(NamedTuple):
     u: np.ndarray | None
     p: np.ndarray
     formulation: str = "auto"
+
+    @property
+    def backend(self) -> Backend:
+        """Where the poses are computed: of a few states by NumPy, so that a picture waits for no compiler."""
+        return "numpy" if len(self.q) <= FEW_STATES else "auto"
 
     def rows(self, at: np.ndarray) -> States:
         """The states at some of the records."""
@@ -199,8 +209,9 @@ class PlacedMechanism(NamedTuple):
 def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int | None = None) -> States:
     """The recorded states of one run, up to where it stopped.   run: its index in a batch.
 
-    Raises ModelError: the result is a batch, or of another mechanism; the numbers of runs differ. RunError: the result has no
-    finite state. Warns ModelWarning: the run changed a parameter that was not recorded.
+    Raises ModelError: the result is a batch, or of another mechanism; the numbers of runs differ; times do not increase.
+    RunError: the result has no finite state. Warns ModelWarning: the run changed a parameter that was not recorded; records
+    are not finite although the run did not stop before them.
     """
     recorded(as_result(result), "q")
     runs = result.sizes.get("run", 1)
@@ -209,6 +220,8 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int
         raise ModelError(f"one run with its times is needed, this result has {result['q'].dims}; choose one by .isel(run=...)")
     if tuple(result["coordinate"].values.tolist()) != as_mechanism(m).q_names:
         raise ModelError(f"the result is of another mechanism: its coordinates are not those of {m.name!r}")
+    if not (np.diff(result["time"].values) > 0).all():
+        raise ModelError("the times of the result do not increase: sort it, result.sortby('time').drop_duplicates('time')")
     if parameters is None and "parameters" in result:
         parameters = result["parameters"]
     values = parameter_values(m, parameters)
@@ -224,8 +237,20 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int
     finite = np.all([np.isfinite(x).all(axis=1) for x in (q, v, u, p) if x is not None], axis=0)
     if not finite.any():
         raise RunError("the run has no state to show")
+    _tell_of_gaps(result, finite)
     formulation = str(result.attrs.get("formulation", "auto"))
     return States(result["time"].values, q, v, u, p, formulation).rows(np.flatnonzero(finite))
+
+
+def _tell_of_gaps(result: xr.Dataset, finite: np.ndarray) -> None:
+    """Warn of records that are not finite, (n,) of bool; a run that stopped has said so, and has none after its stop."""
+    stopped = "status" in result and bool(result["status"].values != 0)
+    known = finite[: finite.sum()] if stopped else finite
+    if not known.all():
+        first = float(result["time"].values[finite.argmin()])
+        notice(
+            f"{(~finite).sum()} of {len(finite)} records are not finite and not drawn, the first at {first:.6g} s", ModelWarning
+        )
 
 
 def switched(result: xr.Dataset) -> list[str]:

@@ -138,7 +138,7 @@ def _read(path: Path, _: int) -> tuple[Solid, ...]:
         parse_xml(data.decode("utf-8", "replace"), path.name)  # refuses entities and document types
     try:
         # Without a resolver no other file is opened, such as materials and textures.
-        scene = trimesh.load_scene(BytesIO(data), file_type=kind, resolver=None)
+        scene = trimesh.load_scene(BytesIO(data), file_type=kind, resolver=None, process=False)
         geometries = [g for g in scene.dump() if isinstance(g, trimesh.Trimesh) and len(g.faces)]
     except Exception as error:  # trimesh raises whatever its readers raise
         hint = f"; run {install('pycollada')}" if kind == "dae" and not _installed("collada") else ""
@@ -167,28 +167,37 @@ def _solid(g: Any, faces: int, kind: str) -> Solid:
     return solid if colour is None else solid._replace(colour=tuple(float(x) / 255 for x in np.asarray(colour).ravel()[:4]))
 
 
+GRIDS = (4096, 128, 96, 64, 48, 36, 27, 20, 15, 11, 8, 6, 4, 3, 2)
+"""Cells of grids along the longest side of a solid, for finer to coarser detail."""
+
+
 def simplified(solid: Solid, faces: int) -> Solid:
     """The solid with at most `faces` triangles: the vertices within a cell of a grid become one, at their mean."""
-    merged = clustered(solid, 4096)
-    for cells in (128, 96, 64, 48, 36, 27, 20, 15, 11, 8, 6, 4, 3, 2):
-        if len(merged.faces) <= faces:
-            break
-        merged = clustered(solid, cells)
-    return merged
-
-
-def clustered(solid: Solid, cells: int) -> Solid:
-    """The solid with the vertices in each cell of a grid merged; the grid has `cells` cells along the longest side."""
     low, extent = solid.vertices.min(axis=0), np.ptp(solid.vertices, axis=0).max()
     if not extent > 0:
         return Solid(solid.vertices[:1], np.zeros((0, 3), dtype=int))
-    keys = np.floor((solid.vertices - low) / extent * cells).astype(np.int64)
-    _, cell = np.unique(keys @ np.array([1, 2**20, 2**40]), return_inverse=True)
-    cell = cell.ravel()
+    places = (solid.vertices - low) / extent
+    fine, coarse = 0, len(GRIDS) - 1
+    while fine < coarse:  # the finest grid that leaves few enough triangles
+        middle = (fine + coarse) // 2
+        enough = len(_merged(places, solid.faces, GRIDS[middle])[1]) <= faces
+        fine, coarse = (fine, middle) if enough else (middle + 1, coarse)
+    cell, left = _merged(places, solid.faces, GRIDS[fine])
     count = np.bincount(cell)
     means = np.stack([np.bincount(cell, x) / count for x in solid.vertices.T], axis=1)
-    faces = cell[solid.faces]
-    a, b, c = faces.T
-    proper = faces[(a != b) & (b != c) & (c != a)]
-    _, first = np.unique(np.sort(proper, axis=1), axis=0, return_index=True)
-    return Solid(means, proper[np.sort(first)], solid.colour)
+    return Solid(means, left, solid.colour)
+
+
+def _merged(places: np.ndarray, faces: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cell (n,) of each vertex in a grid, numbered, and the triangles (m, 3) of cells that are left, each once.
+
+    places: (n, 3) of the vertices, along a side of length 1.
+    """
+    keys = np.floor(places * cells).astype(np.int64)
+    _, cell = np.unique(keys @ np.array([1, 2**20, 2**40]), return_inverse=True)
+    a, b, c = cell.ravel()[faces].T
+    a, b, c = np.stack([a, b, c])[:, (a != b) & (b != c) & (c != a)]
+    low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+    n = int(cell.max()) + 1
+    _, first = np.unique((low * n + (a + b + c - low - high)) * n + high, return_index=True)
+    return cell.ravel(), np.stack([a, b, c], axis=1)[np.sort(first)]

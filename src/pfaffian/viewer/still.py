@@ -40,7 +40,7 @@ def still(m: Any, result: xr.Dataset, size: tuple[int, int] = (480, 360), *, par
     m = as_mechanism(m)
     states = states_of(m, result, parameters, 0 if "run" in result.dims else None)
     span = float(states.time[-1] - states.time[0])
-    motion = scene(m, thinned(states, POINTS / span) if span > 0 else states)
+    motion = scene(m, thinned(states, POINTS / span) if span > 0 else states, collision=False)
     return png(drawn(motion, size))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pfaffian.errors import BuildError, ModelError, brief, is_one_of
 from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.toolchain import BuildMode
-from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.passes import PYTHON, optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.skeleton import in_order_of_use, numbers, skeleton
 from pfaffian.kernel.program.trace import trace
@@ -21,6 +21,9 @@ from pfaffian.kernel.text.source import Source
 
 Backend = Literal["auto", "c", "interpreter", "numpy"]
 BACKENDS = get_args(Backend)
+
+SHORT = 3000
+"""Largest number of operations that the passes in Python take before NumPy runs them: in C they first have to be compiled."""
 
 
 class PortLengths(NamedTuple):
@@ -103,7 +106,10 @@ def recipe(
     mode: BuildMode,
     together: Callable[..., tuple[Program, ...]] = _each_alone,
 ) -> Recipe:
-    """The recipe of the Functions that build() returns, with all passes.   together: pass over all their Programs at once."""
+    """The recipe of the Functions that build() returns, with all passes; short ones for NumPy wait for no compiler.
+
+    together: pass over all their Programs at once.
+    """
     check_options(backend, lanes)
 
     def make() -> tuple[Program, ...]:
@@ -111,7 +117,8 @@ def recipe(
         for f in functions:
             if not isinstance(f, ca.Function):
                 raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
-        how = passes()
+        brief_enough = sum(f.n_instructions() for f in functions) <= SHORT
+        how = PYTHON if backend == "numpy" and brief_enough else passes()
         return in_order_of_use(together(*[optimise(trace(f, how), how) for f in functions]))
 
     return Recipe(make, printer, lanes, mode)
