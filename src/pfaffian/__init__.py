@@ -13,7 +13,7 @@
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
     measured motion       fit: parameters from records
     use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99, fmu for other
-                          simulators
+                          simulators, fmu_law for parts from these
     types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, Motion, System
     errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 

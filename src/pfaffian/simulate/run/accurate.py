@@ -26,7 +26,7 @@ from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.controlled import Controlled, LaneStarts, controlled, first_tolerance
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.input_intervals import InputIntervals
-from pfaffian.simulate.run.python_law import PythonCalls, messages_of
+from pfaffian.simulate.run.python_law import PythonCalls, messages_of, refuse_continued
 from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes, lanes_end_of
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
@@ -255,6 +255,8 @@ def _solver(
     elapsed = ended.elapsed if ended else 0.0
     marks = time_marks(s, np.array(p), begin, begin + float(instants[-1])) - begin
     python = in_python(s.control)
+    if ended and python:
+        refuse_continued(python)
     parts = [group[0] for group in rates(s.control)] + ([python] if python else [])
     instants_of_law = tuple((part.period, part.phase) for part in parts)
     first = ended.samples(period) if ended else 0
