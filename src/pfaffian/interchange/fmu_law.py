@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,7 @@ from pfaffian.control.command import Command
 from pfaffian.control.discrete import Sensor, of_parts, sensing, sensor, timing
 from pfaffian.control.law import Control
 from pfaffian.control.law_part import HOLDS, LawPart, Sample
-from pfaffian.errors import ModelError, brief, is_one_of, nearest
+from pfaffian.errors import ModelError, brief, is_one_of, nearest, optional
 from pfaffian.formats.fmu.fmu_contents import unpack
 from pfaffian.formats.fmu.fmu_file import FMU
 from pfaffian.interchange.running_fmu import RunningFMU, check_start, started
@@ -52,10 +53,11 @@ class FMUCalls:
         return f"<the FMU {self.fmu.name!r}>"
 
     @cached_property
-    def folder(self) -> tempfile.TemporaryDirectory[str]:
+    def folder(self) -> Path:
         """The folder with the unpacked FMU, which lasts as long as these calls."""
-        folder = tempfile.TemporaryDirectory(prefix="pfaffian-fmu-")
-        unpack(self.fmu.file, Path(folder.name))
+        folder = Path(tempfile.mkdtemp(prefix="pfaffian-fmu-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        unpack(self.fmu.file, folder)
         return folder
 
     @property
@@ -66,10 +68,13 @@ class FMUCalls:
     def begin(self, m: Mechanism, runs: int) -> Callable[..., np.ndarray]:
         """What a law in Python returns at each instant of new runs of a mechanism, by an instance for each of them.
 
-        Raises ModelError: the FMU allows one instance only.
+        Raises ModelError: fmpy is not installed, or the FMU allows one instance only.
         """
-        if runs > 1 and self.fmu.single:
+        optional("fmpy", "fmpy", "FMUs as parts need")
+        if self.fmu.single and runs > 1:
             raise ModelError(f"the FMU {self.fmu.name!r} allows one instance only, and there are {runs} runs: run them one by one")
+        if self.fmu.single and any(of.calls.fmu.file == self.fmu.file for of in ALIVE):
+            raise ModelError(f"the FMU {self.fmu.name!r} allows one instance only, and another run has it")
         return FMURuns(self, m, runs).answer
 
     def check(self, m: Mechanism) -> None:
@@ -79,6 +84,10 @@ class FMUCalls:
                 raise ModelError(f"fmu_law: {m.name!r} has no actuator {brief(d.actuator)}; {nearest(d.actuator, m.u_names)}")
 
 
+ALIVE: weakref.WeakSet[FMURuns] = weakref.WeakSet()
+"""The runs that have instances of FMUs."""
+
+
 class FMURuns:
     """The instances of an FMU in a batch of runs."""
 
@@ -86,6 +95,7 @@ class FMURuns:
         self.calls, self.runs = calls, runs
         self.instances: list[RunningFMU] = []
         self.t, self.w = 0.0, np.zeros((runs, len(calls.inputs)))
+        ALIVE.add(self)
         weakref.finalize(self, _free, self.instances)
         outputs = calls.outputs
         self.gain = np.zeros((m.nu, len(outputs)))
@@ -117,9 +127,8 @@ class FMURuns:
     def _start(self, t: float, w: np.ndarray) -> None:
         """Start an instance for each run."""
         c = self.calls
-        folder = Path(c.folder.name)
         for i in range(self.runs):
-            self.instances.append(started(c.fmu, folder, list(c.inputs), c.outputs, c.values, t, w[i]))
+            self.instances.append(started(c.fmu, c.folder, list(c.inputs), c.outputs, c.values, t, w[i]))
 
 
 def _free(instances: list[RunningFMU]) -> None:
@@ -169,7 +178,8 @@ def fmu_law(
     Example:
         A mass on a spring as an FMU, which is pulled by a cart and pulls it back:
 
-        >>> import tempfile
+        >>> import shutil
+import tempfile
         >>> import pfaffian as pf
         >>> rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], actuators=[pf.actuator("push", "x")])

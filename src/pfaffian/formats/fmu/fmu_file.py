@@ -10,7 +10,7 @@ from pathlib import Path
 from platform import machine
 from typing import Any, NamedTuple
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.formats.fmu.fmu_contents import DESCRIPTION, described
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.strict_number import number, printable
@@ -55,8 +55,8 @@ class FMUVariable(NamedTuple):
 class FMU:
     """A Functional Mock-up Unit of another tool, as its file describes it; `pf.fmu_law` makes it a part of a machine.
 
-    file: its path.   name: of the model.   version: of FMI, "2.0" or "3.0".   kind: "co-simulation" where it has both kinds,
-    or "model exchange".   variables: {name: FMUVariable}.   run_binary: whether its binary may run.
+    file: its path.   name: of the model.   version: of FMI, "2.0" or "3.0".   kind: "co-simulation" or "model
+    exchange".   variables: {name: FMUVariable}.   run_binary: whether its binary may run.
     identifier, token: what its binary is called, and its GUID.   folder, suffix: of its binary in the archive.
     single: whether a process may have one instance only.   states: number of its continuous states.
     indicators: number of event indicators.   completes: whether it wants to be told of each step of an integrator.
@@ -99,7 +99,7 @@ class FMU:
         return [n for n, v in self.variables.items() if v.causality == causality and v.type == "real" and not v.array]
 
 
-def read_fmu(path: str | Path, *, run_binary: bool = False) -> FMU:
+def read_fmu(path: str | Path, *, run_binary: bool = False, kind: str | None = None) -> FMU:
     """Read what an FMU says about itself: its variables, its kind, and whether it has a binary for this platform.
 
     The archive is checked first: paths out of it, links, sizes. Only modelDescription.xml is read, as untrusted text; nothing
@@ -109,10 +109,11 @@ def read_fmu(path: str | Path, *, run_binary: bool = False) -> FMU:
     Args:
         path: of the file.
         run_binary: whether the binary in it may run in this process, False by default.
+        kind: "co-simulation" or "model exchange" for an FMU that has both; None: the first of these that it has.
     Returns:
         FMU.
     Raises ModelError: no archive, or one with paths that lead out of it or that is too large; no description, or one that is
-    not FMI 2.0 or 3.0; neither co-simulation nor model exchange; with run_binary, no binary for this platform.
+    not FMI 2.0 or 3.0; not of this kind; with run_binary, no binary for this platform.
 
     Example:
         >>> import tempfile
@@ -133,9 +134,11 @@ def read_fmu(path: str | Path, *, run_binary: bool = False) -> FMU:
     if root.tag != "fmiModelDescription" or not re.fullmatch(r"2\.0|3\.0(\..*)?", version):
         raise ModelError(f"{where}: FMI {printable(version)} is not read; FMI 2.0 and 3.0 are")
     version = version[:3]
-    found = next((e for tag in KINDS for e in root.all(tag)), None)
+    if kind is not None and not is_one_of(kind, KINDS.values()):
+        raise ModelError(f"{where}: kind {brief(kind)} is unknown; one of {', '.join(KINDS.values())}")
+    found = next((e for tag in KINDS for e in root.all(tag) if kind in (None, KINDS[tag])), None)
     if found is None:
-        raise ModelError(f"{where}: it is neither for co-simulation nor for model exchange")
+        raise ModelError(f"{where}: it is not for {kind or ' or '.join(KINDS.values())}")
     identifier = found.text("modelIdentifier")
     if not _IDENTIFIER.fullmatch(identifier):
         raise found.error(f"the modelIdentifier {printable(identifier)} is no name in C, and would be a path of a library")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -36,13 +35,20 @@ def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kerne
 class PythonCalls:
     """Calls of a law in Python for the states of runs, and the messages of the runs in which it failed.
 
-    p: (runs, np) parameters.   messages: run -> why it stopped.
+    p: (runs, np) parameters.   messages: run -> why it stopped.   function: that is called in these runs.
+    first: whether it has not been called yet.
     """
 
     simulation: Simulation
     part: LawPart
     p: np.ndarray
     messages: dict[int, str] = field(default_factory=dict)
+    first: bool = True
+
+    def __post_init__(self) -> None:
+        part = self.part
+        assert part.python is not None
+        self.function = part.begins(self.simulation.mechanism, len(self.p)) if part.begins else part.python
 
     @property
     def what(self) -> str:
@@ -50,12 +56,6 @@ class PythonCalls:
         assert self.part.python is not None
         name = reprs.function(self.part.python)
         return name if self.part.begins else f"the law in Python, {name}"
-
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        """The function that is called in these runs."""
-        assert self.part.python is not None
-        return self.part.begins(self.simulation.mechanism, len(self.p)) if self.part.begins else self.part.python
 
     @cached_property
     def names(self) -> list[str]:
@@ -74,7 +74,9 @@ class PythonCalls:
         going = (status == 0) & ~failed
         d = x[:, s.nx - s.layout.size :]
         passed = d[going].T.copy()
-        pass_on(s.layout.of(self.part).slots, passed, u[going].T, t)
+        for _ in range(2 if self.part.begins and self.first else 1):  # the second time, what is extrapolated has no slope yet
+            pass_on(s.layout.of(self.part).slots, passed, u[going].T, t)
+        self.first = False
         d[going] = passed.T
         return x, failed
 
