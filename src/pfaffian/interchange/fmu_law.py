@@ -115,11 +115,8 @@ class FMURuns:
         elif t > self.t:
             end = w if self.calls.hold == "first" else self.w
             for i, instance in enumerate(self.instances):
-                instance.stepped.advance(self.t, t, self.w[i], end[i])
-        y = np.empty((self.runs, len(self.calls.outputs)))
-        for i, instance in enumerate(self.instances):
-            instance.write(w[i])
-            y[i] = instance.read()
+                instance.advance(self.t, t, self.w[i], end[i])
+        y = np.array([instance.outputs_under(w[i]) for i, instance in enumerate(self.instances)])
         self.t, self.w = t, w
         answer = np.concatenate([y @ self.gain.T, y[:, self.recorded]], axis=1)
         return answer[0] if self.runs == 1 else answer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,24 +36,34 @@ class Stepped(Protocol):
 
 @dataclass(eq=False)
 class RunningFMU:
-    """An instance of an FMU.   inputs, outputs: value references of those that are written and read."""
+    """An instance of an FMU.   inputs, outputs: value references of those that are written and read.   messages: its log."""
 
     fmu: FMU
     calls: Any
     inputs: list[int]
     outputs: list[int]
     stepped: Stepped
+    messages: list[str]
 
-    def write(self, values: np.ndarray) -> None:
-        """Set the inputs."""
-        set_real(self.fmu, self.calls, self.inputs, values)
+    def advance(self, t: float, to: float, begin: np.ndarray, end: np.ndarray) -> None:
+        """Step from the time t to another [s]. Raises ModelError: the FMU cannot."""
+        with self.told():
+            self.stepped.advance(t, to, begin, end)
 
-    def read(self) -> np.ndarray:
-        """The outputs."""
-        if not self.outputs:
-            return np.zeros(0)
-        get = self.calls.getReal if self.fmu.version == "2.0" else self.calls.getFloat64
-        return np.array(get(self.outputs), dtype=float)
+    def outputs_under(self, inputs: np.ndarray) -> np.ndarray:
+        """The outputs under inputs, at the time that was reached. Raises ModelError: the FMU cannot give them."""
+        with self.told():
+            set_real(self.fmu, self.calls, self.inputs, inputs)
+            get = self.calls.getReal if self.fmu.version == "2.0" else self.calls.getFloat64
+            return np.array(get(self.outputs) if self.outputs else [], dtype=float)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Add what the FMU logged to errors of its calls."""
+        try:
+            yield
+        except Exception as error:
+            raise ModelError(f"{error}{told(self.messages)}") from None
 
 
 def set_real(fmu: FMU, calls: Any, references: Sequence[int], values: np.ndarray) -> None:
@@ -82,8 +93,8 @@ def started(
         calls.exitInitializationMode()
         moved = CoSimulated(fmu, calls, references[0]) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, references[0], t)
     except Exception as error:
-        raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{_told(messages)}") from None
-    return RunningFMU(fmu, calls, *references, moved)
+        raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{told(messages)}") from None
+    return RunningFMU(fmu, calls, *references, moved, messages)
 
 
 def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:
@@ -101,13 +112,13 @@ def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:
         calls = simulation.instantiate_fmu(str(folder), described, kind, logger=log)
     except Exception as error:
         way = "its binary does not load, or the GUID in its description is not that of its binary: export it again"
-        raise ModelError(f"the FMU {fmu.name!r} gives no instance: {way} ({error}){_told(messages)}") from None
+        raise ModelError(f"the FMU {fmu.name!r} gives no instance: {way} ({error}){told(messages)}") from None
     finally:
         os.chdir(here)  # fmpy loads libraries from their folder, and stays there if one fails
     return calls
 
 
-def _told(messages: Sequence[str]) -> str:
+def told(messages: Sequence[str]) -> str:
     """What an FMU logged, as the end of a message."""
     return f"; it says: {brief(messages[-1])}" if messages else ""
 
