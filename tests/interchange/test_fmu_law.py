@@ -23,6 +23,9 @@ TOLD = 0.3
 """Largest relative difference of a told error from the true one, both of the exchange of numbers alone: the terms of higher
 order, for steps that are long enough to see the error."""
 
+INTEGRATED = 1e-6
+"""Difference of a run from an integration by CVODE with a relative tolerance of 1e-9 over two seconds with an event."""
+
 
 def slide(name: str, body: str, stiffness: float = 0.0) -> pf.Joint:
     return pf.joint(name, "prismatic", "world", body, axis=(1, 0, 0), stiffness=stiffness)
@@ -133,6 +136,23 @@ def test_error_of_the_exchange_is_told_and_has_the_order_of_the_hold(tmp_path: P
             assert result["error"].values[:, 1].max() == pytest.approx(true / length, rel=TOLD)
     for hold, order in (("zero", 1), ("first", 2)):
         assert errors[hold, PERIOD] / errors[hold, PERIOD / 2] == pytest.approx(2**order, rel=TOLD)
+
+
+def test_events_of_an_fmu_for_model_exchange_are_found(tmp_path: Path) -> None:
+    def switched(terms: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        return control.Command(ca.if_else(terms.q[0] < 0.1, 1.0, -3.0))
+
+    ball = pf.body("ball", 1.0, inertia=(0.1, 0.2, 0.3))  # whose quaternion drifts, and is put back in events
+    joints = [slide("y", "mass"), pf.joint("turn", "spherical", "world", "ball")]
+    m = pf.mechanism("mass", [pf.body("mass", 1.0), ball], joints, actuators=[pf.actuator("pull", "y")])
+    law, spin = control.Control(switched), {"turn.wx": 3.0, "turn.wy": 1.0}
+    made = pf.fmu(m, tmp_path / "mass.fmu", kind="model exchange", control=law, v=spin, q={"y": -0.2})
+    names = [f"q.{n}" for n in m.q_names]
+    fmu = pf.read(made.file, run_binary=True)
+    assert fmu.indicators
+    found = pf.run(cart(), control=pf.fmu_law(fmu, 0.1, record=names), duration=2.0, step=0.05, error=False)
+    exact = pf.run(m, {"y": -0.2}, spin, control=law, times=found["time"].values[::2], accuracy=1e-9)
+    np.testing.assert_allclose(np.stack([found[n].values[::2] for n in names], axis=1), exact["q"].values, atol=INTEGRATED)
 
 
 def test_laws_and_an_fmu_act_together(controller: Path) -> None:

@@ -18,7 +18,8 @@ from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
-from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.events import compared, eventful
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
@@ -76,9 +77,21 @@ class FMUMachine:
         x, w, p, t = rhs.sx_in()
         rate, faults, sides, _, outputs = rhs(x, w, p, t)
         at = sorted(set(rhs.sparsity_out(2).row()))
-        indicators = ca.vertcat(ca.SX(0, 1), *[sides[j, 0] for j in at])
+        indicators = ca.vertcat(ca.SX(0, 1), *[sides[j, 0] for j in at], self.thresholds(x, w, p, t))
         results = [ca.densify(y) for y in (rate, outputs, indicators, faults)]
         return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
+
+    @cached_property
+    def thresholds(self) -> ca.Function:
+        """(x, w, p, t) -> the differences of the numbers that the forces and the law compare: zero where one of them switches."""
+        s, m = self.simulation, self.simulation.mechanism
+        here, z, w = s.system.at(), ca.SX.sym("z", len(s.z)), ca.SX.sym("w", len(s.w_names))
+        T = here.T.under(ca.SX(m.nu, 1))
+        command = command_of(T, s.control, s.scheme, z, w)
+        switching = ca.vertcat(T.applied, command.u, command.z_dot)
+        found = compared(switching, ca.vertcat(T.q, T.v, T.t, z, w)).comparisons
+        (differences,) = here.of_state([ca.densify(ca.vertcat(ca.SX(0, 1), *[c.difference for c in found]))])
+        return ca.Function("thresholds", [ca.vertcat(here.x, z), w, m.p_symbols, T.t], [differences])
 
     @property
     def sides(self) -> int:
