@@ -1,15 +1,16 @@
 """FMUs of the slider-crank of the zoo and of the welded Panda: size, time inside a step, inside the rates, and to compile.
 
 A driver in C calls the functions of FMI 3.0, so that no importer is timed.
-co-simulation: a communication step of one step beside a step of `pf.stepper` with the same bits, on one lane.
+co-simulation: a communication step of one step beside a step of `pf.stepper` with the same bits, on one lane; notes: bytes of
+the binary, and processor time of the compilers of both.
 model exchange: setContinuousStates and getContinuousStateDerivatives at random states on the constraints, beside
-`pin.constraintDynamics` looped in Python, and beside the library's own kernel of one lane, looped in C.
-build: processor time to compile the binary beside that of the loop of a scalar run.
+`pin.constraintDynamics` looped in Python.
 """
 
 from __future__ import annotations
 
 import ctypes as c
+import os
 import resource
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,7 +30,9 @@ from benchmarks.result import Comparison, Goal
 from benchmarks.robots import closed_states, ready, robot, welded
 from benchmarks.timing import Options, interleaved
 
+T = TypeVar("T")
 STEP, STEPS, SAME = 1e-3, 200, 1e-9
+PROCESSORS = "x86-64", "x86-64-v3"
 
 DRIVER = """
 #include <stddef.h>
@@ -87,42 +91,44 @@ def run(o: Options) -> Iterator[Comparison]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             loops = driver(folder)
-            yield stepped(what, m, start, most, folder, loops, o)
+            yield from stepped(what, m, start, most, folder, loops, o)
             if what == "welded Panda":
                 yield exchanged(what, m, start, folder, loops, o)
 
 
-def built(make: Callable[[], object]) -> float:
-    """Processor time of a call and of the compilers that it starts [s]."""
+def compiling(make: Callable[[], T]) -> tuple[T, float]:
+    """What a call returns, and the processor time of the compilers that it starts [s]."""
+
     def now() -> float:
-        return sum(x.ru_utime + x.ru_stime for x in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
 
     begin = now()
-    make()
-    return now() - begin
+    return make(), now() - begin
 
 
 def stepped(
     what: str, m: pf.Mechanism, start: dict[str, object], most: float, folder: Path, loops: c.CDLL, o: Options
-) -> Comparison:
-    """A step of an FMU for co-simulation beside one of `pf.stepper`."""
-    made = pf.fmu(m, folder / "machine.fmu", step=STEP, **start)
-    it = Loaded(made.file, folder / "at", False)
-    own = pf.stepper(m, step=STEP, record="lean", backend=o.backend)
+) -> Iterator[Comparison]:
+    """A step of an FMU for co-simulation beside one of `pf.stepper`, for each level of processors."""
+    os.environ["PFAFFIAN_CACHE"] = str(folder / "cache")
+    own, alone = compiling(lambda: pf.stepper(m, step=STEP, record="lean", backend=o.backend))
     own.reset(**start)
-    own.step(steps=STEPS)
-    time = [0]
+    for processor in PROCESSORS:
+        made, inside = compiling(lambda p=processor: pf.fmu(m, folder / f"{p}.fmu", step=STEP, processor=p, **start))
+        it, (size,), reached = Loaded(made.file, folder / processor, False), made.platforms.values(), [0]
+        if size > most:
+            raise CheckFailed(f"the binary of the {what} has {size} bytes, more than {most:.0f}")
 
-    def fmu() -> None:
-        if loops.steps(it.dll.fmi3DoStep, it.at, c.c_double(time[0] * STEP), c.c_double(STEP), STEPS):
-            raise CheckFailed("a step of the FMU fails")
-        time[0] += STEPS
+        def fmu(it: Loaded = it, reached: list[int] = reached) -> None:
+            if loops.steps(it.dll.fmi3DoStep, it.at, c.c_double(reached[0] * STEP), c.c_double(STEP), STEPS):
+                raise CheckFailed("a step of the FMU fails")
+            reached[0] += STEPS
 
-    times = interleaved({"fmu": fmu, "stepper": lambda: own.step(steps=STEPS)}, STEPS, o)
-    (size,) = made.platforms.values()
-    if size > most:
-        raise CheckFailed(f"the binary of the {what} has {size} bytes, more than {most:.0f}")
-    return Comparison(f"{what}, co-simulation", "a step", times["fmu"], times["stepper"], None, {"binary": f"{size / 1e3:.0f} kB"})
+        times = interleaved({"fmu": fmu, "stepper": lambda: own.step(steps=STEPS)}, STEPS, o)
+        notes = {"binary": f"{size / 1e3:.0f} kB", "compilers": f"{inside:.2g} s", "those of a stepper": f"{alone:.2g} s"}
+        goal = Goal("ratio", ">=", 1 / 1.2) if processor == PROCESSORS[-1] else None
+        yield Comparison(f"{what}, co-simulation, {processor}", "a step", times["fmu"], times["stepper"], goal, notes)
 
 
 def exchanged(what: str, m: pf.Mechanism, start: dict[str, object], folder: Path, loops: c.CDLL, o: Options) -> Comparison:

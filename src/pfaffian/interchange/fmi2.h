@@ -24,7 +24,7 @@ EXPORT Instance *fmi2Instantiate(const char *name, int kind, const char *token, 
   if (i) i->logger = (void *)callbacks, i->say = callbacks && callbacks->logger ? say2 : NULL;
   else if (callbacks && callbacks->logger)
     callbacks->logger(callbacks->environment, name, WRONG, "logStatusError", "%s",
-                      "the GUID or the kind of FMU is not that of this machine");
+                      unfit(token) ? unfit(token) : "this is an FMU of the other kind");
   return i;
 }
 EXPORT void fmi2FreeInstance(Instance *i) { free(i); }

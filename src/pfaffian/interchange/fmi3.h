@@ -9,7 +9,7 @@ static void say3(void *of, const char *name, int status, const char *category, c
 
 static Instance *created3(const char *name, const char *token, void *environment, LogMessage *log) {
   Instance *i = create(name, token);
-  if (!i && log) log(environment, WRONG, "logStatusError", "the instantiation token is not that of this machine");
+  if (!i && log) log(environment, WRONG, "logStatusError", unfit(token) ? unfit(token) : "there is no memory for an instance");
   if (!i) return NULL;
   i->environment = environment, i->logger = (void *)log, i->say = log ? say3 : NULL;
   return i;

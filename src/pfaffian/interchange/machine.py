@@ -112,11 +112,13 @@ class FMUMachine:
 
     @cached_property
     def exchanged(self) -> tuple[Program, ...]:
-        """The Programs of model exchange: rates, projection, derivatives in a direction, and their adjoint."""
+        """The Programs of model exchange: rates with event indicators and faults, outputs, projection, derivatives in a
+        direction, and their adjoint."""
         f, inputs = self.rates, ["x", "w", "p", "t"]
+        derive, observe = (f.factory(n, inputs, of) for n, of in (("derive", ["rate", "sides", "faults"]), ("observe", ["outputs"])))
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
-        return programs_of(f, self.projection, dense(forward), dense(reverse))
+        return programs_of(derive, observe, self.projection, dense(forward), dense(reverse))
 
     @property
     def causes(self) -> tuple[str, ...]:
