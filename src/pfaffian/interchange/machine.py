@@ -73,12 +73,17 @@ class FMUMachine:
     @cached_property
     def rates(self) -> ca.Function:
         """(x, w, p, t) -> (rates of the state, outputs, event indicators, faults)."""
-        rhs = self.simulation.traced.rhs
-        x, w, p, t = rhs.sx_in()
-        rate, faults, sides, _, outputs = rhs(x, w, p, t)
-        at = sorted(set(rhs.sparsity_out(2).row()))
-        indicators = ca.vertcat(ca.SX(0, 1), *[sides[j, 0] for j in at], self.thresholds(x, w, p, t))
-        results = [ca.densify(y) for y in (rate, outputs, indicators, faults)]
+        return self.results(self.simulation.traced.rhs)
+
+    def results(self, rhs: ca.Function) -> ca.Function:
+        """The `rates` by a right-hand side with the results rate, faults, sides and, unless these are not needed, records."""
+        x, w, p, t = inputs = rhs.sx_in()
+        found = dict(zip(rhs.name_out(), rhs(*inputs), strict=True))
+        rate, faults, sides, *_ = names = self.simulation.traced.rhs.name_out()
+        outputs = found.get(names[-1], ca.SX(0, 1))
+        at = sorted(set(found[sides].sparsity().row()))
+        indicators = ca.vertcat(ca.SX(0, 1), *[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t))
+        results = [ca.densify(y) for y in (found[rate], outputs, indicators, found[faults])]
         return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
 
     @cached_property
@@ -114,10 +119,14 @@ class FMUMachine:
     def exchanged(self) -> tuple[Program, ...]:
         """The Programs of model exchange: rates with event indicators and faults, outputs, projection, derivatives in a
         direction, and their adjoint."""
-        f, inputs = self.rates, ["x", "w", "p", "t"]
-        derive, observe = (f.factory(n, inputs, of) for n, of in (("derive", ["rate", "sides", "faults"]), ("observe", ["outputs"])))
+        f, inputs, rhs = self.rates, ["x", "w", "p", "t"], self.simulation.traced.rhs
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
+        *needed, _, records = rhs.name_out()  # functions without the others compute less
+        derive = self.results(rhs.factory("needed", rhs.name_in(), needed))
+        derive = derive.factory("derive", inputs, ["rate", "sides", "faults"])
+        observe = rhs.factory("observed", rhs.name_in(), [records])
+        observe = ca.Function("observe", rhs.sx_in(), [ca.densify(observe(*rhs.sx_in()))])
         return programs_of(derive, observe, self.projection, dense(forward), dense(reverse))
 
     @property
