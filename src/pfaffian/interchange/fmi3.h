@@ -139,8 +139,7 @@ EXPORT int fmi3UpdateDiscreteStates(Instance *i, _Bool *again, _Bool *end, _Bool
                                     double *next) {
   *again = *end = *nominals = *values = *timed = 0;
 #if MODEL_EXCHANGE
-  double violation;
-  if (has_drifted(i)) onto_constraints(i, &violation), *values = 1;
+  if (has_drifted(i)) settled(i), *values = 1;
 #endif
   return GOOD;
 }

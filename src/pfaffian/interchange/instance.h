@@ -129,11 +129,17 @@ static double onto_constraints(Instance *i, double *violation) {
   return most;
 }
 
+/* Puts the state onto the constraints until it changes no more; returns the violation that remains. */
+static double settled(Instance *i) {
+  double violation = 0.0;
+  for (int j = 0; j < 30; j++)
+    if (onto_constraints(i, &violation) < 1e-14) break;
+  return violation;
+}
+
 /* Puts a start that the importer chose onto the constraints. */
 static int start(Instance *i) {
-  double violation = 0.0;
-  for (int j = 0; i->now.moved && j < 30; j++)
-    if (onto_constraints(i, &violation) < 1e-14) break;
+  const double violation = i->now.moved ? settled(i) : 0.0;
   if (!(violation <= MOST_VIOLATION))
     return refuse(i, "the start values cannot be put onto the constraints: choose values nearer to a possible configuration");
   i->now.phase = READY, i->known = 0;
