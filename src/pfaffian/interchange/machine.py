@@ -10,23 +10,20 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.kernel.call.recipe import recipe
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
+from pfaffian.simulate.run.stepper import Options, first_of
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.events import compared, eventful
-from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
 from pfaffian.simulate.step.time_loop import compiled, settled
-from pfaffian.starts.given_start import start_arguments, start_of
-from pfaffian.starts.start import start_state
+from pfaffian.starts.given_start import start_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,15 +162,10 @@ def machine_of(
         raise ModelError("fmu: a law in Python cannot run without Python; write it by control.discrete or control.Control")
     if exchange:
         refuse_instants(s)
-    begin = start_of(m, start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"]), start, "auto")
-    check_parameters(s.control, m, begin.p)
-    if len(begin.q) > 1:
-        raise ModelError(f"fmu: an FMU is one machine, but q, v or parameters are for {len(begin.q)}")
-    begun = start_state(begin, True)
-    check_start(m, begun.q, begun.p, start)
+    arguments = start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"])
+    begun, x = first_of(s, Options(step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
     if (entrances(m, begun, start, "auto") != REGULAR).any():
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
-    x = np.array(np.broadcast_to(first_state(s, begun, start, 1, seed), (1, s.nx)))
     if not exchange:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
     return FMUMachine(s, exchange, step, start, x[0], begun.p[0])
