@@ -52,7 +52,15 @@ def machines() -> Iterator[tuple[str, pf.Mechanism, dict[str, Any]]]:
 
 def written(m: pf.Mechanism, folder: Path, kind: str, version: str, start: dict[str, Any]) -> Path:
     """The FMU of a machine, validated."""
-    file = pf.fmu(m, folder / f"{kind} {version}.fmu", kind=kind, version=version, step=STEP, record=["violation"] if m.ideal else "lean", **start).file
+    file = pf.fmu(
+        m,
+        folder / f"{kind} {version}.fmu",
+        kind=kind,
+        version=version,
+        step=STEP,
+        record=["violation"] if m.ideal else "lean",
+        **start,
+    ).file
     if findings := validate_fmu(str(file)):
         raise SystemExit(f"fmpy finds in {file.name}: {findings}")
     return file
@@ -119,7 +127,7 @@ def checked(name: str, m: pf.Mechanism, start: dict[str, Any], seconds: float) -
         short = min(seconds, SHORT)
         for version in ("3.0", "2.0"):
             file = written(m, folder, "model exchange", version, start)
-            t, q, violation = simulated(file, short, 0.01, names)
+            t, q, violation = simulated(file, short, 0.002, names)
             exact = pf.run(m, **start, times=np.round(t, 9), accuracy=1e-9, record=["q"], error=False)["q"].values
             off = np.abs(q - exact).max()
             passes &= off < EXCHANGE and violation < VIOLATION

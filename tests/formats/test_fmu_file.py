@@ -19,7 +19,7 @@ TWO = """<?xml version="1.0"?>
   <ModelVariables>
     <ScalarVariable name="u" valueReference="3" causality="input"><Real unit="V" start="1.5"/></ScalarVariable>
     <ScalarVariable name="w" valueReference="4" causality="output"><Real unit="rad/s"/></ScalarVariable>
-    <ScalarVariable name="on" valueReference="0" causality="parameter" variability="fixed"><Boolean start="true"/></ScalarVariable>
+    <ScalarVariable name="on" valueReference="0" causality="parameter"><Boolean start="true"/></ScalarVariable>
   </ModelVariables>
   <ModelStructure><Derivatives><Unknown index="2"/></Derivatives></ModelStructure>
 </fmiModelDescription>"""
@@ -88,7 +88,8 @@ def test_links_and_names_given_twice_are_refused(tmp_path: Path) -> None:
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = packed(tmp_path / "x.fmu", TWO, {"resources/a": b"0" * 1000})
     for bound, value, words in (
-        ("MOST_FILES", 1, "has 2 files"), ("MOST_UNPACKED", 999, "bytes when unpacked"), ("MAX_BYTES", 20, "may have at most 20"),
+        ("MOST_FILES", 1, "has 2 files"), ("MOST_UNPACKED", 999, "bytes when unpacked"),
+        ("MAX_BYTES", 20, "may have at most 20"),
     ):  # fmt: skip
         with monkeypatch.context() as patch, pytest.raises(pf.ModelError, match=words):
             patch.setattr(fmu_contents, bound, value)
@@ -119,7 +120,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
 def test_binary_for_this_platform_is_needed_to_run(tmp_path: Path) -> None:
     file = packed(tmp_path / "x.fmu", TWO, {"binaries/os2/motor.dll": b"no program"})
     assert pf.read(file).name == "motor"
-    with pytest.raises(pf.ModelError, match="no binary .* for this platform; it has 'os2'"):
+    with pytest.raises(pf.ModelError, match=r"no binary .* for this platform; it has 'os2'"):
         pf.read(file, run_binary=True)
     with pytest.raises(pf.ModelError, match="run_binary is True or False"):
         pf.read(file, run_binary=1)

@@ -235,7 +235,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     m, out = cart(), tmp_path / "no.fmu"
     for wrong, words in (
         ({"kind": "both"}, "kind"), ({"version": "1.0"}, "version"), ({"platforms": ["vax"]}, "platform"),
-        ({"platforms": []}, "platforms is empty"), ({"step": 0}, "step"), ({"q": [[0, 0], [0, 1]]}, "for 2 runs"), ({"processor": "vax"}, "processor"),
+        ({"platforms": []}, "platforms is empty"), ({"step": 0}, "step"), ({"q": [[0, 0], [0, 1]]}, "for 2 runs"),
+        ({"processor": "vax"}, "processor"),
     ):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
             pf.fmu(m, out, **wrong)

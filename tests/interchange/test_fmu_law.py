@@ -161,7 +161,12 @@ def test_laws_and_an_fmu_act_together(controller: Path) -> None:
     brake = control.Control(lambda terms, z, w, y: control.Command(-0.5 * terms.v))
     of_fmu = pf.fmu_law(fmu, PERIOD, inputs={"input.x": "goal", "input.v": lambda k: k.v[0]}, outputs={"force": ("push", 2)})
     result = pf.run(
-        m, control=control.several(filter=filtered, brake=brake, loop=of_fmu), duration=0.4, step=STEP, record="all", error=False
+        m,
+        control=control.several(filter=filtered, brake=brake, loop=of_fmu),
+        duration=0.4,
+        step=STEP,
+        record="all",
+        error=False,
     )
 
     def inside(s: control.Sample) -> control.Command:
@@ -219,7 +224,8 @@ def test_wrong_arguments_of_a_part_are_refused(controller: Path) -> None:
     fmu, m = pf.read(controller, run_binary=True), cart()
     for wrong, words in (
         ({"inputs": {"input.y": 1.0}}, "no input 'input.y'"), ({"outputs": {"input.x": "push"}}, "no output"),
-        ({"outputs": {"force": 3}}, "name of an actuator"), ({"hold": "second"}, "hold"), ({"record": ["nothing"]}, "no output"),
+        ({"outputs": {"force": 3}}, "name of an actuator"), ({"hold": "second"}, "hold"),
+        ({"record": ["nothing"]}, "no output"),
         ({"start_values": {"gain": 1.0}}, "no variable"), ({"start_values": {"input.x": "much"}}, "finite number"),
         ({"inputs": [1]}, "inputs"), ({"inputs": {"input.x": float("nan")}}, "input.x"),
     ):  # fmt: skip

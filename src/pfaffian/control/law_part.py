@@ -12,7 +12,6 @@ from pfaffian.control.command import Command, Fault
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import Stream
 from pfaffian.model import reprs
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
 
 HOLDS = ("zero", "first")
@@ -89,7 +88,7 @@ class LawPart:
     gives: names of its signals that later parts read as inputs.
     faults: Faults of the law.   units, entries: of its signals.   random: whether it draws random numbers.
     python: replaces `call` by (t, q, v) -> u between compiled steps, or by (t, q, v, y) -> u if it `measures`.
-    begins: function (mechanism, number of runs) -> what replaces `python` in new runs, where that has a state of its own.
+    begins: whether `python` is called with (mechanism, number of runs) at the start of runs, and returns that function.
     sensor: name of the sensor; "" for a law.
     """
 
@@ -108,7 +107,7 @@ class LawPart:
     random: bool = False
     python: Callable[..., Any] | None = None
     measures: bool = False
-    begins: Callable[[Mechanism, int], Callable[..., Any]] | None = None
+    begins: bool = False
     sensor: str = ""
     hold: str = HOLDS[0]
 

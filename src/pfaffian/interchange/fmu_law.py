@@ -65,14 +65,16 @@ class FMUCalls:
         """Names of the outputs that are read, each once."""
         return list(dict.fromkeys([d.output for d in self.driven] + list(self.recorded)))
 
-    def begin(self, m: Mechanism, runs: int) -> Callable[..., np.ndarray]:
+    def __call__(self, m: Mechanism, runs: int) -> Callable[..., np.ndarray]:
         """What a law in Python returns at each instant of new runs of a mechanism, by an instance for each of them.
 
         Raises ModelError: fmpy is not installed, or the FMU allows one instance only.
         """
         optional("fmpy", "fmpy", "FMUs as parts need")
         if self.fmu.single and runs > 1:
-            raise ModelError(f"the FMU {self.fmu.name!r} allows one instance only, and there are {runs} runs: run them one by one")
+            raise ModelError(
+                f"the FMU {self.fmu.name!r} allows one instance only, and there are {runs} runs: run them one by one"
+            )
         if self.fmu.single and any(of.calls.fmu.file == self.fmu.file for of in ALIVE):
             raise ModelError(f"the FMU {self.fmu.name!r} allows one instance only, and another run has it")
         return FMURuns(self, m, runs).answer
@@ -168,15 +170,15 @@ def fmu_law(
             linearly; the error is of order 2.
     Returns:
         Control. `control.several(...)` combines it with laws in continuous or in discrete time, if it comes last.
-    Stops a run: the FMU reports an error or asks for the end, which stops all runs; `reason` in the result says what it logged.
+    Stops a run: the FMU reports an error or asks for the end, which stops all runs; `reason` in the result says what it
+    logged.
     Raises ModelError: the binary may not run; an unknown variable or actuator, or one of another kind; an argument of another
     kind or out of its range. A run raises it where fmpy is not installed.
 
     Example:
         A mass on a spring as an FMU, which is pulled by a cart and pulls it back:
 
-        >>> import shutil
-import tempfile
+        >>> import tempfile
         >>> import pfaffian as pf
         >>> rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], actuators=[pf.actuator("push", "x")])
@@ -205,7 +207,7 @@ import tempfile
         calls.check(s.terms.mechanism)
         return Command(ca.SX.zeros(s.terms.mechanism.nu, 1), signals={name: ca.SX.zeros(1) for name in recorded})
 
-    part = LawPart("law", answer, period, python=calls, begins=calls.begin, measures=True, hold=hold, units=units)
+    part = LawPart("law", answer, period, python=calls, begins=True, measures=True, hold=hold, units=units)
     return of_parts([*(sensing(name, s, part) for name, s in sensors.items()), part])
 
 

@@ -85,7 +85,7 @@ class FMUMachine:
 
     @cached_property
     def thresholds(self) -> ca.Function:
-        """(x, w, p, t) -> the differences of the numbers that the forces and the law compare: zero where one of them switches."""
+        """(x, w, p, t) -> the differences of the numbers that forces and the law compare: zero where one of them switches."""
         s, m = self.simulation, self.simulation.mechanism
         here, z, w = s.system.at(), ca.SX.sym("z", len(s.z)), ca.SX.sym("w", len(s.w_names))
         T = here.T.under(ca.SX(m.nu, 1))

@@ -82,19 +82,19 @@ def started(
     """
     messages: list[str] = []
     calls = instantiated(fmu, folder, messages)
-    references = [[fmu.variables[n].reference for n in names] for names in (inputs, outputs)]
+    written, read = ([fmu.variables[n].reference for n in names] for names in (inputs, outputs))
     try:
         if fmu.version == "2.0":
             calls.setupExperiment(startTime=t)
         _set_start(fmu, calls, values)
         calls.enterInitializationMode(**({} if fmu.version == "2.0" else {"startTime": t}))
         _set_start(fmu, calls, values)
-        set_real(fmu, calls, references[0], w)
+        set_real(fmu, calls, written, w)
         calls.exitInitializationMode()
-        moved = CoSimulated(fmu, calls, references[0]) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, references[0], t)
+        moved = CoSimulated(fmu, calls, written) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, written, t)
     except Exception as error:
         raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{told(messages)}") from None
-    return RunningFMU(fmu, calls, *references, moved, messages)
+    return RunningFMU(fmu, calls, written, read, moved, messages)
 
 
 def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:

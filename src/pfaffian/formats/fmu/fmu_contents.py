@@ -30,7 +30,9 @@ def described(path: Path) -> tuple[str, tuple[str, ...]]:
         entries = _checked(archive, where)
         found = next((entry for entry in entries if entry.filename == DESCRIPTION), None)
         if found is None:
-            raise ModelError(f"{where}: this is a zip archive without {DESCRIPTION}, so no FMU; unpack it and read the model file in it")
+            raise ModelError(
+                f"{where}: this is a zip archive without {DESCRIPTION}, so no FMU; unpack it and read the model file in it"
+            )
         if found.file_size > MAX_BYTES:
             raise ModelError(f"{where}: {DESCRIPTION} has {found.file_size} bytes; an FMU may have at most {MAX_BYTES}")
         return decode(_bytes(archive, found, where), f"{path.name}, {DESCRIPTION}"), tuple(e.filename for e in entries)

@@ -156,7 +156,7 @@ def read_fmu(path: str | Path, *, run_binary: bool = False, kind: str | None = N
         file, root.attributes.get("modelName", identifier), version, KINDS[found.tag], of_version(root), run_binary,
         identifier, root.text("guid" if version == "2.0" else "instantiationToken"), folder, suffix,
         _flag(found, "canBeInstantiatedOnlyOncePerProcess"), states, indicators,
-        _flag(found, "needsCompletedIntegratorStep") or (version == "2.0" and not _flag(found, "completedIntegratorStepNotNeeded")),
+        not _flag(found, "completedIntegratorStepNotNeeded") if version == "2.0" else _flag(found, "needsCompletedIntegratorStep"),
     )  # fmt: skip
 
 

@@ -116,11 +116,11 @@ def _exchanging_twice(batch: Batch) -> Batch:
     """The batch with half the time between exchanges with an FMU and half the step, whose error is not estimated."""
     s, when = batch.simulation, batch.when
     law = halved(s.control)
-    half = {"step": when.step / 2, "steps": when.steps * 2, "first": when.first * 2, "every": when.every * 2}
+    whole = {name: 2 * getattr(when, name) for name in ("steps", "first", "every", "stride")}
     return batch._replace(
         simulation=replace(s, control=law, record=NEEDED),
         started=batch.started._replace(tally=None),
-        when=when._replace(**half, stride=when.stride * 2),
+        when=when._replace(step=when.step / 2, **whole),
         due=compiled_instants(law, when.step / 2),
         estimated=batch.estimated[:0],
         progress=False,

@@ -56,10 +56,10 @@ def add_coupling_error(result: Draft, s: Simulation, p: np.ndarray, bound: float
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             finer = again()
-        if reason := _stopped(result, finer):
-            raise PfaffianError(reason)
-    except PfaffianError as error:
-        notice(f"the error of the exchange with {name} is nan, as it cannot run a second time: {error}", RunWarning)
+        if stopped := _stopped(result, finer):
+            raise PfaffianError(stopped)
+    except PfaffianError as reason:
+        notice(f"the error of the exchange with {name} is nan, as it cannot run a second time: {reason}", RunWarning)
         return
     motion, fine = (np.concatenate([x[n] for n in NEEDED], axis=2).swapaxes(0, 1) for x in (result, finer))
     time = result["time"]

@@ -48,7 +48,7 @@ class PythonCalls:
     def __post_init__(self) -> None:
         part = self.part
         assert part.python is not None
-        self.function = part.begins(self.simulation.mechanism, len(self.p)) if part.begins else part.python
+        self.function = part.python(self.simulation.mechanism, len(self.p)) if part.begins else part.python
 
     @property
     def what(self) -> str:
@@ -86,7 +86,9 @@ class PythonCalls:
         s = self.simulation
         p, d = s.parameters(np.broadcast_to(self.p, (len(x), self.p.shape[1])), x), x[:, s.nx - s.layout.size :]
         before = takewhile(lambda placed: placed.part is not self.part, s.layout.parts)
-        signals = {name: d[:, where] for placed in before for name, where in placed.named}  # its own sensors are the last of them
+        signals = {
+            name: d[:, where] for placed in before for name, where in placed.named
+        }  # its own sensors are the last of them
         given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
         try:
             u = self._called(t, given, (len(x), len(self.names)))
@@ -181,7 +183,7 @@ def refuse_continued(part: LawPart) -> None:
     if part.begins:
         assert part.python is not None
         raise ModelError(
-            f"start_from: {reprs.function(part.python)} has a state that the result does not contain: run the whole time at once"
+            f"start_from: {reprs.function(part.python)} has a state that the result does not contain: run the whole time"
         )
 
 
