@@ -13,14 +13,14 @@
         anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
     measured motion       fit: parameters from records
     use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99, fmu for other
-                          simulators, fmu_law for parts from these
+                          simulators
     types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, Motion, System
     errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 
 Further names are in modules by subject: control (laws, references, filters), analysis (of machines and laws), forces,
 rolling, multicopters, rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints,
 results (causes, files), statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3),
-cuda, study, identification (numbers from measurements), bridges (acados, JAX). `help(pf.control)` shows what is in one,
+cuda, study, identification (numbers from measurements), bridges (acados, JAX, FMUs). `help(pf.control)` shows what is in one,
 `help(pf.run)` explains a name.
 """
 

@@ -48,7 +48,6 @@ from pfaffian.fitting.fit import fit as fit
 from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write
 from pfaffian.interchange.fmu import fmu as fmu
-from pfaffian.interchange.fmu_law import fmu_law as fmu_law
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
 from pfaffian.model.compound import Compound as Compound

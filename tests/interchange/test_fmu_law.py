@@ -88,7 +88,7 @@ def both() -> tuple[pf.Mechanism, control.Control]:
 def of_controller(file: Path, **more: object) -> control.Control:
     fmu = pf.read(file, run_binary=True)
     signals = {"input.x": lambda k: k.q[0], "input.v": control.sensor(lambda k: k.v[0])}
-    return pf.fmu_law(fmu, PERIOD, inputs=signals, outputs={"force": "push"}, **more)
+    return pf.bridges.fmu_law(fmu, PERIOD, inputs=signals, outputs={"force": "push"}, **more)
 
 
 def test_controller_as_fmu_gives_the_bits_of_the_same_law_in_one_run(controller: Path) -> None:
@@ -128,7 +128,7 @@ def test_error_of_the_exchange_is_told_and_has_the_order_of_the_hold(tmp_path: P
     fmu, errors = pf.read(neighbour(tmp_path, kind), run_binary=True), {}
     for hold in ("zero", "first"):
         for period in (PERIOD, PERIOD / 2):
-            part = pf.fmu_law(fmu, period, inputs={"input.x": lambda k: k.q[0]}, outputs={"force": "push"}, hold=hold)
+            part = pf.bridges.fmu_law(fmu, period, inputs={"input.x": lambda k: k.q[0]}, outputs={"force": "push"}, hold=hold)
             with pytest.warns(pf.RunWarning, match="makes an error of .*shorter period"):
                 result = pf.run(cart(), {"x": 0.3}, control=part, duration=STEPS * STEP, step=STEP)
             errors[hold, period] = true = np.abs(result["q"].values[:, 0] - exact).max()
@@ -150,7 +150,7 @@ def test_events_of_an_fmu_for_model_exchange_are_found(tmp_path: Path) -> None:
     names = [f"q.{n}" for n in m.q_names]
     fmu = pf.read(made.file, run_binary=True)
     assert fmu.indicators
-    found = pf.run(cart(), control=pf.fmu_law(fmu, 0.1, record=names), duration=2.0, step=0.05, error=False)
+    found = pf.run(cart(), control=pf.bridges.fmu_law(fmu, 0.1, record=names), duration=2.0, step=0.05, error=False)
     exact = pf.run(m, {"y": -0.2}, spin, control=law, times=found["time"].values[::2], accuracy=1e-9)
     np.testing.assert_allclose(np.stack([found[n].values[::2] for n in names], axis=1), exact["q"].values, atol=INTEGRATED)
 
@@ -159,7 +159,9 @@ def test_laws_and_an_fmu_act_together(controller: Path) -> None:
     m, fmu = cart(), pf.read(controller, run_binary=True)
     filtered = control.discrete(lambda s: control.Command(ca.SX(0, 1), signals={"goal": s.terms.q[0] - 0.2}), PERIOD)
     brake = control.Control(lambda terms, z, w, y: control.Command(-0.5 * terms.v))
-    of_fmu = pf.fmu_law(fmu, PERIOD, inputs={"input.x": "goal", "input.v": lambda k: k.v[0]}, outputs={"force": ("push", 2)})
+    of_fmu = pf.bridges.fmu_law(
+        fmu, PERIOD, inputs={"input.x": "goal", "input.v": lambda k: k.v[0]}, outputs={"force": ("push", 2)}
+    )
     result = pf.run(
         m,
         control=control.several(filter=filtered, brake=brake, loop=of_fmu),
@@ -205,7 +207,9 @@ def test_one_instance_only_is_respected_and_its_error_is_nan(tmp_path: Path, con
 
 def test_faults_of_an_fmu_stop_the_run_with_their_reason(tmp_path: Path, controller: Path) -> None:
     m, file = cart(), controller
-    off = pf.fmu_law(pf.read(file, run_binary=True), 0.015, inputs={"input.x": lambda k: k.q[0]}, outputs={"force": "push"})
+    off = pf.bridges.fmu_law(
+        pf.read(file, run_binary=True), 0.015, inputs={"input.x": lambda k: k.q[0]}, outputs={"force": "push"}
+    )
     with pytest.warns(pf.RunWarning, match="stopped"):
         result = pf.run(m, v=[0.5], control=off, duration=0.1, step=STEP, error=False)
     assert "whole number of steps" in str(result["reason"].values) and "'controller'" in str(result["reason"].values)
@@ -230,12 +234,12 @@ def test_wrong_arguments_of_a_part_are_refused(controller: Path) -> None:
         ({"inputs": [1]}, "inputs"), ({"inputs": {"input.x": float("nan")}}, "input.x"),
     ):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
-            pf.fmu_law(fmu, PERIOD, **wrong)
+            pf.bridges.fmu_law(fmu, PERIOD, **wrong)
     with pytest.raises(pf.ModelError, match="period"):
-        pf.fmu_law(fmu, 0.0)
+        pf.bridges.fmu_law(fmu, 0.0)
     with pytest.raises(pf.ModelError, match="no actuator 'pull'"):
-        pf.run(m, control=pf.fmu_law(fmu, PERIOD, outputs={"force": "pull"}), duration=0.1, step=STEP)
+        pf.run(m, control=pf.bridges.fmu_law(fmu, PERIOD, outputs={"force": "pull"}), duration=0.1, step=STEP)
     with pytest.raises(pf.ModelError, match="run_binary=True"):
-        pf.fmu_law(pf.read(controller), PERIOD)
+        pf.bridges.fmu_law(pf.read(controller), PERIOD)
     with pytest.raises(pf.ModelError, match="an FMU is needed"):
-        pf.fmu_law(str(controller), PERIOD)
+        pf.bridges.fmu_law(str(controller), PERIOD)

@@ -5,7 +5,7 @@ fetched.
 
 read_urdf, read_mjcf, read_sdf, read_usd, read_osim, read_yaml    read a file
 parse_urdf, parse_mjcf, parse_sdf, parse_osim, parse_yaml         read a text
-read_fmu, FMU, FMUVariable                                what an FMU of another tool says about itself
+read_fmu, FMU                                             what an FMU of another tool says about itself
 RunSettings                                               what a file says about a run
 installed                                                 finds a file of an installed package
 FORMATS, Format                                           the formats that read and write know; add one of your own

@@ -127,7 +127,7 @@ def read(path: str | Path, **options: Any) -> FMU | tuple[Mechanism, RunSettings
     """Read a mechanism, and the run that the file describes, from a model file: (Mechanism, RunSettings).
 
     URDF, MJCF, SDF, USD, OSIM files and FMUs are recognised by their content, whatever their name; YAML files by their suffix.
-    Of an FMU, a component of another tool, this gives what it says about itself: `pf.fmu_law` makes it a part of a
+    Of an FMU, a component of another tool, this gives what it says about itself: `pf.bridges.fmu_law` makes it a part of a
     machine, if its binary may run, `pf.read("motor.fmu", run_binary=True)`.
 
     Args:

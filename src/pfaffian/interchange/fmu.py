@@ -92,8 +92,8 @@ def fmu(
             long equations up to 1.3 times faster, with the same bits. On others the FMU refuses to be instantiated.
     Returns:
         WrittenFMU: file, its path; variables, {name: unit}; platforms, {platform: size of its binary [bytes]}.
-    Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange, a law
-    in discrete time, constraints that begin or cease to act, or another state than [q; v].
+    Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange, a
+    law in discrete time, constraints that begin or cease to act, or another state than [q; v].
     Raises RunError: the start cannot be put onto the constraints; the file cannot be written.
     Raises BuildError: no compiler works, or zig is not installed and another platform is asked for.
 

@@ -184,7 +184,8 @@ def fmu_law(
         >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], actuators=[pf.actuator("push", "x")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     other = pf.read(pf.fmu(m, f"{folder}/other.fmu", step=0.01).file, run_binary=True)
-        ...     law = pf.fmu_law(other, 0.01, inputs={"input.push": lambda k: 100 * k.q[0]}, outputs={"q.x": ("push", 100)})
+        ...     inputs, outputs = {"input.push": lambda k: 100 * k.q[0]}, {"q.x": ("push", 100)}
+        ...     law = pf.bridges.fmu_law(other, 0.01, inputs=inputs, outputs=outputs)
         >>> law
         <Control: every 0.01 s>
     """
@@ -192,8 +193,8 @@ def fmu_law(
         raise ModelError(f"fmu_law: an FMU is needed, which pf.read(path, run_binary=True) returns, got {brief(fmu)}")
     if not fmu.run_binary:
         raise ModelError(
-            f"fmu_law: the binary of the FMU {fmu.name!r} may not run: pf.read(path, run_binary=True) allows it, with all rights "
-            "of this process; do so for FMUs of people whom you trust"
+            f"fmu_law: the binary of the FMU {fmu.name!r} may not run: pf.read(path, run_binary=True) allows it, with all "
+            "rights of this process; do so for FMUs of people whom you trust"
         )
     period, _ = timing(period, 0.0, "fmu_law")
     if not is_one_of(hold, HOLDS):

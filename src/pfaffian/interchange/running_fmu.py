@@ -47,23 +47,23 @@ class RunningFMU:
 
     def advance(self, t: float, to: float, begin: np.ndarray, end: np.ndarray) -> None:
         """Step from the time t to another [s]. Raises ModelError: the FMU cannot."""
-        with self.told():
+        with self.explained():
             self.stepped.advance(t, to, begin, end)
 
     def outputs_under(self, inputs: np.ndarray) -> np.ndarray:
         """The outputs under inputs, at the time that was reached. Raises ModelError: the FMU cannot give them."""
-        with self.told():
+        with self.explained():
             set_real(self.fmu, self.calls, self.inputs, inputs)
             get = self.calls.getReal if self.fmu.version == "2.0" else self.calls.getFloat64
             return np.array(get(self.outputs) if self.outputs else [], dtype=float)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Add what the FMU logged to errors of its calls."""
         try:
             yield
         except Exception as error:
-            raise ModelError(f"{error}{told(self.messages)}") from None
+            raise ModelError(f"{error}{last_words(self.messages)}") from None
 
 
 def set_real(fmu: FMU, calls: Any, references: Sequence[int], values: np.ndarray) -> None:
@@ -78,7 +78,7 @@ def started(
     """An instance of the FMU that is unpacked in a folder, initialised at the time t [s] with inputs w.
 
     values: {name: start value} of parameters and variables.
-    Raises ModelError: fmpy is not installed, or the FMU refuses what is asked of it, with what it logged.
+    Raises ModelError: fmpy is not installed, or the FMU refuses what is requested of it, with what it logged.
     """
     messages: list[str] = []
     calls = instantiated(fmu, folder, messages)
@@ -93,7 +93,7 @@ def started(
         calls.exitInitializationMode()
         moved = CoSimulated(fmu, calls, written) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, written, t)
     except Exception as error:
-        raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{told(messages)}") from None
+        raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{last_words(messages)}") from None
     return RunningFMU(fmu, calls, written, read, moved, messages)
 
 
@@ -112,13 +112,13 @@ def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:
         calls = simulation.instantiate_fmu(str(folder), described, kind, logger=log)
     except Exception as error:
         way = "its binary does not load, or the GUID in its description is not that of its binary: export it again"
-        raise ModelError(f"the FMU {fmu.name!r} gives no instance: {way} ({error}){told(messages)}") from None
+        raise ModelError(f"the FMU {fmu.name!r} gives no instance: {way} ({error}){last_words(messages)}") from None
     finally:
         os.chdir(here)  # fmpy loads libraries from their folder, and stays there if one fails
     return calls
 
 
-def told(messages: Sequence[str]) -> str:
+def last_words(messages: Sequence[str]) -> str:
     """What an FMU logged, as the end of a message."""
     return f"; it says: {brief(messages[-1])}" if messages else ""
 
@@ -196,10 +196,10 @@ class Exchanged:
             if not event:
                 event, _, t = self.solver.step(t, min(to, self.next_event))
                 self.at(t)
-                asked, ends = self.calls.completedIntegratorStep() if self.fmu.completes else (False, False)
+                requested, ends = self.calls.completedIntegratorStep() if self.fmu.completes else (False, False)
                 if ends:
                     raise RuntimeError(ENDS)
-                event = event or asked or t >= self.next_event
+                event = event or requested or t >= self.next_event
             if event:
                 self.settle()
                 self.solver.reset(t)

@@ -16,7 +16,7 @@ DESCRIPTION = "modelDescription.xml"
 MOST_FILES, MOST_UNPACKED = 20_000, 2**31
 """Most files of an archive, and the most bytes that they may have when they are unpacked."""
 
-KEPT = ("binaries/", "resources/")
+NEEDED = ("binaries/", "resources/")
 """Folders that an FMU needs when it runs."""
 
 
@@ -43,7 +43,7 @@ def unpack(path: Path, folder: Path) -> None:
     where = printable(path.name)
     with _opened(path) as archive:
         for entry in _checked(archive, where):
-            if entry.filename.startswith(KEPT) and not entry.is_dir():
+            if entry.filename.startswith(NEEDED) and not entry.is_dir():
                 target = folder.joinpath(*PurePosixPath(entry.filename).parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(_bytes(archive, entry, where))

@@ -53,7 +53,7 @@ class FMUVariable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FMU:
-    """A Functional Mock-up Unit of another tool, as its file describes it; `pf.fmu_law` makes it a part of a machine.
+    """A Functional Mock-up Unit of another tool, as its file describes it; `pf.bridges.fmu_law` makes it a part of a machine.
 
     file: its path.   name: of the model.   version: of FMI, "2.0" or "3.0".   kind: "co-simulation" or "model
     exchange".   variables: {name: FMUVariable}.   run_binary: whether its binary may run.
@@ -104,7 +104,7 @@ def read_fmu(path: str | Path, *, run_binary: bool = False, kind: str | None = N
 
     The archive is checked first: paths out of it, links, sizes. Only modelDescription.xml is read, as untrusted text; nothing
     is unpacked or run. A binary of others has all rights of this process when it runs, so that `run_binary=True` is needed
-    for that, which `pf.fmu_law` asks for.
+    for that, which `pf.bridges.fmu_law` asks for.
 
     Args:
         path: of the file.
@@ -151,12 +151,14 @@ def read_fmu(path: str | Path, *, run_binary: bool = False, kind: str | None = N
             f"{', '.join(map(printable, has)) or 'none at all'}: export it for this platform"
         )
     of_version = variables_two if version == "2.0" else variables_three
+    needs, needless = "needsCompletedIntegratorStep", "completedIntegratorStepNotNeeded"
+    completes = _flag(found, needs) if version == "3.0" else not _flag(found, needless)
     states, indicators = _counts(root, version)
     return FMU(
         file, root.attributes.get("modelName", identifier), version, KINDS[found.tag], of_version(root), run_binary,
         identifier, root.text("guid" if version == "2.0" else "instantiationToken"), folder, suffix,
         _flag(found, "canBeInstantiatedOnlyOncePerProcess"), states, indicators,
-        not _flag(found, "completedIntegratorStepNotNeeded") if version == "2.0" else _flag(found, "needsCompletedIntegratorStep"),
+        completes,
     )  # fmt: skip
 
 
