@@ -187,7 +187,7 @@ def fmu_law(
         ...     inputs, outputs = {"input.push": lambda k: 100 * k.q[0]}, {"q.x": ("push", 100)}
         ...     law = pf.bridges.fmu_law(other, 0.01, inputs=inputs, outputs=outputs)
         >>> law
-        <Control: every 0.01 s>
+        <Control: in discrete time, input.push every 0.01 s, law every 0.01 s>
     """
     if not isinstance(fmu, FMU):
         raise ModelError(f"fmu_law: an FMU is needed, which pf.read(path, run_binary=True) returns, got {brief(fmu)}")
