@@ -69,7 +69,7 @@ class FMU:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     cart = pf.read(pf.fmu(m, f"{folder}/cart.fmu", step=0.01).file)
         >>> cart
-        <FMU 'cart': co-simulation, FMI 3.0, 1 input, 9 outputs, binary not to be run>
+        <FMU 'cart': co-simulation, FMI 3.0, 1 input, 5 outputs, binary not to be run>
         >>> cart.variables["input.push"].unit
         'N'
     """
