@@ -71,7 +71,7 @@ def test_paths_out_of_the_archive_are_refused(tmp_path: Path, name: str) -> None
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_links_and_names_given_twice_are_refused(tmp_path: Path) -> None:
+def test_links_encryption_and_names_given_twice_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("binaries/linux64/motor.so")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "link.fmu", "w") as archive:
@@ -79,6 +79,11 @@ def test_links_and_names_given_twice_are_refused(tmp_path: Path) -> None:
         archive.writestr(link, "/bin/true")
     with pytest.raises(pf.ModelError, match="is a link; nothing was unpacked"):
         pf.read(tmp_path / "link.fmu")
+    whole = bytearray(packed(tmp_path / "plain.fmu").read_bytes())
+    whole[whole.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "encrypted.fmu").write_bytes(whole)
+    with pytest.raises(pf.ModelError, match="is encrypted; nothing was unpacked"):
+        pf.read(tmp_path / "encrypted.fmu")
     with pytest.warns(UserWarning, match="Duplicate"):
         twice = packed(tmp_path / "twice.fmu", TWO, {"modelDescription.xml": THREE.encode()})
     with pytest.raises(pf.ModelError, match="is in it twice"):
