@@ -18,10 +18,11 @@ from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.run.stepper import Options, first_of
 from pfaffian.simulate.step.closed_loop import command_of
-from pfaffian.simulate.step.events import compared, eventful
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
+from pfaffian.simulate.step.thresholds import compared
 from pfaffian.simulate.step.time_loop import compiled, settled
 from pfaffian.starts.given_start import start_arguments
 
