@@ -37,6 +37,7 @@ NAMES = (
     "reduction",
     "embedded",
     "fit",
+    "fmu",
 )
 CHECK, CRASH = 1, 2
 """Exit status after a failed check, and after another failure."""

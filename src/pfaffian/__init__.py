@@ -20,7 +20,7 @@
 Further names are in modules by subject: control (laws, references, filters), analysis (of machines and laws), forces,
 rolling, multicopters, rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints,
 results (causes, files), statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3),
-cuda, study, identification (numbers from measurements), bridges (acados, JAX). `help(pf.control)` shows what is in one,
+cuda, study, identification (numbers from measurements), bridges (acados, JAX, FMUs). `help(pf.control)` shows what is in one,
 `help(pf.run)` explains a name.
 """
 

@@ -225,6 +225,8 @@ def _fmu_arguments(parser: argparse.ArgumentParser) -> None:
     add("--step", metavar="S", help="time step of co-simulation [s] (default: as the file says)")
     words = "linux64, win64 or darwin64 (may be repeated; default: this machine; others need ziglang)"
     add("--platform", action="append", metavar="P", help=words)
+    words = "x86-64-v3 is faster and needs a processor with AVX2 (default: x86-64)"
+    add("--processor", choices=("x86-64", "x86-64-v3"), default="x86-64", help=words)
 
 
 class _Version(argparse.Action):
@@ -695,7 +697,7 @@ def _fmu(chosen: argparse.Namespace) -> int:
     out = chosen.out or Path("out") / f"{stem(m.name)}.fmu"
     values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "parameters": settings.parameters}
     how: dict[str, Any] = {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
-    how |= {"kind": chosen.kind, "version": chosen.fmi, "platforms": chosen.platform}
+    how |= {"kind": chosen.kind, "version": chosen.fmi, "platforms": chosen.platform, "processor": chosen.processor}
     made = pf.fmu(_system(m, settings.state), out, step=_time(chosen.step, "--step", settings.step), **how)
     print(table(made.variables.items(), ("variable", "unit")))
     sizes = ", ".join(f"{name} {size} bytes" for name, size in made.platforms.items())

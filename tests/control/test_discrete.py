@@ -528,7 +528,7 @@ WRONG = {
     "two continuous": (
         lambda: control.several(a=control.Control(lambda *_: 0), b=control.Control(lambda *_: 0)), "a and b are in continuous"
     ),
-    "python with others": (lambda: control.several(a=LAW, b=control.python_law(feedback, 0.01)), "runs alone"),
+    "python before others": (lambda: control.several(b=control.python_law(feedback, 0.01), a=LAW), "name it last"),
     "seed": (lambda: run(LAW, seed=-1), "seed must be a whole number"),
     "adaptive": (lambda: run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
     "linearise": (lambda: pf.linearise(M, X0[:3], control=LAW), "sampled once a period"),

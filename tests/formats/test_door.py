@@ -53,7 +53,7 @@ OTHERS = {
     "e.xml": ('<!DOCTYPE robot [<!ENTITY a "b">]><robot/>', "document types and entities are not allowed"),
     "f.xml": ("", "it is neither XML for URDF"),
     "a.stl": ("solid a\n", "this is a mesh (STL)"),
-    "a.zip": ("PK\x03\x04 ...", "this is a zip archive"),
+    "a.zip": ("PK\x03\x04 ...", "it is no zip archive, as FMUs are"),
     "a.dae": ("<COLLADA/>", "this is a mesh (COLLADA)"),
     "a.config": ("<model/>", "this is Gazebo's model.config"),
 }

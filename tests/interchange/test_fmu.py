@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -198,11 +201,42 @@ def test_same_machine_gives_the_same_bytes_and_nothing_else(tmp_path: Path) -> N
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.fmu", "b.fmu"]
 
 
+def test_a_level_of_processors_changes_the_binary_and_no_bit(tmp_path: Path) -> None:
+    m, q = loop()
+    found = []
+    for processor in ("x86-64", "x86-64-v3"):
+        made = pf.fmu(m, tmp_path / f"{processor}.fmu", q=q, step=STEP, processor=processor)
+        it = Importer(made.file, tmp_path / processor)
+        if it.at.value:
+            assert it.start(**{"input.motor": 3.0}) == OK and it.step(0.0, STEPS * STEP) == OK
+            found.append(it.get("q.a", "v.a", "energy"))
+        else:
+            assert "level x86-64-v3" in it.messages[-1]
+    assert all((x == found[0]).all() for x in found)
+
+
+def test_a_killed_export_leaves_no_half_file(tmp_path: Path) -> None:
+    code = (
+        "import sys, pfaffian as pf; slide = pf.joint('x', 'prismatic', 'world', 'cart', axis=(1, 0, 0));"
+        "m = pf.mechanism('cart', [pf.body('cart', 2.0)], [slide]); print('ready', flush=True);"
+        f"[pf.fmu(m, {str(tmp_path / 'a.fmu')!r}, v=[k]) for k in range(1000)]"
+    )
+    for wait in (0.1, 0.7):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(wait)
+            process.kill()
+        for file in tmp_path.glob("*.fmu"):
+            with zipfile.ZipFile(file) as archive:
+                assert archive.testzip() is None and "modelDescription.xml" in archive.namelist()
+
+
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     m, out = cart(), tmp_path / "no.fmu"
     for wrong, words in (
         ({"kind": "both"}, "kind"), ({"version": "1.0"}, "version"), ({"platforms": ["vax"]}, "platform"),
-        ({"platforms": []}, "platforms is empty"), ({"step": 0}, "step"), ({"q": [[0, 0], [0, 1]]}, "one machine"),
+        ({"platforms": []}, "platforms is empty"), ({"step": 0}, "step"), ({"q": [[0, 0], [0, 1]]}, "for 2 runs"),
+        ({"processor": "vax"}, "processor"),
     ):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
             pf.fmu(m, out, **wrong)

@@ -107,7 +107,7 @@ def sensor(
     if not isinstance(unit, str):
         raise ModelError(f"sensor: unit must be a text, got {brief(unit)}")
     if period is not None:
-        _timing(period, phase or 0.0, "sensor")
+        timing(period, phase or 0.0, "sensor")
     spread = column(std, "sensor: std")
     if spread.is_constant() and not (np.array(ca.DM(spread)) >= 0).all():
         raise ModelError(f"sensor: std must not be negative, got {brief(std)}")
@@ -167,7 +167,7 @@ def discrete(
         >>> pf.run(m, duration=0.2, step=0.05, control=law, backend="numpy")["u"].values.ravel().round(2)
         array([8.  , 8.  , 4.64, 4.64, 2.37])
     """
-    period, phase = _timing(period, phase, "discrete")
+    period, phase = timing(period, phase, "discrete")
     given = {"state": state, "inputs": inputs, "gives": gives, "faults": faults}
     if isinstance(law, Control):
         part = _of_library(law, period)
@@ -183,7 +183,7 @@ def discrete(
     if not is_one_of(hold, HOLDS):
         raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     part = replace(part, phase=phase, latency=_latency(latency, "discrete"), start=first, hold=hold)
-    sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
+    sensors = [sensing(name, s, part) for name, s in _sensors(measure)]
     return Control(_nothing, w_names=part.inputs, parts=(*sensors, part))
 
 
@@ -200,8 +200,8 @@ def several(**controls: Control) -> Control:
         controls: two laws or more as keywords, several(outer=discrete(...), inner=discrete(...)).
     Returns:
         Control.
-    Raises ModelError: fewer than two laws; an argument that is not a Control; two in continuous time; a law in Python, which
-    runs alone.
+    Raises ModelError: fewer than two laws; an argument that is not a Control; two in continuous time; a law in Python or
+    an FMU that is not the last.
 
     Example:
         >>> import pfaffian as pf
@@ -217,14 +217,15 @@ def several(**controls: Control) -> Control:
     if len(controls) < 2:
         raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
     parts: list[LawPart] = []
+    last = list(controls)[-1]
     continuous: list[tuple[str, Control]] = []
     given: set[str] = set()
     w_names: list[str] = []
     for name, c in controls.items():
         if not isinstance(c, Control):
             raise ModelError(f"several: {name}: a control law is needed, got {brief(c)}; discrete(...) makes one of a function")
-        if any(p.python for p in c.parts):
-            raise ModelError(f"several: {name}: a law in Python runs alone")
+        if name != last and any(p.python for p in c.parts):
+            raise ModelError(f"several: {name}: a law in Python, or an FMU, is called after all others: name it last")
         if in_continuous_time(c):
             continuous.append((name, c))
         parts += [replace(p, name=name, faults=_labelled(name, p.faults)) for p in c.parts]
@@ -306,13 +307,18 @@ def python_law(
     """
     if not callable(function):
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
-    period, phase = _timing(period, phase, "python_law")
+    period, phase = timing(period, phase, "python_law")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
     if not is_one_of(hold, HOLDS):
         raise ModelError(f"python_law: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     sensors, late = _sensors(measure), _latency(latency, "python_law")
     part = LawPart("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)
-    return Control(_nothing, parts=(*[_sensing(name, s, part) for name, s in sensors], part))
+    return of_parts([*[sensing(name, s, part) for name, s in sensors], part])
+
+
+def of_parts(parts: Sequence[LawPart]) -> Control:
+    """The law that has these parts in discrete time alone."""
+    return Control(_nothing, parts=tuple(parts))
 
 
 def in_continuous_time(control: Control) -> bool:
@@ -347,7 +353,7 @@ def _of_library(law: Control, period: float) -> LawPart:
     )
 
 
-def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
+def sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
     """A sensor as a part of its law."""
     noisy = not column(s.std, name).is_zero()
 
@@ -362,7 +368,7 @@ def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
 
     default = part.phase if s.period is None else 0.0
     phase = default if s.phase is None else s.phase
-    period, phase = _timing(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
+    period, phase = timing(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
     return LawPart(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 
 
@@ -404,7 +410,7 @@ def _states(state: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     return tuple((name, tuple(x.tolist())) for name, x in values.items())
 
 
-def _timing(period: Any, phase: Any, what: str) -> tuple[float, float]:
+def timing(period: Any, phase: Any, what: str) -> tuple[float, float]:
     """Period and phase [s]. Raises ModelError: the period is not above zero, or the phase not within it."""
     period, phase = named_float(period, f"{what}: period"), named_float(phase, f"{what}: phase")
     if not period > 0:

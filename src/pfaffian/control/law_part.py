@@ -88,6 +88,7 @@ class LawPart:
     gives: names of its signals that later parts read as inputs.
     faults: Faults of the law.   units, entries: of its signals.   random: whether it draws random numbers.
     python: replaces `call` by (t, q, v) -> u between compiled steps, or by (t, q, v, y) -> u if it `measures`.
+    begins: whether `python` is called with (mechanism, number of runs) at the start of runs, and returns that function.
     sensor: name of the sensor; "" for a law.
     """
 
@@ -106,6 +107,7 @@ class LawPart:
     random: bool = False
     python: Callable[..., Any] | None = None
     measures: bool = False
+    begins: bool = False
     sensor: str = ""
     hold: str = HOLDS[0]
 

@@ -5,12 +5,14 @@ fetched.
 
 read_urdf, read_mjcf, read_sdf, read_usd, read_osim, read_yaml    read a file
 parse_urdf, parse_mjcf, parse_sdf, parse_osim, parse_yaml         read a text
+read_fmu, FMU                                             what an FMU of another tool says about itself
 RunSettings                                               what a file says about a run
 installed                                                 finds a file of an installed package
 FORMATS, Format                                           the formats that read and write know; add one of your own
 LAWS                                                      force laws in YAML files; add one of your own
 unphysical                                                lists inertias that no body can have, which are common in files
 
+fmu/          FMUs of other tools, as data
 mjcf/         MJCF, the files of MuJoCo
 osim/         OSIM, the files of OpenSim
 sdf/          SDF, the files of Gazebo

@@ -1,5 +1,7 @@
 """The public names of the readers and the modules that define them: the list by which they are imported at first use."""
 
+from pfaffian.formats.fmu.fmu_file import FMU as FMU
+from pfaffian.formats.fmu.fmu_file import read_fmu as read_fmu
 from pfaffian.formats.mjcf.mjcf import parse_mjcf as parse_mjcf
 from pfaffian.formats.mjcf.mjcf import read_mjcf as read_mjcf
 from pfaffian.formats.osim.osim import parse_osim as parse_osim

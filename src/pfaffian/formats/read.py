@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, overload
 from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.formats.bundled import model_file
+from pfaffian.formats.fmu.fmu_file import FMU
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
@@ -91,6 +92,7 @@ FORMATS = Registry("file format", {
                    others=("mjcf.mjcf:parse_mjcf",)),
     "SDF": Format("sdf.sdf:read_sdf", None, (".sdf", ".world"), "sdf", others=("sdf.sdf:parse_sdf",)),
     "OSIM": Format("osim.osim:read_osim", None, (".osim",), "OpenSimDocument", others=("osim.osim:parse_osim",)),
+    "FMU": Format("fmu.fmu_file:read_fmu", None, (".fmu",), first=(b"PK\x03\x04",)),
     "USD": Format("usd.usd:read_usd", None, (".usd", ".usda", ".usdc"), first=(b"#usda", b"PXR-USDC")),
 }, "give your own another name", _check)  # fmt: skip
 """Formats of model files by name. To add one: `pf.formats.FORMATS["mine"] = pf.formats.Format(read, write, (".mine",))`."""
@@ -110,7 +112,6 @@ NO_MODEL = {
 """Root element of XML files that describe no mechanism -> what they are and what to do."""
 
 BEGINNINGS = {
-    b"PK\x03\x04": "this is a zip archive; unpack it and read the model file in it",
     b"\x89HDF": "this is a NetCDF or HDF5 file; pf.results.read_netcdf reads results",
     b"solid ": "this is a mesh (STL); read the model file that refers to it",
     b"\x7fELF": "this is a compiled program (ELF), not a model",
@@ -118,15 +119,21 @@ BEGINNINGS = {
 """First bytes of files that describe no mechanism -> what they are and what to do."""
 
 
-def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+@overload
+def read(path: str | Path, *, run_binary: bool, kind: str | None = None) -> FMU: ...
+@overload
+def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]: ...
+def read(path: str | Path, **options: Any) -> FMU | tuple[Mechanism, RunSettings]:
     """Read a mechanism, and the run that the file describes, from a model file: (Mechanism, RunSettings).
 
-    URDF, MJCF, SDF, USD and OSIM files are recognised by their content, whatever their name; YAML files by their suffix.
+    URDF, MJCF, SDF, USD, OSIM files and FMUs are recognised by their content, whatever their name; YAML files by their suffix.
+    Of an FMU, a component of another tool, this gives what it says about itself: `pf.bridges.fmu_law` makes it a part of a
+    machine, if its binary may run, `pf.read("motor.fmu", run_binary=True)`.
 
     Args:
         path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no file of that name.
-        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd`, `read_osim` or `read_yaml` in `pf.formats`, by the
-            format.
+        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd`, `read_osim`, `read_yaml` or `read_fmu` in
+            `pf.formats`, by the format.
     Raises ModelError: no file or machine of this name; a file of another kind; an option that the format does not have; an
     error of the reader.
 
@@ -145,7 +152,7 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         if option not in known:
             raise ModelError(f"{printable(str(path))}: {name} has no option {option!r}; {nearest(option, known)}")
     made = reader(place, **options)
-    return made if isinstance(made, tuple) else (made, RunSettings())
+    return made if isinstance(made, (tuple, FMU)) else (made, RunSettings())
 
 
 def format_of(path: Path) -> str:

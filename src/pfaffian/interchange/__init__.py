@@ -1,4 +1,4 @@
-"""Machines inside other people's simulators.
+"""Machines inside other people's simulators, and parts from these in a machine.
 
 fmu.py             `fmu` writes a machine as an FMU for co-simulation or model exchange
 machine.py         what an FMU computes: the Programs of its equations, its start, its faults
@@ -6,6 +6,8 @@ variables.py       its variables, with names, units and value references
 description.py     modelDescription.xml in FMI 2.0 and 3.0
 text.py            its C text
 archive.py         the files of an FMU, compiled and packed
+fmu_law.py         `fmu_law`: an FMU of another tool as a part of a machine
+running_fmu.py     one instance of such an FMU, started, stepped and read through fmpy
 instance.h         one instance of the machine in an importer, and its variables
 co_simulation.h    steps by the time loop of a run
 model_exchange.h   rates, their derivatives, and the way back onto the constraints

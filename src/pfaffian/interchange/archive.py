@@ -37,6 +37,9 @@ PLATFORMS = {
 }
 """Platforms for which an FMU can have a binary, all with the processors that every simulator may have."""
 
+PROCESSORS = ("x86-64", "x86-64-v3")
+"""Levels of processors: all of them, and those with AVX2, most since 2013."""
+
 SOURCE_FLAGS = (*FLAGS, *MODES["strict"], "-fvisibility=hidden")
 """Flags with which an importer should compile the sources; the functions of FMI are the only symbols that a binary shows."""
 
@@ -55,10 +58,14 @@ def compiler_for(name: str) -> Compiler:
     return Compiler((sys.executable, "-m", "ziglang", "cc", "-target", PLATFORMS[name].target), "zig", "", "")
 
 
-def compiled(units: Mapping[str, str], name: str) -> bytes:
-    """The stripped library of C texts by their names, for the platform of this name. Raises BuildError: no compiler can."""
+def compiled(units: Mapping[str, str], name: str, processor: str) -> bytes:
+    """The stripped library of C texts by their names, for the platform of this name and a level of processors.
+
+    Raises BuildError: no compiler can.
+    """
     compiler = compiler_for(name)
-    flags = (*compiler.flags("strict", "x86_64" if compiler.kind == "zig" else "x86-64"), "-fvisibility=hidden")
+    level = processor.replace("-", "_") if compiler.kind == "zig" else processor
+    flags = (*compiler.flags("strict", level), "-fvisibility=hidden")
     with tempfile.TemporaryDirectory(prefix="pfaffian-fmu-") as folder:
         place = Path(folder)
         for file, text in units.items():

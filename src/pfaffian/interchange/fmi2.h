@@ -24,7 +24,7 @@ EXPORT Instance *fmi2Instantiate(const char *name, int kind, const char *token, 
   if (i) i->logger = (void *)callbacks, i->say = callbacks && callbacks->logger ? say2 : NULL;
   else if (callbacks && callbacks->logger)
     callbacks->logger(callbacks->environment, name, WRONG, "logStatusError", "%s",
-                      "the GUID or the kind of FMU is not that of this machine");
+                      unfit(token) ? unfit(token) : "this is an FMU of the other kind");
   return i;
 }
 EXPORT void fmi2FreeInstance(Instance *i) { free(i); }
@@ -81,9 +81,8 @@ OTHER_KIND(fmi2GetBooleanStatus)
 OTHER_KIND(fmi2GetStringStatus)
 EXPORT int fmi2EnterEventMode(Instance *i) { return GOOD; }
 EXPORT int fmi2NewDiscreteStates(Instance *i, EventInfo *info) {
-  double violation;
   memset(info, 0, sizeof *info);
-  if (has_drifted(i)) onto_constraints(i, &violation), info->values = 1;
+  if (has_drifted(i)) settled(i), info->values = 1;
   return GOOD;
 }
 EXPORT int fmi2EnterContinuousTimeMode(Instance *i) { return GOOD; }

@@ -9,7 +9,7 @@ static void say3(void *of, const char *name, int status, const char *category, c
 
 static Instance *created3(const char *name, const char *token, void *environment, LogMessage *log) {
   Instance *i = create(name, token);
-  if (!i && log) log(environment, WRONG, "logStatusError", "the instantiation token is not that of this machine");
+  if (!i && log) log(environment, WRONG, "logStatusError", unfit(token) ? unfit(token) : "there is no memory for an instance");
   if (!i) return NULL;
   i->environment = environment, i->logger = (void *)log, i->say = log ? say3 : NULL;
   return i;
@@ -139,8 +139,7 @@ EXPORT int fmi3UpdateDiscreteStates(Instance *i, _Bool *again, _Bool *end, _Bool
                                     double *next) {
   *again = *end = *nominals = *values = *timed = 0;
 #if MODEL_EXCHANGE
-  double violation;
-  if (has_drifted(i)) onto_constraints(i, &violation), *values = 1;
+  if (has_drifted(i)) settled(i), *values = 1;
 #endif
   return GOOD;
 }

@@ -14,7 +14,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.formats.text.file import as_path
-from pfaffian.interchange.archive import PLATFORMS, SOURCE_FLAGS, compiled, here, packed
+from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, SOURCE_FLAGS, compiled, here, packed
 from pfaffian.interchange.description import Identity, build_description, description
 from pfaffian.interchange.machine import FMUMachine, machine_of
 from pfaffian.interchange.text import sources_of
@@ -63,6 +63,7 @@ def fmu(
     scheme: Scheme | None = None,
     seed: int = 0,
     platforms: Sequence[str] | None = None,
+    processor: Literal["x86-64", "x86-64-v3"] = "x86-64",
 ) -> WrittenFMU:
     """Write a machine, with or without a law, as a Functional Mock-up Unit: a file that other simulators load as a component.
 
@@ -87,10 +88,12 @@ def fmu(
         record: names of the signals that become outputs, "all" or "lean", the default, which leaves out those with an entry
             for each row or velocity.
         platforms: names from "linux64", "win64" and "darwin64"; None: that of this machine. Others are compiled by zig.
+        processor: "x86-64", the default, runs on all of them; "x86-64-v3" needs one with AVX2, most since 2013, and makes
+            long equations up to 1.3 times faster, with the same bits. On others the FMU refuses to be instantiated.
     Returns:
         WrittenFMU: file, its path; variables, {name: unit}; platforms, {platform: size of its binary [bytes]}.
-    Raises ModelError: an unknown kind, version or platform; a law in Python; a singular start; for model exchange, a law in
-    discrete time, constraints that begin or cease to act, or another state than [q; v].
+    Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange, a
+    law in discrete time, constraints that begin or cease to act, or another state than [q; v].
     Raises RunError: the start cannot be put onto the constraints; the file cannot be written.
     Raises BuildError: no compiler works, or zig is not installed and another platform is asked for.
 
@@ -105,7 +108,7 @@ def fmu(
         ('cart.fmu', ['time', 'input.push', 'q.x', 'v.x'])
     """
     system = as_system(m)
-    for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version")):
+    for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version"), (processor, PROCESSORS, "processor")):
         if not is_one_of(value, known):
             raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
     targets = _platforms(platforms)
@@ -120,7 +123,7 @@ def fmu(
     with uncollected():
         whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed)
         variables = variables_of(whole)
-        files, sizes = _files(whole, variables, version, targets)
+        files, sizes = _files(whole, variables, version, targets, processor)
     write_file(prepare(path.parent) / path.name, packed(files))
     return WrittenFMU(path, {x.name: x.unit for x in variables.listed()}, sizes)
 
@@ -139,7 +142,7 @@ def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _files(
-    machine: FMUMachine, variables: FMUVariables, version: str, platforms: Sequence[str]
+    machine: FMUMachine, variables: FMUVariables, version: str, platforms: Sequence[str], processor: str
 ) -> tuple[list[tuple[str, bytes]], dict[str, int]]:
     """Names and contents of the files of an FMU, and the sizes of its binaries."""
     name = machine.simulation.mechanism.name
@@ -157,7 +160,7 @@ def _files(
         files.append(("sources/buildDescription.xml", build_description(identity, list(units), flags).encode()))
     sizes = {}
     for target in platforms:
-        of, binary = PLATFORMS[target], compiled(units, target)
+        of, binary = PLATFORMS[target], compiled(units, target, processor)
         folder = of.three if version == "3.0" else of.two
         files.append((f"binaries/{folder}/{identifier}{of.suffix}", binary))
         sizes[target] = len(binary)

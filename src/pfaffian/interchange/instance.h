@@ -26,7 +26,7 @@ typedef void Say(void *environment, const char *name, int status, const char *ca
 
 typedef struct {
   Machine now;
-  int known;                                               /* whether `found` belongs to the present time, state and inputs */
+  int known;                                               /* which part of `found` belongs to the present time, state and inputs */
   double found[N_RATE + N_Y + N_SIDE + 1];
   Say *say;
   void *environment, *logger;
@@ -48,8 +48,17 @@ static void begin(Machine *now) {
   now->t0 = now->t = T_START, now->stopped = -1;
 }
 
+/* Why there is no instance for this token on this processor; NULL if there is one. */
+static const char *unfit(const char *token) {
+#ifdef __AVX2__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("fma"))
+    return "this FMU was compiled for processors of the level x86-64-v3, and this is an older one";
+#endif
+  return token && !strcmp(token, TOKEN) ? NULL : "the GUID or instantiation token is not that of this machine";
+}
+
 static Instance *create(const char *name, const char *token) {
-  if (!token || strcmp(token, TOKEN)) return NULL;
+  if (unfit(token)) return NULL;
   Instance *i = calloc(1, sizeof *i);
   if (!i) return NULL;
   snprintf(i->name, sizeof i->name, "%s", name ? name : "");
@@ -63,7 +72,8 @@ static int failed(Instance *i) {
   return refuse(i, text);
 }
 
-static int find(Instance *i); /* fills `found` */
+enum { RATES = 1, OUTPUTS = 2 };                           /* rates and event indicators; outputs */
+static int find(Instance *i, int part);                    /* fills a part of `found`, or all of it */
 
 static int get(Instance *i, const unsigned *vr, size_t n, double *value) {
   for (size_t j = 0; j < n; j++) {
@@ -74,7 +84,8 @@ static int get(Instance *i, const unsigned *vr, size_t n, double *value) {
     else if (r < FIRST_X) value[j] = i->now.p[r - FIRST_P];
     else if (r < FIRST_RATE) value[j] = i->now.x[r - FIRST_X];
     else {
-      if (!i->known && find(i) != GOOD) return WRONG;
+      const int part = r >= FIRST_Y && r < FIRST_SIDE ? OUTPUTS : RATES;
+      if (!(i->known & part) && find(i, part) != GOOD) return WRONG;
       value[j] = i->found[r - FIRST_RATE];
     }
   }
@@ -118,11 +129,17 @@ static double onto_constraints(Instance *i, double *violation) {
   return most;
 }
 
+/* Puts the state onto the constraints until it changes no more; returns the violation that remains. */
+static double settled(Instance *i) {
+  double violation = 0.0;
+  for (int j = 0; j < 30; j++)
+    if (onto_constraints(i, &violation) < 1e-14) break;
+  return violation;
+}
+
 /* Puts a start that the importer chose onto the constraints. */
 static int start(Instance *i) {
-  double violation = 0.0;
-  for (int j = 0; i->now.moved && j < 30; j++)
-    if (onto_constraints(i, &violation) < 1e-14) break;
+  const double violation = i->now.moved ? settled(i) : 0.0;
   if (!(violation <= MOST_VIOLATION))
     return refuse(i, "the start values cannot be put onto the constraints: choose values nearer to a possible configuration");
   i->now.phase = READY, i->known = 0;

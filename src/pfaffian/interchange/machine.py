@@ -10,22 +10,21 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.kernel.call.recipe import recipe
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
+from pfaffian.simulate.run.stepper import Options, first_of
+from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.events import eventful
-from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.sampling import compiled_instants, in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
+from pfaffian.simulate.step.thresholds import compared
 from pfaffian.simulate.step.time_loop import compiled, settled
-from pfaffian.starts.given_start import start_arguments, start_of
-from pfaffian.starts.start import start_state
+from pfaffian.starts.given_start import start_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +71,30 @@ class FMUMachine:
     @cached_property
     def rates(self) -> ca.Function:
         """(x, w, p, t) -> (rates of the state, outputs, event indicators, faults)."""
-        rhs = self.simulation.traced.rhs
-        x, w, p, t = rhs.sx_in()
-        rate, faults, sides, _, outputs = rhs(x, w, p, t)
-        at = sorted(set(rhs.sparsity_out(2).row()))
-        indicators = ca.vertcat(ca.SX(0, 1), *[sides[j, 0] for j in at])
-        results = [ca.densify(y) for y in (rate, outputs, indicators, faults)]
+        return self.results(self.simulation.traced.rhs)
+
+    def results(self, rhs: ca.Function) -> ca.Function:
+        """The `rates` by a right-hand side with the results rate, faults, sides and, unless these are not needed, records."""
+        x, w, p, t = inputs = rhs.sx_in()
+        found = dict(zip(rhs.name_out(), rhs(*inputs), strict=True))
+        rate, faults, sides, *_ = names = self.simulation.traced.rhs.name_out()
+        outputs = found.get(names[-1], ca.SX(0, 1))
+        at = sorted(set(found[sides].sparsity().row()))
+        indicators = ca.vertcat(ca.SX(0, 1), *[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t))
+        results = [ca.densify(y) for y in (found[rate], outputs, indicators, found[faults])]
         return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
+
+    @cached_property
+    def thresholds(self) -> ca.Function:
+        """(x, w, p, t) -> the differences of the numbers that forces and the law compare: zero where one of them switches."""
+        s, m = self.simulation, self.simulation.mechanism
+        here, z, w = s.system.at(), ca.SX.sym("z", len(s.z)), ca.SX.sym("w", len(s.w_names))
+        T = here.T.under(ca.SX(m.nu, 1))
+        command = command_of(T, s.control, s.scheme, z, w)
+        switching = ca.vertcat(T.applied, command.u, command.z_dot)
+        found = compared(switching, ca.vertcat(T.q, T.v, T.t, z, w)).comparisons
+        (differences,) = here.of_state([ca.densify(ca.vertcat(ca.SX(0, 1), *[c.difference for c in found]))])
+        return ca.Function("thresholds", [ca.vertcat(here.x, z), w, m.p_symbols, T.t], [differences])
 
     @property
     def sides(self) -> int:
@@ -99,11 +115,17 @@ class FMUMachine:
 
     @cached_property
     def exchanged(self) -> tuple[Program, ...]:
-        """The Programs of model exchange: rates, projection, derivatives in a direction, and their adjoint."""
-        f, inputs = self.rates, ["x", "w", "p", "t"]
+        """The Programs of model exchange: rates with event indicators and faults, outputs, projection, derivatives in a
+        direction, and their adjoint."""
+        f, inputs, rhs = self.rates, ["x", "w", "p", "t"], self.simulation.traced.rhs
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
-        return programs_of(f, self.projection, dense(forward), dense(reverse))
+        *needed, _, records = rhs.name_out()  # functions without the others compute less
+        derive = self.results(rhs.factory("needed", rhs.name_in(), needed))
+        derive = derive.factory("derive", inputs, ["rate", "sides", "faults"])
+        observe = rhs.factory("observed", rhs.name_in(), [records])
+        observe = ca.Function("observe", rhs.sx_in(), [ca.densify(observe(*rhs.sx_in()))])
+        return programs_of(derive, observe, self.projection, dense(forward), dense(reverse))
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -141,15 +163,10 @@ def machine_of(
         raise ModelError("fmu: a law in Python cannot run without Python; write it by control.discrete or control.Control")
     if exchange:
         refuse_instants(s)
-    begin = start_of(m, start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"]), start, "auto")
-    check_parameters(s.control, m, begin.p)
-    if len(begin.q) > 1:
-        raise ModelError(f"fmu: an FMU is one machine, but q, v or parameters are for {len(begin.q)}")
-    begun = start_state(begin, True)
-    check_start(m, begun.q, begun.p, start)
+    arguments = start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"])
+    begun, x = first_of(s, Options(step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
     if (entrances(m, begun, start, "auto") != REGULAR).any():
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
-    x = np.array(np.broadcast_to(first_state(s, begun, start, 1, seed), (1, s.nx)))
     if not exchange:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
     return FMUMachine(s, exchange, step, start, x[0], begun.p[0])

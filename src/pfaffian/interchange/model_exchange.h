@@ -11,12 +11,19 @@ static void evaluated(Program *program, Instance *i, const double *x, const doub
   FP_LEAVE;
 }
 
-static int find(Instance *i) {
-  double out[N_RATE + N_Y + N_SIDE + N_FAULT + 1];
+static int find(Instance *i, int part) {
+  if (part == OUTPUTS) {
+    if (!(i->known & RATES) && find(i, RATES) != GOOD) return WRONG;
+    evaluated(OBSERVE, i, i->now.x, NULL, 0, i->found + N_RATE);
+    i->known |= OUTPUTS;
+    return GOOD;
+  }
+  double out[N_RATE + N_SIDE + N_FAULT + 1];
   evaluated(DERIVE, i, i->now.x, NULL, 0, out);
-  memcpy(i->found, out, sizeof i->found);
+  memcpy(i->found, out, sizeof(double) * N_RATE);
+  memcpy(i->found + N_RATE + N_Y, out + N_RATE, sizeof(double) * N_SIDE);
   for (int j = 0; j < N_FAULT; j++)
-    if (out[N_RATE + N_Y + N_SIDE + j] != 0.0) {
+    if (out[N_RATE + N_SIDE + j] != 0.0) {
       i->now.status = FIRST_FAULT + j;
       return failed(i);
     }
@@ -25,7 +32,7 @@ static int find(Instance *i) {
       i->now.status = 1;
       return failed(i);
     }
-  i->now.status = 0, i->known = 1;
+  i->now.status = 0, i->known = RATES;
   return GOOD;
 }
 
@@ -92,14 +99,14 @@ static int states(Instance *i, double *x, size_t n) {
 
 static int rates(Instance *i, double *rate, size_t n) {
   if (n != N_RATE) return refuse(i, "another number of states is needed");
-  if (!i->known && find(i) != GOOD) return DISCARD;
+  if (!(i->known & RATES) && find(i, RATES) != GOOD) return DISCARD;
   memcpy(rate, i->found, sizeof(double) * N_RATE);
   return GOOD;
 }
 
 static int sides(Instance *i, double *side, size_t n) {
   if (n != N_SIDE) return refuse(i, "another number of event indicators is needed");
-  if (n && !i->known && find(i) != GOOD) return DISCARD;
+  if (n && !(i->known & RATES) && find(i, RATES) != GOOD) return DISCARD;
   memcpy(side, i->found + N_RATE + N_Y, sizeof(double) * N_SIDE);
   return GOOD;
 }

@@ -66,7 +66,9 @@ def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version
     kind, loop = ("model_exchange", "") if machine.exchange else ("co_simulation", file_text("rollout.h"))
     files = [sources.read(f"interchange/{name}.h") for name in ("instance", kind, f"fmi{version[0]}")]
     driver = "\n".join([loop, tables(machine, variables, token), *files])
-    names: Sequence[str] = ("DERIVE", "PROJECT", "TANGENT", "ADJOINT") if machine.exchange else ("STEP", "OBSERVE", "PROJECT")
+    names: Sequence[str] = (
+        ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT") if machine.exchange else ("STEP", "OBSERVE", "PROJECT")
+    )
     programs, samplers = (machine.exchanged, ()) if machine.exchange else machine.loop
     text = source_of(programs, names, driver, 1, PART_SIZE, samplers, most=1, table=False).text
     units = units_of(text)

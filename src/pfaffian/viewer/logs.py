@@ -152,6 +152,24 @@ def _entities(of: Scene) -> dict[str, Any]:
     }
 
 
+class _Opened(NamedTuple):
+    """What a log is written from.   package: that writes it.   place: of the file.   turns: (times, bodies, 4) quaternions."""
+
+    package: Any
+    place: Path
+    columns: list[NumberColumn]
+    scene: Scene
+    turns: np.ndarray
+
+
+def _opened(m: Mechanism, result: xr.Dataset, path: str | Path, module: str, package: str, why: str) -> _Opened:
+    """What the log of a run is written from. Raises ModelError: the arguments or the package are not there."""
+    as_mechanism(m)
+    writer = optional(module, package, why)
+    place, columns, of = as_path(path, "the log to write"), number_columns(result), scene(m, states_of(m, result))
+    return _Opened(writer, place, columns, of, quaternions(of.rotations))
+
+
 def write_mcap(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
     """Write a run as an MCAP file for Foxglove: poses and solids of the bodies, and every recorded number with its unit.
 
@@ -171,10 +189,8 @@ def write_mcap(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
         >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.05, backend="numpy")
         >>> pf.results.write_mcap(m, result, "block.mcap")  # doctest: +SKIP
     """
-    as_mechanism(m)
-    writer = optional("mcap.writer", "mcap", "an .mcap file needs")
-    place, columns, of = as_path(path, "the log to write"), number_columns(result), scene(m, states_of(m, result))
-    time, turns = result["time"].values, quaternions(of.rotations)
+    writer, place, columns, of, turns = _opened(m, result, path, "mcap.writer", "mcap", "an .mcap file needs")
+    time = result["time"].values
     if min(time[0], of.time[0]) < 0:
         raise ModelError("write_mcap: the run starts before 0 s, and MCAP has no such times: run it with start=0")
     sink = io.BytesIO()
@@ -222,10 +238,7 @@ def write_rrd(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
         >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.05, backend="numpy")
         >>> pf.results.write_rrd(m, result, "block.rrd")  # doctest: +SKIP
     """
-    as_mechanism(m)
-    rr = optional("rerun", "rerun-sdk", "an .rrd file needs")
-    place, columns, of = as_path(path, "the log to write"), number_columns(result), scene(m, states_of(m, result))
-    turns = quaternions(of.rotations)
+    rr, place, columns, of, turns = _opened(m, result, path, "rerun", "rerun-sdk", "an .rrd file needs")
     with tempfile.TemporaryDirectory(prefix="pfaffian-log-") as folder:
         stream = rr.RecordingStream(f"pfaffian {m.name}", recording_id="run")
         stream.save(f"{folder}/log.rrd")

@@ -5,6 +5,7 @@ accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by t
 batch.py             a batch of runs, from its start to its result with all findings
 companion.py         the global error of runs with steps of one length
 controlled.py        steps under error control, and an estimate of the global error
+coupling_error.py    the error of the exchange of a run with an FMU
 device_stepper.py    a stepper whose state lies in the memory of an NVIDIA device
 ended.py             the result of runs in steps of fixed length
 environment.py       many copies of one machine as a Gymnasium vector environment

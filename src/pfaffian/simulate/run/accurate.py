@@ -24,9 +24,10 @@ from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.controlled import Controlled, LaneStarts, controlled, first_tolerance
+from pfaffian.simulate.run.coupling_error import NEEDED, add_coupling_error, exchanging, halved
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.input_intervals import InputIntervals
-from pfaffian.simulate.run.python_law import PythonCalls, messages_of
+from pfaffian.simulate.run.python_law import PythonCalls, messages_of, refuse_continued
 from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes, lanes_end_of
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
@@ -157,6 +158,9 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
     messages = messages_of(begun.messages, solver.python, len(last))
     with_findings(result, EndedRuns(s, begun, begin, messages, last, np.full(len(last), REGULAR), request.backend))
+    if exchanging(s.control) and request.error is not False:
+        again = request._replace(control=halved(s.control), record=NEEDED, error=False, progress=False)
+        add_coupling_error(result, s, solver.p, np.inf, lambda: run_accurately(system, again))
     _warn_of_error(result, accuracy)
     return result
 
@@ -229,7 +233,7 @@ def _estimated(error: Any, law: Control, ended: LanesEnd | None, count: int) -> 
     known = ended.estimated if ended else np.arange(count)
     chosen = known if error is None else as_estimated(error, count)
     if in_python(law):
-        if error is not None and chosen.size:
+        if error is not None and chosen.size and not exchanging(law):
             raise ModelError("error: a law in Python cannot be called for a second solution as well; leave error= out")
         return np.arange(0)
     if unknown := sorted(set(chosen.tolist()) - set(known.tolist())):
@@ -255,6 +259,8 @@ def _solver(
     elapsed = ended.elapsed if ended else 0.0
     marks = time_marks(s, np.array(p), begin, begin + float(instants[-1])) - begin
     python = in_python(s.control)
+    if ended and python:
+        refuse_continued(python)
     parts = [group[0] for group in rates(s.control)] + ([python] if python else [])
     instants_of_law = tuple((part.period, part.phase) for part in parts)
     first = ended.samples(period) if ended else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.half_steps import HalfSteps
 from pfaffian.simulate.record.record_memory import check_memory
+from pfaffian.simulate.run.coupling_error import NEEDED, add_coupling_error, exchanging, halved
 from pfaffian.simulate.run.ended import ended
 from pfaffian.simulate.run.python_law import python_law_of
 from pfaffian.simulate.run.resume import End, resumed, since_start, warn_of_restart
@@ -22,6 +24,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
+from pfaffian.simulate.step.sampling import compiled_instants
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
 from pfaffian.starts.given_start import Given
@@ -103,4 +106,22 @@ def computed(batch: Batch) -> Draft:
     departure = LoopStart(x, start, np.broadcast_to(kinds, count))
     python = python_law_of(loop, batch.backend, batch.strict)
     done = roll(watch, departure, python, batch.progress)
-    return ended(watch, departure, done, batch.series, python, batch.seed, batch.backend, batch.estimated)
+    result = ended(watch, departure, done, batch.series, python, batch.seed, batch.backend, batch.estimated)
+    if exchanging(s.control) and batch.estimated.size:
+        add_coupling_error(result, s, p, batch.bound, lambda: computed(_exchanging_twice(batch)))
+    return result
+
+
+def _exchanging_twice(batch: Batch) -> Batch:
+    """The batch with half the time between exchanges with an FMU and half the step, whose error is not estimated."""
+    s, when = batch.simulation, batch.when
+    law = halved(s.control)
+    whole = {name: 2 * getattr(when, name) for name in ("steps", "first", "every", "stride")}
+    return batch._replace(
+        simulation=replace(s, control=law, record=NEEDED),
+        started=batch.started._replace(tally=None),
+        when=when._replace(step=when.step / 2, **whole),
+        due=compiled_instants(law, when.step / 2),
+        estimated=batch.estimated[:0],
+        progress=False,
+    )

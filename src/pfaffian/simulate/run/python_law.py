@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -33,19 +35,33 @@ def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kerne
 class PythonCalls:
     """Calls of a law in Python for the states of runs, and the messages of the runs in which it failed.
 
-    p: (runs, np) parameters.   messages: run -> why it stopped.
+    p: (runs, np) parameters.   messages: run -> why it stopped.   function: that is called in these runs.
+    first: whether it has not been called yet.
     """
 
     simulation: Simulation
     part: LawPart
     p: np.ndarray
     messages: dict[int, str] = field(default_factory=dict)
+    first: bool = True
+
+    def __post_init__(self) -> None:
+        part = self.part
+        assert part.python is not None
+        self.function = part.python(self.simulation.mechanism, len(self.p)) if part.begins else part.python
 
     @property
     def what(self) -> str:
         """The name of the law in messages."""
         assert self.part.python is not None
-        return f"the law in Python, {reprs.function(self.part.python)}"
+        name = reprs.function(self.part.python)
+        return name if self.part.begins else f"the law in Python, {name}"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the numbers that it gives: inputs, then the entries of its signals."""
+        signals = self.simulation.layout.of(self.part).signals
+        return [*self.simulation.mechanism.u_names, *(name for name, n in signals for _ in range(n))]
 
     def answered(self, x: np.ndarray, t: float, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States (runs, nx) with what the law gives at the time t [s], and (runs,) whether it failed in a run.
@@ -58,37 +74,41 @@ class PythonCalls:
         going = (status == 0) & ~failed
         d = x[:, s.nx - s.layout.size :]
         passed = d[going].T.copy()
-        pass_on(s.layout.of(self.part).slots, passed, u[going].T, t)
+        for _ in range(2 if self.part.begins and self.first else 1):  # the second time, what is extrapolated has no slope yet
+            pass_on(s.layout.of(self.part).slots, passed, u[going].T, t)
+        self.first = False
         d[going] = passed.T
         return x, failed
 
     def _inputs(self, x: np.ndarray, t: float, status: np.ndarray) -> np.ndarray:
-        """(runs, nu) inputs from the law. A call that fails stops all runs, a number that is not finite only its own run."""
+        """(runs, given) inputs from the law, then its signals. A call that fails stops all runs, a number that is not finite
+        only its own run."""
         s = self.simulation
         p, d = s.parameters(np.broadcast_to(self.p, (len(x), self.p.shape[1])), x), x[:, s.nx - s.layout.size :]
-        due_law = s.layout.of(self.part).slots.given.start
-        signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= due_law}
+        before = takewhile(lambda placed: placed.part is not self.part, s.layout.parts)
+        signals = {
+            name: d[:, where] for placed in before for name, where in placed.named
+        }  # its own sensors are the last of them
         given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
         try:
-            u = self._called(t, given, (len(x), s.mechanism.nu))
+            u = self._called(t, given, (len(x), len(self.names)))
         except ModelError as error:
             self.messages |= dict.fromkeys(np.flatnonzero(status == 0).tolist(), f"{error} at t = {t:.6g} s")
-            return np.zeros((len(x), s.mechanism.nu))
+            return np.zeros((len(x), len(self.names)))
         for run, i in np.argwhere(~np.isfinite(u)).tolist():
-            words = f"{self.what}: u is not finite: {s.mechanism.u_names[i]!r} is {u[run, i]} at t = {t:.6g} s"
+            words = f"{self.what}: u is not finite: {self.names[i]!r} is {u[run, i]} at t = {t:.6g} s"
             self.messages.setdefault(run, words)
         return u
 
     def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
-        """(runs, nu) inputs that the function returns. For a single run its arguments and u have no axis of runs."""
+        """(runs, given) what the function returns. For a single run its arguments and u have no axis of runs."""
         single = shape[0] == 1
 
         def of_run(a: np.ndarray) -> np.ndarray:
             return np.array(a[0] if single else a)
 
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
-        assert self.part.python is not None
-        answer = call_user(self.part.python, self.what, t, *arguments)
+        answer = call_user(self.function, self.what, t, *arguments)
         try:
             u = np.asarray(answer, dtype=float)
         except (TypeError, ValueError):
@@ -150,10 +170,21 @@ def python_law_of(loop: TimeLoop, backend: Backend, strict: bool) -> PythonLaw |
     part = in_python(s.control)
     if part is None:
         return None
+    if loop.when.first:
+        refuse_continued(part)
     rollout = _sampled(s, backend, 8 if len(loop.p) > 1 else 1, strict)
     step = loop.when.step
     calls = PythonCalls(s, part, loop.p)
     return PythonLaw(loop, calls, rollout, instants(s.control, step), sampling([part], step)[0])
+
+
+def refuse_continued(part: LawPart) -> None:
+    """Raise ModelError if a run cannot continue another one, because its law has a state that results do not contain."""
+    if part.begins:
+        assert part.python is not None
+        raise ModelError(
+            f"start_from: {reprs.function(part.python)} has a state that the result does not contain: run the whole time"
+        )
 
 
 def messages_of(begun: tuple[str, ...], calls: PythonCalls | None, runs: int) -> tuple[str, ...]:

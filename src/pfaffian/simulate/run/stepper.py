@@ -69,16 +69,18 @@ class Options(NamedTuple):
     strict: bool
 
 
-def first_of(s: Simulation, options: Options, given: StartArguments, t: float, correct_start: Any) -> tuple[Start, np.ndarray]:
-    """The start that the arguments of a `reset` give, and the first states (runs, nx) of a stepper's runs.   t: [s].
+def first_of(
+    s: Simulation, options: Options, given: StartArguments, t: float, correct_start: Any, where: str = "the stepper"
+) -> tuple[Start, np.ndarray]:
+    """The start that the arguments of a `reset` give, and the first states (runs, nx) of a stepper's runs.
 
-    Raises ModelError or RunError: see `Stepper.reset`.
+    t: [s].   where: the runs are, for messages. Raises ModelError or RunError: see `Stepper.reset`.
     """
     m, runs = s.mechanism, options.runs or 1
     begin = start_of(m, given, t, options.backend)
     check_parameters(s.control, m, begin.problem.p)
     if len(begin.q) not in (1, runs):
-        raise ModelError(f"reset: q, v and parameters are for {len(begin.q)} runs; the stepper has {runs}")
+        raise ModelError(f"q, v and parameters are for {len(begin.q)} runs; {where} has {runs}")
     begun = start_state(begin, as_flag(correct_start, "correct_start"))
     check_start(m, begun.q, begun.p, t)
     return begun, np.array(np.broadcast_to(first_state(s, begun, t, runs, options.seed), (runs, s.nx)))

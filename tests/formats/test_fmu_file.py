@@ -1,0 +1,131 @@
+"""What FMUs say about themselves; and archives that no one should unpack, of which nothing is unpacked or run."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import pfaffian as pf
+from pfaffian.formats.fmu import fmu_contents
+
+TWO = """<?xml version="1.0"?>
+<fmiModelDescription fmiVersion="2.0" modelName="motor" guid="{1}" numberOfEventIndicators="2">
+  <ModelExchange modelIdentifier="motor" completedIntegratorStepNotNeeded="true"/>
+  <CoSimulation modelIdentifier="motor" canBeInstantiatedOnlyOncePerProcess="true"/>
+  <ModelVariables>
+    <ScalarVariable name="u" valueReference="3" causality="input"><Real unit="V" start="1.5"/></ScalarVariable>
+    <ScalarVariable name="w" valueReference="4" causality="output"><Real unit="rad/s"/></ScalarVariable>
+    <ScalarVariable name="on" valueReference="0" causality="parameter"><Boolean start="true"/></ScalarVariable>
+  </ModelVariables>
+  <ModelStructure><Derivatives><Unknown index="2"/></Derivatives></ModelStructure>
+</fmiModelDescription>"""
+
+THREE = """<fmiModelDescription fmiVersion="3.0" modelName="valve" instantiationToken="{2}">
+  <CoSimulation modelIdentifier="valve"/>
+  <ModelVariables>
+    <Float64 name="p" valueReference="1" causality="input" unit="Pa"/>
+    <Float64 name="field" valueReference="2" causality="input"><Dimension start="3"/></Float64>
+    <Int32 name="n" valueReference="3" causality="parameter"/>
+  </ModelVariables>
+  <ModelStructure/>
+</fmiModelDescription>"""
+
+
+def packed(path: Path, text: str | None = TWO, others: Mapping[str, bytes] | None = None) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        if text is not None:
+            archive.writestr("modelDescription.xml", text)
+        for name, data in (others or {}).items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_variables_and_kinds_are_read(tmp_path: Path) -> None:
+    motor = pf.read(packed(tmp_path / "motor.fmu"))
+    assert (motor.kind, motor.version, motor.single, motor.run_binary) == ("co-simulation", "2.0", True, False)
+    assert motor.named("input") == ["u"] and motor.named("output") == ["w"] and motor.variables["u"].unit == "V"
+    assert motor.variables["on"].type == "flag" and motor.variables["w"].reference == 4
+    assert "1 input, 1 output, binary not to be run" in repr(motor)
+    other = pf.formats.read_fmu(motor.file, kind="model exchange")
+    assert (other.states, other.indicators, other.completes, other.single) == (1, 2, False, False)
+    valve = pf.read(packed(tmp_path / "without suffix", THREE))
+    assert valve.named("input") == ["p"] and valve.variables["n"].type == "whole" and valve.token == "{2}"
+    with pytest.raises(pf.ModelError, match="not for model exchange"):
+        pf.read(tmp_path / "without suffix", kind="model exchange")
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.so", "/etc/evil", "binaries/../../evil", "c:\\evil", "a\\..\\evil", "binaries/linux64/..", "line\nbreak"]
+)
+def test_paths_out_of_the_archive_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    file = packed(tmp_path / "a" / "x.fmu", TWO, {name: b"harmless"})
+    before = sorted(tmp_path.rglob("*"))
+    for opened in (lambda: pf.read(file, run_binary=True), lambda: fmu_contents.unpack(file, tmp_path / "a")):
+        with pytest.raises(pf.ModelError, match="may lead out of the archive; nothing was unpacked"):
+            opened()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_links_encryption_and_names_given_twice_are_refused(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("binaries/linux64/motor.so")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "link.fmu", "w") as archive:
+        archive.writestr("modelDescription.xml", TWO)
+        archive.writestr(link, "/bin/true")
+    with pytest.raises(pf.ModelError, match="is a link; nothing was unpacked"):
+        pf.read(tmp_path / "link.fmu")
+    whole = bytearray(packed(tmp_path / "plain.fmu").read_bytes())
+    whole[whole.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "encrypted.fmu").write_bytes(whole)
+    with pytest.raises(pf.ModelError, match="is encrypted; nothing was unpacked"):
+        pf.read(tmp_path / "encrypted.fmu")
+    with pytest.warns(UserWarning, match="Duplicate"):
+        twice = packed(tmp_path / "twice.fmu", TWO, {"modelDescription.xml": THREE.encode()})
+    with pytest.raises(pf.ModelError, match="is in it twice"):
+        pf.read(twice)
+
+
+def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = packed(tmp_path / "x.fmu", TWO, {"resources/a": b"0" * 1000})
+    for bound, value, words in (
+        ("MOST_FILES", 1, "has 2 files"), ("MOST_UNPACKED", 999, "bytes when unpacked"),
+        ("MAX_BYTES", 20, "may have at most 20"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch, pytest.raises(pf.ModelError, match=words):
+            patch.setattr(fmu_contents, bound, value)
+            pf.read(file)
+
+
+def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
+    whole = packed(tmp_path / "x.fmu").read_bytes()
+    (tmp_path / "half.fmu").write_bytes(whole[: len(whole) // 2])
+    damaged = bytearray(whole)
+    damaged[60:70] = b"0123456789"
+    (tmp_path / "damaged.fmu").write_bytes(damaged)
+    bomb = '<!DOCTYPE a [<!ENTITY b "cccc">]>' + TWO.partition("?>")[2]
+    for file, words in (
+        (tmp_path / "half.fmu", "'half.fmu': it is no zip archive"),
+        (tmp_path / "damaged.fmu", "'damaged.fmu': 'modelDescription.xml' cannot be unpacked"),
+        (packed(tmp_path / "none.fmu", None, {"a": b""}), "this is a zip archive without modelDescription.xml"),
+        (packed(tmp_path / "bomb.fmu", bomb), "document types and entities are not allowed"),
+        (packed(tmp_path / "one.fmu", TWO.replace('"2.0"', '"1.0"')), "FMI '1.0' is not read"),
+        (packed(tmp_path / "up.fmu", TWO.replace('modelIdentifier="motor"', 'modelIdentifier="../../motor"')), "no name in C"),
+        (packed(tmp_path / "same.fmu", TWO.replace('name="w"', 'name="u"')), "another variable has this name"),
+        (packed(tmp_path / "r.fmu", TWO.replace('valueReference="4"', 'valueReference="-4"')), "no whole number"),
+    ):
+        with pytest.raises(pf.ModelError, match=words.replace("(", r"\(").replace(".", r"\.")):
+            pf.read(file)
+
+
+def test_binary_for_this_platform_is_needed_to_run(tmp_path: Path) -> None:
+    file = packed(tmp_path / "x.fmu", TWO, {"binaries/os2/motor.dll": b"no program"})
+    assert pf.read(file).name == "motor"
+    with pytest.raises(pf.ModelError, match=r"no binary .* for this platform; it has 'os2'"):
+        pf.read(file, run_binary=True)
+    with pytest.raises(pf.ModelError, match="run_binary is True or False"):
+        pf.read(file, run_binary=1)

@@ -1,0 +1,173 @@
+"""Check FMUs of ten machines of the zoo and three robots, of four kinds each, with fmpy, CasADi and this library.
+
+    python -m tools.fmu_check [--seconds 10] [--only NAME ...] [--hour]
+
+valid        findings of fmpy's validation, which should be none
+run          co-simulation by fmpy for so many seconds: largest difference from `pf.run`, which should be 0
+exchange     model exchange by fmpy's CVODE: largest difference from a run to an accuracy, and violation after each step
+derivatives  directional and adjoint derivatives through CasADi's DaeBuilder, beside `pf.derivatives`, relative to the largest
+
+--hour       model exchange of the four-bar for an hour of simulated time: violation
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import fmpy
+import numpy as np
+from fmpy.validation import validate_fmu
+
+import pfaffian as pf
+from benchmarks.robots import ready, robot, undamped, urdf, welded
+
+ZOO = ("slider_crank", "four_bar", "bennett", "crane", "cardan", "peaucellier", "gyroscope", "coin", "jansen_leg", "segway")
+
+STEP, DERIVATIVE, EXCHANGE, VIOLATION = 1e-3, 1e-12, 1e-7, 1e-9
+"""Length of steps [s]; the largest differences and violations that pass."""
+
+TOLERANCE = 1e-11
+"""Relative tolerance of CVODE."""
+
+SHORT = 0.5
+"""Time over which model exchange is compared [s]: motions that are chaotic part from each other later."""
+
+
+def machines() -> Iterator[tuple[str, pf.Mechanism, dict[str, Any]]]:
+    """Name, machine and start of each."""
+    for name in ZOO:
+        m, settings = pf.read(f"zoo:{name}")
+        values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "parameters": settings.parameters}
+        yield name, m, {k: dict(x) for k, x in values.items() if x}
+    arm = pf.actuate_all(robot("panda"))
+    yield "panda", arm, {"q": ready(arm)}
+    yield "panda welded", welded(arm, "world", "panda_hand", ready(arm)), {"q": ready(arm)}
+    yield "ur5", undamped(pf.formats.read_urdf(urdf("ur5"))), {}
+
+
+def written(m: pf.Mechanism, folder: Path, kind: str, version: str, start: dict[str, Any]) -> Path:
+    """The FMU of a machine, validated."""
+    file = pf.fmu(
+        m,
+        folder / f"{kind} {version}.fmu",
+        kind=kind,
+        version=version,
+        step=STEP,
+        record=["violation"] if m.ideal else "lean",
+        **start,
+    ).file
+    if findings := validate_fmu(str(file)):
+        raise SystemExit(f"fmpy finds in {file.name}: {findings}")
+    return file
+
+
+def simulated(file: Path, seconds: float, interval: float, names: list[str]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Times and outputs of a simulation by fmpy, the last row of each instant, and the largest violation in these."""
+    how: dict[str, Any] = {"stop_time": seconds, "step_size": STEP, "output_interval": interval}
+    with zipfile.ZipFile(file) as archive:
+        has = b'"violation"' in archive.read("modelDescription.xml")
+    requested = [*names, *(["violation"] if has else [])]
+    found = fmpy.simulate_fmu(str(file), output=requested, relative_tolerance=TOLERANCE, **how)
+    rows = np.flatnonzero(np.diff(np.append(found["time"], np.inf)) > interval / 2)
+    values = np.stack([found[n][rows] for n in names], axis=1)
+    return found["time"][rows], values, float(found["violation"][rows].max()) if has else 0.0
+
+
+def free_motions(m: pf.Mechanism, q: np.ndarray) -> np.ndarray:
+    """(nv, n) directions in which derivatives by q are unique: all, or with redundant rows those that the rows allow, since off
+    the constraints it matters which rows count as dependent."""
+    A = np.atleast_2d(pf.compile_terms(m, {"A": lambda T: T.A}, lanes=1)(q)["A"])
+    _, s, V = np.linalg.svd(A)
+    rank = int((s > 1e-8 * s.max(initial=0.0)).sum())
+    return np.eye(m.nv) if rank == len(A) else V[rank:].T
+
+
+def derivatives(file: Path, folder: Path, m: pf.Mechanism, start: dict[str, Any]) -> float:
+    """Largest difference of the directional and adjoint derivatives of an FMU, as CasADi imports them, from
+    `pf.derivatives`, relative to the largest."""
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(folder)
+    dae = ca.DaeBuilder("machine", str(folder))
+    x = np.array(dae.start(dae.x()), dtype=float)
+    u = np.linspace(-1.0, 1.0, len(dae.u()))
+    d = pf.derivatives(m, x[: m.nq], x[m.nq : m.nq + m.nv], u, parameters=start.get("parameters"))
+    f = dae.create("f", ["x", "u"], ["ode"])
+    by_x, by_u = (np.array(J) for J in f.jacobian()(x, u, 0))
+    seeds = np.vstack([np.zeros((m.nq, m.nv)), np.eye(m.nv)])
+    adjoint = [[np.array(a).ravel() for a in f.reverse(1)(x, u, 0, seed)] for seed in seeds.T]
+    along = free_motions(m, x[: m.nq])
+    turned = by_x[: m.nq, m.nq :] @ along  # q_dot = K v, by which derivatives with respect to q become those along v
+    worst = 0.0
+    for of_x, of_u in ((by_x[m.nq :], by_u[m.nq :]), tuple(np.array(a) for a in zip(*adjoint, strict=True))):
+        for found, exact in ((of_x[:, : m.nq] @ turned, d.v_dot.q @ along), (of_x[:, m.nq :], d.v_dot.v), (of_u, d.v_dot.u)):
+            worst = max(worst, np.abs(found - exact).max(initial=0.0))
+    return worst / max(np.abs(x).max(initial=0.0) for x in (d.v_dot.q, d.v_dot.v, d.v_dot.u))
+
+
+def checked(name: str, m: pf.Mechanism, start: dict[str, Any], seconds: float) -> bool:
+    """Check one machine and print what was found; returns whether it passes."""
+    names, passes, words = [f"q.{n}" for n in m.q_names], True, []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        result = pf.run(m, **start, duration=seconds, step=STEP, record=["q"], error=False)
+        if result["status"]:  # a singular configuration, where runs stop as well
+            seconds = STEP * round(float(result["stopped"]) / STEP)
+            words.append(f"stops at {seconds:.3g} s")
+            result = result.isel(time=slice(round(seconds / STEP) + 1))
+        for version in ("3.0", "2.0"):
+            _, q, _ = simulated(written(m, folder, "co-simulation", version, start), seconds, STEP, names)
+            n = min(len(q), result.sizes["time"])
+            off = np.abs(q[:n] - result["q"].values[:n]).max()
+            passes &= off == 0 and n == result.sizes["time"]
+            words.append(f"run {off:g}")
+        short = min(seconds, SHORT)
+        for version in ("3.0", "2.0"):
+            file = written(m, folder, "model exchange", version, start)
+            t, q, violation = simulated(file, short, 0.002, names)
+            exact = pf.run(m, **start, times=np.round(t, 9), accuracy=1e-9, record=["q"], error=False)["q"].values
+            off = np.abs(q - exact).max()
+            passes &= off < EXCHANGE and violation < VIOLATION
+            words.append(f"exchange {off:.1g} (violation {violation:.1g})")
+            if version == "3.0":
+                off = derivatives(file, folder / "at", m, start)
+                passes &= off < DERIVATIVE
+                words.append(f"derivatives {off:.1g}")
+    print(f"{'ok ' if passes else 'NO '} {name:14}", ", ".join(words), flush=True)
+    return passes
+
+
+def hour() -> bool:
+    """An hour of the four-bar by an importer."""
+    m, settings = pf.read("zoo:four_bar")
+    with tempfile.TemporaryDirectory() as place:
+        start = {k: dict(x) for k, x in {"q": settings.q, "guess": settings.guess, "v": settings.v}.items() if x}
+        file = written(m, Path(place), "model exchange", "3.0", start)
+        _, _, violation = simulated(file, 3600.0, 0.05, [f"q.{n}" for n in m.q_names])
+    print(f"an hour of the four-bar: violation {violation:.2g}")
+    return violation < VIOLATION
+
+
+def main() -> int:
+    """See the text of this file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--hour", action="store_true")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if given.hour:
+        return 0 if hour() else 1
+    passed = [checked(name, m, start, given.seconds) for name, m, start in machines() if not given.only or name in given.only]
+    return 0 if passed and all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
