@@ -31,6 +31,7 @@ from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
+from pfaffian.simulate.run.step_log import StepLog
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.first_states import check_start
@@ -139,9 +140,21 @@ class Checked(NamedTuple):
 
 def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     """The result of `run` with an accuracy. Raises and warns as `run` does."""
-    solver, starts, begun, accuracy, estimated, tally, more = _checked(system, request)
+    return _result(_checked(system, request), request)
+
+
+def run_with_steps(system: AbstractSystem, request: RunRequest) -> tuple[Draft, Solver, StepLog]:
+    """The result of `run` with an accuracy, what solved it, and the steps that it made."""
+    checked = _checked(system, request)
+    log = StepLog(checked.solver.simulation.width)
+    return _result(checked, request, log), checked.solver, log
+
+
+def _result(checked: Checked, request: RunRequest, log: StepLog | None = None) -> Draft:
+    """The result of runs whose arguments are checked.   log: collects their steps."""
+    solver, starts, begun, accuracy, estimated, tally, more = checked
     s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
-    done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
+    done = controlled(solver, starts, accuracy, estimated, log or tally, request.progress)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
     provenance |= {f"kernel_{k}": value for k, value in solver.first.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}

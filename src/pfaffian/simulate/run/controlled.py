@@ -9,7 +9,7 @@ smaller tolerance.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
-from pfaffian.simulate.step.motion_statistics import Evaluate, MotionTally, Steps
+from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
@@ -65,6 +65,18 @@ class LaneStarts(NamedTuple):
     error: np.ndarray
 
 
+class StepTally(Protocol):
+    """Accumulates steps of runs.   stored_entries: of the signals to store over time."""
+
+    stored_entries: np.ndarray
+
+    def restart(self, runs: np.ndarray) -> None:
+        """Forget what was accumulated for some runs, which are solved once more."""
+
+    def add(self, steps: Steps, runs: np.ndarray, evaluate: Evaluate) -> None:
+        """Add steps.   runs: (n,) of each."""
+
+
 class Controlled(NamedTuple):
     """Runs to an accuracy.   records: (times, runs, signals).   error: (times, runs, kinds), nan where it was not estimated.
     lane, last, w, status, steps, stiff_steps, stiff: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser
@@ -82,7 +94,7 @@ class Controlled(NamedTuple):
     stiff_steps: np.ndarray
     stiff: np.ndarray
     tolerance: np.ndarray
-    tally: MotionTally | None
+    tally: StepTally | None
     events: list[PassedEvents]
     interrupted: bool = False
 
@@ -92,7 +104,7 @@ def controlled(
     starts: LaneStarts,
     accuracy: float,
     estimated: np.ndarray,
-    tally: MotionTally | None,
+    tally: StepTally | None,
     progress: bool,
 ) -> Controlled:
     """Solve runs until the estimate of their error is within the accuracy, block by block, so that the memory and the time that
@@ -131,7 +143,7 @@ def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarra
     return np.where(np.isnan(error[at]), np.nan, largest)
 
 
-def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
+def _empty(solver: Solver, starts: LaneStarts, tally: StepTally | None) -> Controlled:
     """Runs that are not solved yet."""
     n, of_one = len(starts.lane), solver.empty(1)
     width = of_one.records.shape[-1] if tally is None else len(tally.stored_entries)
@@ -219,7 +231,7 @@ class _Pairs(NamedTuple):
         remaining = ~self.coarse[passed.runs] & ~np.isin(self.runs[passed.runs], again)
         return PassedEvents(*(x[remaining] for x in passed._replace(runs=self.runs[passed.runs])))
 
-    def add(self, tally: MotionTally, steps: Steps, evaluate: Evaluate) -> None:
+    def add(self, tally: StepTally, steps: Steps, evaluate: Evaluate) -> None:
         """Add steps of the first solutions to the statistics of their runs."""
         fine = steps.some(np.flatnonzero(~self.coarse[steps.lanes]))
         tally.add(fine, self.runs[fine.lanes], evaluate)
