@@ -173,8 +173,8 @@ def accurate_rollout(
     """A run to an accuracy, with the bits of `run` and with derivatives by the start, the inputs and the parameters.
 
     The derivatives are those of the steps that the run has made, whose instants stay where they are. They are the exact ones of
-    these steps, and those of the motion as far as the steps suffice for its derivatives too. The run keeps to one explicit pair,
-    `dopri5` or `dop853`, where `run` may change to the stiff one.
+    these steps, and those of the motion as far as the steps suffice for its derivatives too. The run keeps to one explicit
+    pair, `dopri5` or `dop853`, where `run` may change to the stiff one.
 
     Args:
         m: the mechanism.
