@@ -1,8 +1,8 @@
 """Time to a true error: runs to an accuracy beside steps of one length and integrators of others, on nine motions.
 
-The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of lengths and speeds
-relative to the largest. `accuracy=` gets the asked error itself, so its true error is smaller. RK4 takes the longest of the
-steps T / 2^k whose true error is small enough, which a user does not know, and estimates nothing; beside it are runs to an
+The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of positions in m, of
+speeds relative to the largest. `accuracy=` gets the asked error itself, so its true error is smaller. RK4 takes the longest of
+the steps T / 2^k whose true error is small enough, which a user does not know, and estimates nothing; beside it are runs to an
 accuracy without their estimate. Integrators of others take the largest of the tolerances error / 10^k that is small enough
 (`benchmarks/integrators.py`), or as many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand
 side, the time inside the callback is told apart. One that takes longer than SLOW is timed once. `benchmarks/long_runs.py`
@@ -75,7 +75,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def compare(what: str, of: Problem, error: float, exact: np.ndarray, o: Options) -> Iterator[Comparison]:
     """The rows of a motion and an error; the one beside RK4 has a goal."""
-    mine = off(end_of_run(of, error, o), exact)
+    mine = off(end_of_run(of, error, o), exact, of.m.nq)
     if not mine <= error:
         raise CheckFailed(f"{what}: a run to an accuracy of {error:g} has an error of {mine:.2g}")
     calls: dict[str, Callable[[], object]] = {
@@ -84,7 +84,7 @@ def compare(what: str, of: Problem, error: float, exact: np.ndarray, o: Options)
     }
     once, notes, failed = dict[str, Timing](), dict[str, dict[str, Any]](), list[str]()
     for name, (solve, settings) in rivals(of, error, o).items():
-        found = reaching(solve, settings, error, exact)
+        found = reaching(solve, settings, lambda x: off(x, exact, of.m.nq), error)
         if found is None:
             failed.append(name)
             continue
@@ -140,14 +140,17 @@ def rivals(of: Problem, error: float, o: Options) -> dict[str, tuple[Solve, Iter
     return found | {name: (solve, STEPS) for name, solve in by_exudyn(of).items()}
 
 
-def reaching(solve: Solve, settings: Iterable[float], error: float, exact: np.ndarray) -> Reached | None:
-    """The first of the settings with which a motion is within the error, None if there is none or they take too long."""
+def reaching(solve: Solve, settings: Iterable[float], off: Callable[[np.ndarray], float], error: float) -> Reached | None:
+    """The first of the settings with which a motion is within the error, None if there is none or they take too long.
+
+    off: error of a last state.
+    """
     for i, setting in enumerate(settings):
         try:
             if i == 0:
                 solve(setting)  # what it compiles is not timed
             begun = time.process_time()
-            found = off(solve(setting), exact)
+            found = off(solve(setting))
         except Exception:  # whatever a rival raises where it fails
             continue
         seconds = time.process_time() - begun

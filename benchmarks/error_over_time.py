@@ -16,8 +16,8 @@ from benchmarks.timing import Options
 RECORDS, EXACT, LEAST = 201, 1e-11, 1e-14
 """Number of instants, accuracy of the reference, least error that is drawn."""
 
-SHOWN = ("SciPy DOP853", "SUNDIALS CVODE", "SUNDIALS IDA")
-"""Integrators around our right-hand side that are shown, with tolerances of 1e-6."""
+SHOWN = {"SciPy DOP853": "tab:orange", "SUNDIALS CVODE": "tab:red", "SUNDIALS IDA": "tab:gray"}
+"""Integrators around our right-hand side that are shown, with tolerances of 1e-6, and their colours."""
 
 
 def draw(path: Path, problems: Sequence[tuple[str, Callable[[], Problem]]], o: Options) -> None:
@@ -27,8 +27,9 @@ def draw(path: Path, problems: Sequence[tuple[str, Callable[[], Problem]]], o: O
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(3, 3, figsize=(11, 9), layout="constrained")
-    for ax, (what, make) in zip(axes.flat, problems, strict=True):
+    rows = -(-len(problems) // 3)
+    figure, axes = plt.subplots(rows, 3, figsize=(11, 1 + 2.7 * rows), layout="constrained")
+    for ax, (what, make) in zip(axes.flat, problems, strict=False):
         panel(ax, make(), o)
         ax.set_title(what, fontsize=9)
         ax.grid(True, alpha=0.4)
@@ -59,4 +60,4 @@ def panel(ax: Any, of: Problem, o: Options) -> None:
         ax.semilogy(times[1:], told, ":", color=colour, label="its `error`")
     for name, solve in around_ours().items():
         if name in SHOWN:
-            add(solve(Rate(of), start(of), times, 1e-6)[:, : of.m.nq], f"{name}, tolerances 1e-6")
+            add(solve(Rate(of), start(of), times, 1e-6)[:, : of.m.nq], f"{name}, tolerances 1e-6", color=SHOWN[name])

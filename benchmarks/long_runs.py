@@ -36,7 +36,7 @@ def run(o: Options) -> Iterator[Comparison]:
 def first_within(error: float, exact: np.ndarray, solve: Any) -> float | None:
     """The first of TOLERANCES with which the coordinates at the end (..., n) are within an error, None if there is none."""
     n = exact.shape[-1] // 2
-    return next((x for x in TOLERANCES if off(solve(x)[..., :n], exact[..., :n]) <= error), None)
+    return next((x for x in TOLERANCES if off(solve(x)[..., :n], exact[..., :n], n) <= error), None)
 
 
 def long_four_bar(o: Options) -> Iterator[Comparison]:
@@ -61,8 +61,8 @@ def long_four_bar(o: Options) -> Iterator[Comparison]:
             goals[name] = AGAINST_SCIPY if "SciPy" in name else AGAINST_SUNDIALS if "SUNDIALS" in name else AGAINST_DIFFRAX
     times = interleaved(calls, 1, o)
     angles = slice(of.m.nq)
-    notes = {"accuracy": accuracy, "true error": off(end_of_run(of, accuracy, o)[angles], exact[angles]),
-             "true error of RK4": off(end_of_steps(of, steps, o)[angles], exact[angles])}  # fmt: skip
+    notes = {"accuracy": accuracy, "true error": off(end_of_run(of, accuracy, o)[angles], exact[angles], of.m.nq),
+             "true error of RK4": off(end_of_steps(of, steps, o)[angles], exact[angles], of.m.nq)}  # fmt: skip
     for name, goal in goals.items():
         what = f"four-bar, {of.duration:g} s, true error {error:g}, beside {name}"
         yield Comparison(what, "a run", times[""], times[name], Goal("ratio", ">=", goal), notes)

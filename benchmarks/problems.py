@@ -113,7 +113,8 @@ def end_of_steps(of: Problem, steps: int, o: Options, error: bool | None = False
     return np.concatenate([r.q.values[-1], r.v.values[-1]])
 
 
-def off(x: np.ndarray, exact: np.ndarray) -> float:
-    """The error of a last state: of angles, of others relative to their size; inf where it is nan."""
-    found = float(np.max(np.abs(x - exact) / np.maximum(1.0, np.abs(exact))))
+def off(x: np.ndarray, exact: np.ndarray, nq: int) -> float:
+    """The error of a state [q; v] (..., nq + nv): of q, and of v relative to the largest speed; inf where it is nan."""
+    fastest = max(1.0, np.abs(exact[..., nq:]).max(initial=0.0))
+    found = float(max(np.abs(x - exact)[..., :nq].max(), np.abs(x - exact)[..., nq:].max(initial=0.0) / fastest))
     return found if np.isfinite(found) else np.inf

@@ -232,8 +232,8 @@ def accurate_rollout(
     axes = RunAxes(runs, runs > 1 or np.ndim(u) == 3 or any(np.ndim(y) == 2 for y in (q, v, parameters)))
     of = _frozen(solver, log.begins(lane_of(solver.simulation), runs), axes, threads, backend)
     steps = (of.h > 0).sum(axis=0)
-    arrays = [axes.shaped(result[name].transpose(1, 0, 2)) for name in ("q", "v")]
-    return AccurateRollout(result["time"], *arrays, steps if axes.many else steps[0], of)
+    qs, vs = (axes.shaped(result[name].transpose(1, 0, 2)) for name in ("q", "v"))
+    return AccurateRollout(result["time"], qs, vs, steps if axes.many else steps[0], of)
 
 
 def _frozen(solver: Solver, begins: StepBegins, axes: RunAxes, threads: int, backend: Backend) -> _FrozenSteps:

@@ -140,25 +140,26 @@ def _maps(m: Mechanism) -> kernel.Kernel:
 
 
 @by_key(64)
-def forward_steps(s: Simulation, backend: Backend, lanes: int, own: bool) -> kernel.Rollout:
+def forward_steps(s: Simulation, backend: Backend, lanes: int, apart: bool) -> kernel.Rollout:
     """The compiled steps of [x; dx] under the inputs [u; du] and the parameters [p; dp].
 
-    own: whether each run has its own steps; the inputs are then [u; du; t; h], and a run whose h is 0 waits.
+    apart: whether each run has steps of its own; the inputs are then [u; du; t; h], and a run whose h is 0 waits.
     """
 
     def build() -> tuple[ca.Function, ...]:
+        """One step and its change, and what is recorded: the state and its change."""
         parts = with_products(s)
         (x, w, p, t, h), x_next = parts.step(s)
         dx, dw, dp = (ca.SX.sym(name, y.numel()) for name, y in (("dx", x), ("dw", w), ("dp", p)))
         moved = ca.jtimes(x_next, ca.vertcat(x, w, p), ca.vertcat(dx, dw, dp))
-        X, P, W = ca.vertcat(x, dx), ca.vertcat(p, dp), ca.vertcat(w, dw, *([t, h] if own else []))
-        time, length = (ca.SX.sym("time"), ca.SX.sym("length")) if own else (t, h)
+        X, P, W = ca.vertcat(x, dx), ca.vertcat(p, dp), ca.vertcat(w, dw, *([t, h] if apart else []))
+        time, length = (ca.SX.sym("time"), ca.SX.sym("length")) if apart else (t, h)
         following = ca.densify(ca.vertcat(x_next, moved))
-        following = _where(h > 0, following, X) if own else following
+        following = _where(h > 0, following, X) if apart else following
         step = ca.Function("step", [X, W, ca.SX.sym("w1", W.numel()), P, time, length], [following, ca.SX(0, 1)])
         return step, ca.Function("states", [X, W, P, time], [X])
 
-    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"ahead {own} {s.key}")
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"ahead {apart} {s.key}")
 
 
 @by_key(64)

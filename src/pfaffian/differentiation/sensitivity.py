@@ -340,7 +340,8 @@ def rollout(
         )
     of = _RunData(s, r.records, values, p, span, axes, workers, backend)
     time = begin + span.h * np.array(span.recorded())
-    return DifferentiableRun(time, *[axes.shaped(x) for x in q_and_v(r.records, m)], of)
+    qs, vs = q_and_v(r.records, m)
+    return DifferentiableRun(time, axes.shaped(qs), axes.shaped(vs), of)
 
 
 @by_key(64)

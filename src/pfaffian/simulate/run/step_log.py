@@ -29,8 +29,8 @@ class StepLog:
 
     def restart(self, runs: np.ndarray) -> None:
         """Forget the steps of some runs, which are solved once more."""
-        kept = [(of, np.flatnonzero(~np.isin(of, runs)), steps) for of, steps in self.parts]
-        self.parts = [(of[at], steps.some(at)) for of, at, steps in kept]
+        others = [(of, np.flatnonzero(~np.isin(of, runs)), steps) for of, steps in self.parts]
+        self.parts = [(of[at], steps.some(at)) for of, at, steps in others]
 
     def add(self, steps: Steps, runs: np.ndarray, evaluate: Evaluate) -> None:
         """Add steps.   runs: (n,) of each."""
