@@ -24,7 +24,7 @@ BLOCKS = 5
 BYTES = 450
 """Largest memory for each run in addition to its record."""
 
-MORE = 300
+MORE = 200
 """What a run to an accuracy may need in addition: its error, and what continues it."""
 
 
