@@ -240,8 +240,6 @@ def _frozen(solver: Solver, begins: StepBegins, axes: RunAxes, threads: int, bac
     """The steps of a solution, up to the last point from which a record is reached."""
     runs, instants = np.arange(axes.runs), solver.instants
     at = np.array([np.searchsorted(begins.time[:, i], instants, "right") - 1 for i in runs]).T
-    first = np.array([np.searchsorted(begins.time[:, i], begins.time[:, i]) for i in runs]).T  # points that are repeated wait
-    at = first[at, runs]
     left = instants[:, None] - begins.time[at, runs]
     h = np.diff(begins.time, axis=0, append=begins.time[-1:])
     period, count = solver.inputs.step, len(solver.inputs.series)
