@@ -18,9 +18,6 @@ from scipy.integrate import solve_ivp
 import pfaffian as pf
 from benchmarks.problems import Problem
 
-TRIES = 7
-"""Tolerances of a tenth, a hundredth, ... of the asked error that are tried."""
-
 MOST_STEPS = 10**6
 
 
@@ -76,11 +73,15 @@ def around_ours() -> dict[str, Solve]:
     return found | ({"SUNDIALS CVODE": _cvode, "SUNDIALS IDA": _ida} if find_spec("sksundae") else {})
 
 
-def double_pendulum(jnp: Any) -> Callable[[Any], Any]:
+Rates = Callable[[Any, Any], Any]
+"""(state, p) -> its rate, in jax.numpy.   p: parameters, if there are any."""
+
+
+def double_pendulum(jnp: Any) -> Rates:
     """The rate of (h, k, h', k') of two uniform rods of 1 kg and 1 m; k is measured from the first rod."""
     g, c = 9.81, 1 / 2
 
-    def rate(x: Any) -> Any:
+    def rate(x: Any, p: Any) -> Any:
         a, b, v, w = x[0], x[0] + x[1], x[2], x[2] + x[3]
         M = jnp.array([[4 / 3, c * jnp.cos(a - b)], [c * jnp.cos(a - b), 1 / 3]])
         f = jnp.array([-c * jnp.sin(a - b) * w**2 - 1.5 * g * jnp.sin(a), c * jnp.sin(a - b) * v**2 - c * g * jnp.sin(b)])
@@ -90,11 +91,11 @@ def double_pendulum(jnp: Any) -> Callable[[Any], Any]:
     return rate
 
 
-def heavy_top(jnp: Any) -> Callable[[Any], Any]:
+def heavy_top(jnp: Any) -> Rates:
     """The rate of (quaternion x, y, z, w; body-fixed angular velocity) of the top of 15 kg about its tip."""
     J = np.array([15.234375, 15.234375, 0.46875])
 
-    def rate(x: Any) -> Any:
+    def rate(x: Any, p: Any) -> Any:
         e, s, w = x[:3], x[3], x[4:]
         down = jnp.array([2 * (e[0] * e[2] - s * e[1]), 2 * (e[1] * e[2] + s * e[0]), 1 - 2 * (e[0] ** 2 + e[1] ** 2)])
         torque = jnp.cross(jnp.array([0.0, 0.0, 1.0]), -15.0 * 9.81 * down)
@@ -104,12 +105,14 @@ def heavy_top(jnp: Any) -> Callable[[Any], Any]:
     return rate
 
 
-def four_bar(jnp: Any) -> Callable[[Any], Any]:
-    """The rate of the angles A, B, D and their rates of rods of 0.4, 0.9 and 0.8 m over 1 m; B is measured from the crank."""
-    l = np.array([0.4, 0.9, 0.8])
-    m, g = 2 * l, 9.81
+def four_bar(jnp: Any) -> Rates:
+    """The rate of the angles A, B, D and their rates of rods of 0.4 (or p), 0.9 and 0.8 m over 1 m; B is measured from the
+    crank."""
+    g = 9.81
 
-    def rate(x: Any) -> Any:
+    def rate(x: Any, p: Any) -> Any:
+        l = jnp.array([0.4 if p is None else p, 0.9, 0.8])
+        m = 2 * l
         q = jnp.array([x[0], x[0] + x[1], x[2]])
         v = jnp.array([x[3], x[3] + x[4], x[5]])
         s, c = jnp.sin(q), jnp.cos(q)
@@ -134,8 +137,9 @@ IN_JAX = {"double pendulum": double_pendulum, "heavy top": heavy_top, "four-bar"
 """Name of a mechanism -> its equations in jax.numpy, in our coordinates."""
 
 
-def by_diffrax(of: Problem, solver: str) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray] | None:
-    """(start, instants, tolerance) -> states by a solver of diffrax, compiled; with a start (runs, n) for all of them at once.
+def by_diffrax(of: Problem, solver: str) -> Callable[..., np.ndarray] | None:
+    """(start, instants, tolerance, p) -> states by a solver of diffrax, compiled; with a start (runs, n) and parameters (runs,)
+    for all of them at once.
 
     None where diffrax is not installed or the equations are not written in jax.numpy.
     """
@@ -147,16 +151,16 @@ def by_diffrax(of: Problem, solver: str) -> Callable[[np.ndarray, np.ndarray, fl
 
     jax.config.update("jax_enable_x64", True)
     rate = IN_JAX[of.m.name](jnp)
-    term = diffrax.ODETerm(lambda t, x, _: rate(x))
+    term = diffrax.ODETerm(lambda t, x, p: rate(x, p))
 
-    def one(x: Any, times: Any, tolerance: Any) -> Any:
+    def one(x: Any, times: Any, tolerance: Any, p: Any) -> Any:
         control = diffrax.PIDController(rtol=tolerance, atol=tolerance)
         method, save = getattr(diffrax, solver)(), diffrax.SaveAt(ts=times)
         found = diffrax.diffeqsolve(
-            term, method, 0.0, times[-1], 1e-4, x, stepsize_controller=control, saveat=save, max_steps=MOST_STEPS,
+            term, method, 0.0, times[-1], 1e-4, x, p, stepsize_controller=control, saveat=save, max_steps=MOST_STEPS,
             throw=False, adjoint=diffrax.ForwardMode(),
         )  # fmt: skip
         return found.ys
 
-    single, many = jax.jit(one), jax.jit(jax.vmap(one, in_axes=(0, None, None)))
-    return lambda x, times, tolerance: np.asarray((single if x.ndim == 1 else many)(x, times, tolerance))
+    single, many = jax.jit(one), jax.jit(jax.vmap(one, in_axes=(0, None, None, 0)))
+    return lambda x, times, tolerance, p=None: np.asarray((single if x.ndim == 1 else many)(x, times, tolerance, p))

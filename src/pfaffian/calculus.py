@@ -5,12 +5,13 @@ commutation_coefficients, connection_coefficients                coefficients of
 coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
 jvp, vjp, motion_derivatives                                     derivatives of the motion: forward, backward, as expressions
 inverse_dynamics_derivatives                                     derivatives of the inputs that a motion needs
-step_derivatives, rollout                                        derivatives of one step, and of many in both modes
+step_derivatives, rollout, accurate_rollout                      derivatives of one step, and of many in both modes
 linearise_along                                                  equations of small deviations from a motion
 equilibrium_path                                                 equilibria along a parameter, with folds and branches
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
 
+from pfaffian.differentiation.accurate_rollout import accurate_rollout as accurate_rollout
 from pfaffian.differentiation.sensitivity import rollout as rollout
 from pfaffian.differentiation.sensitivity import step_derivatives as step_derivatives
 from pfaffian.evaluate.configuration_calculus import commutation_coefficients as commutation_coefficients

@@ -233,7 +233,8 @@ def test_a_step_is_compared_where_recorded_speeds_turn_fast(end):
     """The same springs in runs that record their states."""
     for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
         found, _ = warned(block(stiff_from(1.2, end)), q, v, duration=2.0)
-        assert len(found) == 1 and re.search(r"an error of (more than 1|0\.9)", found[0])  # relative to the largest position
+        # The fast spring reverses the motion: the true error is 0.999 of the largest position or more.
+        assert len(found) == 1 and re.search(r"an error of (more than 1|0\.9)", found[0])
         assert "the fastest part is potential 'late', 2e+03 rad/s" in found[0] and advised(found[0]) < 1e-4
 
 

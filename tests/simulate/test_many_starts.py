@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.model import unphysical
 from pfaffian.simulate.error import accuracy
-from pfaffian.simulate.run import roll
+from pfaffian.simulate.run import controlled, roll
 from pfaffian.starts import assemble, newton, start_search
 from tests.simulate.machines import four_bar
 from tests.simulate.test_start import arm_to_a_place, places
@@ -23,6 +23,9 @@ BLOCKS = 5
 
 BYTES = 450
 """Largest memory for each run in addition to its record."""
+
+MORE = 200
+"""What a run to an accuracy may need in addition: its error, and what continues it."""
 
 
 @pytest.fixture
@@ -131,8 +134,13 @@ def test_starts_whose_iterations_converge_count_as_hopeful():
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_of_a_batch_takes_some_hundred_bytes_in_addition_to_its_record(monkeypatch):
-    for room in (unphysical, assemble, newton, accuracy, roll):
+FIXED = {"duration": 2e-3, "every": 2}
+TO_AN_ACCURACY = {"times": [0.0, 2e-3], "accuracy": 1e-6}
+
+
+@pytest.mark.parametrize(("how", "limit"), [(FIXED, BYTES), (TO_AN_ACCURACY, BYTES + MORE)])
+def test_a_run_of_a_batch_takes_some_hundred_bytes_in_addition_to_its_record(monkeypatch, how, limit):
+    for room in (unphysical, assemble, newton, accuracy, roll, controlled):
         monkeypatch.setattr(room, "BLOCK", 128)
     m, _ = pf.formats.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")
 
@@ -140,11 +148,11 @@ def test_a_run_of_a_batch_takes_some_hundred_bytes_in_addition_to_its_record(mon
         q1 = np.linspace(0.3, 2.8, count)
         q, p = np.column_stack([q1, -2 * q1 + 0.01]), np.column_stack([np.linspace(0.9, 1.1, count)] * 2)
         tracemalloc.start()
-        r = pf.run(m, q, np.zeros((count, 2)), parameters=p, duration=2e-3, every=2, record=["q"], threads=1)
+        r = pf.run(m, q, np.zeros((count, 2)), parameters=p, record=["q"], threads=1, **how)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return peak - r["q"].nbytes
 
     most(10)
     few, many = 512, 2560
-    assert (most(many) - most(few)) / (many - few) < BYTES
+    assert (most(many) - most(few)) / (many - few) < limit

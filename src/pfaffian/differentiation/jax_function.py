@@ -41,7 +41,7 @@ def jax_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], required for "step".
-        scheme: how "step" integrates, with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
+        scheme: how "step" integrates, with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share a batch, 1 by default.
         backend: "auto": interpreted at once, and compiled in the background where that pays; "c": compiled first;
             "interpreter" or "numpy": only interpreted, in C or by NumPy. All give the same bits.

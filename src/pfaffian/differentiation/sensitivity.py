@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,29 +10,31 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.law import Control
-from pfaffian.differentiation.step_slopes import differentiable, with_matrices, with_products
-from pfaffian.errors import ModelError, RunError
+from pfaffian.differentiation.many_steps import (
+    RunAxes,
+    along_velocities,
+    backward_steps,
+    broadcast_runs,
+    forward_steps,
+    input_series,
+    q_and_v,
+    regular_start,
+)
+from pfaffian.differentiation.step_slopes import differentiable, with_matrices
+from pfaffian.errors import RunError
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given, matrices
-from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, some_runs
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.memory import on_processor
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import floats
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.roll import first_state
-from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.starts.given_start import start_arguments, start_of
-from pfaffian.starts.start import start_state
 from pfaffian.terms.connection import left_inverse
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.terms import symbols
-from pfaffian.terms.traced_now import remembered
 
 
 class StepDerivatives(NamedTuple):
@@ -85,7 +86,7 @@ def step_derivatives(
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
         z: (nz,) or (runs, nz) states that the law integrates; their start values by default.
-        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share the states of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -177,7 +178,7 @@ class DifferentiableRun:
     _of: _RunData
 
     def __repr__(self) -> str:
-        return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
+        return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.axes.runs} runs>"
 
     def jvp(self, *, dq: Any = None, dv: Any = None, du: Any = None, dp: Any = None) -> RunTangent:
         """Change of all records when the start changes by K(q) dq and dv, the inputs by du and the parameters by dp.
@@ -193,15 +194,13 @@ class DifferentiableRun:
         """
         o = self._of
         m, n = o.s.mechanism, o.s.nx
-        K = _maps(m)(o.x[0, :, : m.nq])[0].reshape(o.runs, m.nv, m.nq).transpose(0, 2, 1)
-        moved = np.zeros((o.runs, n))
-        moved[:, : m.nq] = (K @ o.rows(velocities(m, dq, "dq"), "dq")[:, :, None])[..., 0]
-        moved[:, m.nq : m.nq + m.nv] = o.rows(velocities(m, dv, "dv"), "dv")
-        change = _series(du, o.s.w_names, o.steps, o.runs, "du")
-        both = np.concatenate(np.broadcast_arrays(_broadcast(o.u, o.runs), change), axis=2)
-        p = np.hstack([o.p, o.rows(as_batch(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
-        r = _forward(o.s, o.backend, o.lanes)(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
-        return RunTangent(*[o.shaped(x) for x in _split(r.records[:, :, n:], m)])
+        moved = o.axes.moved_start(m, o.x[0], dq, dv)
+        change = input_series(du, o.s.w_names, o.steps, o.axes.runs, "du")
+        both = np.concatenate(np.broadcast_arrays(broadcast_runs(o.u, o.axes.runs), change), axis=2)
+        p = np.hstack([o.p, o.axes.rows(as_batch(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
+        steps = forward_steps(o.s, o.backend, o.axes.lanes, False)
+        r = steps(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
+        return RunTangent(*[o.axes.shaped(x) for x in q_and_v(r.records[:, :, n:], m)])
 
     def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
         """Gradient of sum(q * records of q) + sum(v * records of v), by one backward sweep over all steps.
@@ -215,47 +214,37 @@ class DifferentiableRun:
         Raises ModelError: weights of another shape.
         """
         o = self._of
-        m, n, records = o.s.mechanism, o.s.nx, len(self.time)
-        g = np.zeros((records, o.runs, n))
-        for x, name, at in ((q, "q", slice(0, m.nq)), (v, "v", slice(m.nq, m.nq + m.nv))):
-            if x is not None:
-                g[:, :, at] = o.weights(x, name, (records, at.stop - at.start))
-        backward, n_p = _backward(o.s, o.backend, o.lanes), o.p.shape[1]
+        m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
+        g = o.axes.weights_of_state(m, q, v, (len(self.time), n))
+        backward, n_p = backward_steps(o.s, o.backend, o.axes.lanes), o.p.shape[1]
         end = g[-1] if o.steps % o.every == 0 else 0 * g[-1]  # otherwise the last record lies before the end
-        state = np.hstack([end, np.zeros((o.runs, n_p + len(o.s.w_names)))])
+        state = np.hstack([end, np.zeros((runs, n_p + len(o.s.w_names)))])
         inputs = list[np.ndarray]()
         for k in reversed(range(0, o.steps, o.every)):
             x, u, t = o.between(k)
             direct = np.zeros_like(x)  # weights of the records, part of the gradient at their steps
             direct[0] = g[k // o.every]
-            now = np.concatenate([x, u, np.broadcast_to(t[:, None, None], (*x.shape[:2], 1)), direct], axis=2)[::-1]
+            both = (np.broadcast_to(y, (*x.shape[:2], 1)) for y in (t[:, None, None], o.span.h))
+            now = np.concatenate([x, u, *both, direct], axis=2)[::-1]
             r = backward(state, now, o.p, Span(0.0, o.span.h, len(x), last=True, limit=np.inf), threads=o.threads)
             inputs.append(r.records[1:])
             state = r.x
-        K = _maps(m)(o.x[0, :, : m.nq])[0].reshape(o.runs, m.nv, m.nq)
-        by_q = (K @ state[:, : m.nq, None])[..., 0]
-        by_u = np.concatenate([np.zeros((0, o.runs, len(o.s.w_names))), *inputs])[::-1]
-        by_u = by_u if o.many else by_u[:, 0]
-        rest = [x if o.many else x[0] for x in (by_q, state[:, m.nq : m.nq + m.nv], state[:, n : n + n_p])]
-        return RunGradient(rest[0], rest[1], by_u, rest[2])
+        by_u = np.concatenate([np.zeros((0, runs, len(o.s.w_names))), *inputs])[::-1]
+        by_q, by_v = along_velocities(m, o.x[0], state), state[:, m.nq : m.nq + m.nv]
+        return RunGradient(*[x if o.axes.many else x[..., 0, :] for x in (by_q, by_v, by_u, state[:, n : n + n_p])])
 
 
 class _RunData(NamedTuple):
-    """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
-    many: whether the caller gave an axis of runs."""
+    """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np)."""
 
     s: Simulation
     x: np.ndarray
     u: np.ndarray
     p: np.ndarray
     span: Span
-    many: bool
+    axes: RunAxes
     threads: int
     backend: Backend
-
-    @property
-    def runs(self) -> int:
-        return self.x.shape[1]
 
     @property
     def steps(self) -> int:
@@ -265,28 +254,6 @@ class _RunData(NamedTuple):
     def every(self) -> int:
         return self.span.every
 
-    @property
-    def lanes(self) -> int:
-        return 8 if self.runs > 1 else 1
-
-    def shaped(self, x: np.ndarray) -> np.ndarray:
-        """x (times, runs, n), without the axis of runs if the caller gave none."""
-        return x if self.many else x[:, 0]
-
-    def rows(self, x: np.ndarray, what: str) -> np.ndarray:
-        """x (runs, n) or (1, n), broadcast to (runs, n). Raises ModelError: another number of runs."""
-        if len(x) not in (1, self.runs):
-            raise ModelError(f"{what} is for {len(x)} runs, but there are {self.runs}")
-        return np.broadcast_to(x, (self.runs, x.shape[1]))
-
-    def weights(self, x: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
-        """Weights as an array (records, runs, n). Raises ModelError: they have another shape."""
-        array, records, n = floats(x, what), *shape
-        expected = (records, self.runs, n) if self.many else shape
-        if array.shape != expected:
-            raise ModelError(f"{what} has shape {array.shape}: {expected} is needed, a weight for each number of the records")
-        return array.reshape(records, self.runs, n)
-
     def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """States and inputs (steps, runs, n) and times (steps,) of the steps from that of a record, k, to the next record.
 
@@ -295,8 +262,8 @@ class _RunData(NamedTuple):
         steps = min(self.every, self.steps - k)
         x, span = self.x[[k // self.every]], self.span._replace(first=k, steps=steps, every=1, last=False)
         if steps > 1:
-            x = _states(self.s, self.backend, self.lanes)(x[0], self.u, self.p, span, threads=self.threads).records
-        u = _broadcast(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.runs)
+            x = _states(self.s, self.backend, self.axes.lanes)(x[0], self.u, self.p, span, threads=self.threads).records
+        u = broadcast_runs(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.axes.runs)
         return x, np.broadcast_to(u, (steps, *u.shape[1:])), self.span.t0 + self.span.h * np.arange(k, k + steps)
 
 
@@ -335,7 +302,7 @@ def rollout(
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
-        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share the runs of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -357,74 +324,24 @@ def rollout(
     s = differentiable(m, control, scheme, "rollout")
     m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
     check_options(backend, 1)
-    begun = start_state(start_of(m, start_arguments(m, q, v, parameters), begin, backend), False)
-    check_on_constraints(
-        m, _off(m)(begun.q, begun.v, begun.p, np.array([begin]))[0].reshape(len(begun.q), 4, -1).transpose(0, 2, 1)
-    )
-    if (entrances(m, begun, begin, backend) != REGULAR).any():
-        raise ModelError("rollout: the start is in a singular configuration, where the motion has no derivative; start off it")
-    values = _series(u, s.w_names, count, None, "u")
+    begun = regular_start(m, q, v, parameters, begin, backend, "rollout")
+    values = input_series(u, s.w_names, count, None, "u")
     several = some_runs({"q, v, parameters": len(begun.q), "u": values.shape[1] if values.ndim == 3 else 1})
     x, p = first_state(s, begun, begin, several, 0), np.broadcast_to(begun.p, (several, begun.p.shape[1]))
     many = several > 1 or values.ndim == 3 or any(np.ndim(y) == 2 for y in (q, v, parameters))
     span = Span(begin, as_number(step, "step", above=0), count, as_whole(every, "every"), last=True)
     workers = as_whole(threads, "threads", most=MOST_THREADS)
-    r = _states(s, backend, 8 if several > 1 else 1)(x, values, p, span, threads=workers)
+    axes = RunAxes(several, many)
+    r = _states(s, backend, axes.lanes)(x, values, p, span, threads=workers)
     if r.status.any():
         run = int(np.argmax(r.status != 0))
         raise RunError(
             f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
         )
-    of = _RunData(s, r.records, values, p, span, many, workers, backend)
+    of = _RunData(s, r.records, values, p, span, axes, workers, backend)
     time = begin + span.h * np.array(span.recorded())
-    qs, vs = _split(r.records, m)
-    return DifferentiableRun(time, of.shaped(qs), of.shaped(vs), of)
-
-
-def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: str) -> np.ndarray:
-    """Inputs (samples, nu) or (samples, runs, nu), samples being 1 or `steps`.   count: number of runs to broadcast to."""
-    u = on_processor(u, what)
-    array = floats(u, what) if isinstance(u, (np.ndarray, list, tuple)) else np.zeros(0)
-    if array.ndim > 1:
-        if (
-            array.ndim > 3
-            or array.shape[-1] != len(names)
-            or len(array) != steps
-            or (count and array.ndim == 3 and array.shape[1] != count)
-        ):
-            raise ModelError(
-                f"{what} has shape {array.shape}: ({len(names)},) for all steps, ({steps}, {len(names)}) or ({steps}, runs, "
-                f"{len(names)}) is needed"
-            )
-    else:
-        array = as_batch(u, names, np.zeros(len(names)), what)
-        if len(array) > 1:
-            raise ModelError(f"{what}: one number for each input is needed, or (steps, runs, {len(names)}) for inputs of runs")
-    return _broadcast(array, count) if count else array
-
-
-def _broadcast(u: np.ndarray, count: int) -> np.ndarray:
-    """Inputs (samples, nu) or (samples, runs, nu), broadcast to (samples, count, nu)."""
-    return np.broadcast_to(u[:, None] if u.ndim == 2 else u, (len(u), count, u.shape[-1]))
-
-
-def _split(x: np.ndarray, m: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """q and v of states x (..., nx)."""
-    return x[..., : m.nq], x[..., m.nq : m.nq + m.nv]
-
-
-@remembered(64)
-def _off(m: Mechanism) -> kernel.Kernel:
-    """Kernel (q, v, p, t) -> how far each constraint row is off, see `off_constraints`, column by column."""
-    T = symbols(m)
-    return kernel.compile(ca.Function("off", [T.q, T.v, m.p_symbols, T.t], [ca.vec(off_constraints(T))]))
-
-
-@remembered(64)
-def _maps(m: Mechanism) -> kernel.Kernel:
-    """Kernel q -> the kinematic matrix K, column by column."""
-    T = symbols(m)
-    return kernel.compile(ca.Function("maps", [T.q], [ca.vec(ca.densify(T.kinematics.kinematic_matrix))]))
+    qs, vs = q_and_v(r.records, m)
+    return DifferentiableRun(time, axes.shaped(qs), axes.shaped(vs), of)
 
 
 @by_key(64)
@@ -437,42 +354,3 @@ def _states(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
         return step, ca.Function("states", given, [given[0]])
 
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"states {s.key}")
-
-
-@by_key(64)
-def _forward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
-    """The compiled steps of [x; dx] under the inputs [u; du] and the parameters [p; dp]."""
-
-    def build() -> tuple[ca.Function, ...]:
-        parts = with_products(s)
-        (x, w, p, t, h), x_next = parts.step(s)
-        dx, dw, dp = (ca.SX.sym(name, y.numel()) for name, y in (("dx", x), ("dw", w), ("dp", p)))
-        moved = ca.jtimes(x_next, ca.vertcat(x, w, p), ca.vertcat(dx, dw, dp))
-        X, W, P, W1 = (ca.vertcat(*y) for y in ((x, dx), (w, dw), (p, dp), (ca.SX.sym("w1", 2 * w.numel()),)))
-        step = ca.Function("step", [X, W, W1, P, t, h], [ca.densify(ca.vertcat(x_next, moved)), ca.SX(0, 1)])
-        return step, ca.Function("states", [X, W, P, t], [X])
-
-    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"ahead {s.key}")
-
-
-@by_key(64)
-def _backward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
-    """The compiled backward steps of [l; by_p; by_u], the gradients with respect to the state after a step, the parameters and
-    the inputs. Inputs are [x; u; t; direct] before the step, `direct` being the weights of a record there.
-    """
-
-    def build() -> tuple[ca.Function, ...]:
-        """One step of the adjoint equations, backwards in time, and the gradient by the inputs that it leaves."""
-        parts = with_products(s)
-        (x, w, p, t, h), x_next = parts.step(s)
-        sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]
-        l, direct = ca.SX.sym("l", x.numel()), ca.SX.sym("own", x.numel())
-        by_p, by_u = ca.SX.sym("by_p", p.numel()), ca.SX.sym("by_u", w.numel())
-        gradients = ca.vertsplit(ca.densify(ca.jtimes(x_next, ca.vertcat(x, w, p), l, True)), sizes)
-        state, now = ca.vertcat(l, by_p, by_u), ca.vertcat(x, w, t, direct)
-        later = ca.vertcat(gradients[0] + direct, by_p + gradients[2], gradients[1])
-        other, time = ca.SX.sym("now1", now.numel()), ca.SX.sym("time")
-        step = ca.Function("step", [state, now, other, p, time, h], [later, ca.SX(0, 1)])
-        return step, ca.Function("by_u", [state, now, p, time], [by_u])
-
-    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"back {s.key}")

@@ -33,7 +33,7 @@ from pfaffian.states.variables import q_dot
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.terms import Terms
 
-DIFFERENTIATED = ("rk4", "euler", "tr-bdf2")
+DIFFERENTIATED = ("rk4", "euler", "tr-bdf2", "dopri5", "dop853")
 """Integrators whose steps can be differentiated."""
 
 STAY: dict[str, Any] = {"never_inline": True, "max_num_dir": 1}
@@ -63,12 +63,8 @@ def _check(s: Simulation, what: str) -> None:
             "another: choose one of the library"
         )
     if s.scheme.integrator not in DIFFERENTIATED:
-        why = " corrects the energy by iterations" if s.scheme.integrator == "midpoint" else " is none of these"
-        if s.integrator.pair:
-            why = (
-                " chooses its steps by the motion, which is not differentiated: take rk4, with a step at which the `error` of "
-                "run(..., step=...) is small enough"
-            )
+        reasons = {"midpoint": " corrects the energy by iterations", "radau5": " has stages that share one equation"}
+        why = reasons.get(s.scheme.integrator or "", " is none of these")
         raise ModelError(f"{what} takes the integrators {', '.join(DIFFERENTIATED)}; {s.scheme.integrator!r}{why}")
     names = [c.name for c in m.ideal if c.active]
     if names:

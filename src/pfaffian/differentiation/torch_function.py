@@ -38,7 +38,7 @@ def torch_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.

@@ -21,5 +21,6 @@ run.py               `run`: a mechanism, initial states and inputs -> a labelled
 singular_start.py    starts in singular configurations
 solver.py            solutions of runs by steps under error control
 step_events.py       the events of a run in steps of one length
+step_log.py          the steps that runs to an accuracy have made
 stepper.py           a machine that the caller's loop moves step by step
 """

@@ -32,6 +32,7 @@ from pfaffian.simulate.run.resume_lanes import LanesEnd, continued, end_of_lanes
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
+from pfaffian.simulate.run.step_log import StepLog
 from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.first_states import check_start
@@ -140,9 +141,22 @@ class Checked(NamedTuple):
 
 def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     """The result of `run` with an accuracy. Raises and warns as `run` does."""
-    solver, starts, begun, accuracy, estimated, tally, more = _checked(system, request)
+    return _result(_checked(system, request), request)
+
+
+def run_with_steps(system: AbstractSystem, request: RunRequest) -> tuple[Draft, Solver, StepLog]:
+    """The result of `run` with an accuracy, what solved it, and the steps that it made."""
+    checked = _checked(system, request)
+    log = StepLog(checked.solver.simulation.width)
+    return _result(checked, request, log), checked.solver, log
+
+
+def _result(checked: Checked, request: RunRequest, log: StepLog | None = None) -> Draft:
+    """The result of runs whose arguments are checked.   log: collects their steps."""
+    solver, starts, begun, accuracy, estimated, tally, more = checked
     s, at, begin = solver.simulation, lane_of(solver.simulation), solver.begin
-    done = controlled(solver, starts, accuracy, estimated, tally, request.progress)
+    done = controlled(solver, starts, accuracy, estimated, log or tally, request.progress)
+    trust = _trust(begin + solver.instants, done.error, accuracy)
     provenance = machine() | settings_of(s.scheme, s.mechanism) | more
     provenance |= {f"kernel_{k}": value for k, value in solver.first.loop.provenance.items()}
     provenance |= {"interrupted": True} if done.interrupted else {}
@@ -153,9 +167,11 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
         instants, done.records, done.status, stopped, begun, inputs.series, inputs.step, done.error, end=state, tally=tally
     )
     result = build_result(s, course, provenance | ended)
-    _tell_steps(result, done, instants, accuracy)
+    _tell_steps(result, done, trust)
     record_events(result, s, done.events, solver.p)
-    last = np.concatenate([done.lane[:, at.x], done.lane[:, at.discrete]], axis=1)
+    last = done.lane[:, at.x]
+    if at.discrete.stop > at.discrete.start:
+        last = np.concatenate([last, done.lane[:, at.discrete]], axis=1)
     messages = messages_of(begun.messages, solver.python, len(last))
     with_findings(result, EndedRuns(s, begun, begin, messages, last, np.full(len(last), REGULAR), request.backend))
     if exchanging(s.control) and request.error is not False:
@@ -165,9 +181,9 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
     return result
 
 
-def _tell_steps(result: Draft, done: Controlled, instants: np.ndarray, accuracy: float) -> None:
-    """Add the steps of the runs to a result, and until when it may be trusted."""
-    trusted, growth = _trust(instants, done.error, accuracy)
+def _tell_steps(result: Draft, done: Controlled, trust: tuple[np.ndarray, np.ndarray]) -> None:
+    """Add the steps of the runs to a result, and until when it may be trusted.   trust: see `_trust`."""
+    trusted, growth = trust
     for name, values, unit, meaning in (
         ("steps", done.steps, "1", "number of steps that the run made"),
         ("stiff_steps", done.stiff_steps, "1", "number of them that the stiff pair made"),
@@ -290,7 +306,7 @@ def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, 
     lane = np.zeros((count, at.size))
     lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
     tolerance = np.full(count, first_tolerance(accuracy))
-    w, error = np.zeros((count, 2 * len(s.w_names))), np.zeros((count, len(ERROR_KINDS)))
+    w, error = (np.broadcast_to(0.0, (count, n)) for n in (2 * len(s.w_names), len(ERROR_KINDS)))
     return LaneStarts(lane, lane, w, tolerance, initial_status(s, begun, count, 0)[0], error)
 
 

@@ -9,7 +9,7 @@ smaller tolerance.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
-from pfaffian.simulate.step.motion_statistics import Evaluate, MotionTally, Steps
+from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
@@ -64,11 +64,28 @@ class LaneStarts(NamedTuple):
     status: np.ndarray
     error: np.ndarray
 
+    def some(self, runs: slice) -> LaneStarts:
+        """A copy of where some of the runs begin."""
+        return LaneStarts(*(x[runs].copy() for x in self))
+
+
+class StepTally(Protocol):
+    """Accumulates steps of runs.   stored_entries: of the signals to store over time."""
+
+    stored_entries: np.ndarray
+
+    def restart(self, runs: np.ndarray) -> None:
+        """Forget what was accumulated for some runs, which are solved once more."""
+
+    def add(self, steps: Steps, runs: np.ndarray, evaluate: Evaluate) -> None:
+        """Add steps.   runs: (n,) of each."""
+
 
 class Controlled(NamedTuple):
     """Runs to an accuracy.   records: (times, runs, signals).   error: (times, runs, kinds), nan where it was not estimated.
     lane, last, w, status, steps, stiff_steps, stiff: of each run, as in `SolvedRuns`.   coarse: `last` of the coarser
-    solutions, nan without one.   tolerance: (runs,) of the steps.   tally: statistics, if any.   events: that the runs passed.
+    solutions, nan without one.   ends: (runs, n) last, coarse and w side by side, of which they are parts.
+    tolerance: (runs,) of the steps.   tally: statistics, if any.   events: that the runs passed.
     interrupted: whether Ctrl-C ended the runs."""
 
     records: np.ndarray
@@ -77,12 +94,13 @@ class Controlled(NamedTuple):
     last: np.ndarray
     coarse: np.ndarray
     w: np.ndarray
+    ends: np.ndarray
     status: np.ndarray
     steps: np.ndarray
     stiff_steps: np.ndarray
     stiff: np.ndarray
     tolerance: np.ndarray
-    tally: MotionTally | None
+    tally: StepTally | None
     events: list[PassedEvents]
     interrupted: bool = False
 
@@ -92,13 +110,14 @@ def controlled(
     starts: LaneStarts,
     accuracy: float,
     estimated: np.ndarray,
-    tally: MotionTally | None,
+    tally: StepTally | None,
     progress: bool,
 ) -> Controlled:
     """Solve runs until the estimate of their error is within the accuracy, block by block, so that the memory and the time that
     a run needs do not depend on the number of runs.
 
-    estimated: runs whose error is estimated.   tally: their statistics, if any; only signals that it stores are recorded then.
+    starts: their lanes are overwritten by those at the end, one block after the other.   estimated: runs whose error is
+    estimated.   tally: their statistics, if any; only signals that it stores are recorded then.
     """
     done = _empty(solver, starts, tally)
     total = (solver.end - solver.elapsed) * (len(starts.lane) + len(estimated)) or 1.0
@@ -106,8 +125,8 @@ def controlled(
         watch = Watch(lambda s: bar(100 * s / total), interrupted, lambda found: np.zeros(1, dtype=bool))  # type: ignore[arg-type]
         most = len(starts.lane) if solver.python else BLOCK  # a law in Python is called for all runs at once
         for first in range(0, len(starts.lane), most):
-            block = np.arange(first, min(first + most, len(starts.lane)))
-            _solve(solver, starts, accuracy, block, np.intersect1d(block, estimated), watch, done)
+            begins = Begins(first, starts.some(slice(first, first + most)))
+            _solve(solver, begins, accuracy, estimated, watch, done)
         return done._replace(interrupted=interrupted())
 
 
@@ -131,36 +150,50 @@ def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarra
     return np.where(np.isnan(error[at]), np.nan, largest)
 
 
-def _empty(solver: Solver, starts: LaneStarts, tally: MotionTally | None) -> Controlled:
+def _empty(solver: Solver, starts: LaneStarts, tally: StepTally | None) -> Controlled:
     """Runs that are not solved yet."""
     n, of_one = len(starts.lane), solver.empty(1)
     width = of_one.records.shape[-1] if tally is None else len(tally.stored_entries)
     records = np.full((len(solver.instants), n, width), np.nan)
     error = np.full((len(solver.instants), n, len(ERROR_KINDS)), np.nan)
-    last, coarse = (np.full((n, of_one.last.shape[-1]), np.nan) for _ in range(2))
-    w, lane = np.zeros((n, of_one.w.shape[-1])), np.zeros((n, of_one.lane.shape[-1]))
+    width, n_w = of_one.last.shape[-1], of_one.w.shape[-1]
+    ends = np.full((n, 2 * width + n_w), np.nan)
+    last, coarse, w = np.split(ends, [width, 2 * width], axis=1)
+    w[:] = 0.0
     status, tolerance = starts.status.copy(), starts.tolerance.copy()
     steps, stiff_steps = (np.zeros(n, np.int64) for _ in range(2))
     stiff = np.full((len(solver.instants), n, 1), np.nan)
-    return Controlled(records, error, lane, last, coarse, w, status, steps, stiff_steps, stiff, tolerance, tally, [])
+    return Controlled(
+        records, error, starts.lane, last, coarse, w, ends, status, steps, stiff_steps, stiff, tolerance, tally, []
+    )
 
 
-def _solve(
-    solver: Solver,
-    starts: LaneStarts,
-    accuracy: float,
-    todo: np.ndarray,
-    estimated: np.ndarray,
-    watch: Watch,
-    done: Controlled,
-) -> None:
-    """Solve the runs `todo`, those with a nonzero status excepted, and write them into `done`."""
+class Begins(NamedTuple):
+    """Where the runs of a block begin.   first: the first of them.   starts: of them alone."""
+
+    first: int
+    starts: LaneStarts
+
+    @property
+    def runs(self) -> np.ndarray:
+        """(runs,) which they are."""
+        return self.first + np.arange(len(self.starts.lane))
+
+    def of(self, runs: np.ndarray) -> LaneStarts:
+        """Those of some runs."""
+        return LaneStarts(*(x[runs - self.first] for x in self.starts))
+
+
+def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarray, watch: Watch, done: Controlled) -> None:
+    """Solve the runs of a block, those with a nonzero status excepted, and write them into `done`."""
+    todo = begins.runs
+    estimated = np.intersect1d(todo, estimated)
     dense, tolerance = solver.watched() if estimated.size else solver, done.tolerance
-    todo, at = todo[starts.status[todo] == 0], np.searchsorted(dense.instants, solver.instants)
+    todo, at = todo[begins.starts.status == 0], np.searchsorted(dense.instants, solver.instants)
     for left in reversed(range(TRIES)):
         if not todo.size:
             return
-        pairs, events = _Pairs.of(dense, starts, todo, estimated), list[PassedEvents]()
+        pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
         looks = watch._replace(lost=partial(pairs.lost, accuracy, tolerance)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:
@@ -169,7 +202,7 @@ def _solve(
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
         error = pairs.error(found, tolerance)
-        done.error[:, pairs.second] = _recent(error, dense, at, starts.error[pairs.second])
+        done.error[:, pairs.second] = _recent(error, dense, at, begins.of(pairs.second).error)
         worst, reached = pairs.worst(error)
         again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
@@ -184,25 +217,25 @@ class _Pairs(NamedTuple):
     whether it is the coarser solution.   first, second: runs that are solved, and those of them with a coarser solution."""
 
     solver: Solver
-    starts: LaneStarts
+    begins: Begins
     runs: np.ndarray
     coarse: np.ndarray
     first: np.ndarray
     second: np.ndarray
 
     @staticmethod
-    def of(solver: Solver, starts: LaneStarts, first: np.ndarray, estimated: np.ndarray) -> _Pairs:
+    def of(solver: Solver, begins: Begins, first: np.ndarray, estimated: np.ndarray) -> _Pairs:
         """The lanes of the runs `first`."""
         second = np.intersect1d(first, estimated)
         order = np.argsort(np.concatenate([first, second]), kind="stable")
-        return _Pairs(solver, starts, np.concatenate([first, second])[order], order >= len(first), first, second)
+        return _Pairs(solver, begins, np.concatenate([first, second])[order], order >= len(first), first, second)
 
     def solved(self, tolerance: np.ndarray, watch: Watch) -> SolvedRuns:
         """The lanes, solved with these tolerances (runs,) of the first solutions."""
-        starts = self.starts
-        start = np.where(self.coarse[:, None], starts.coarse[self.runs], starts.lane[self.runs])
+        starts = self.begins.of(self.runs)
+        start = np.where(self.coarse[:, None], starts.coarse, starts.lane)
         tolerances = tolerance[self.runs] * np.where(self.coarse, COARSER, 1.0)
-        return self.solver.solve(start, starts.w[self.runs], self.runs, tolerances, watch)
+        return self.solver.solve(start, starts.w, self.runs, tolerances, watch)
 
     def store(self, found: SolvedRuns, at: np.ndarray, done: Controlled) -> None:
         """Write the solutions into `done`, with the records at the instants of the indices `at`."""
@@ -219,7 +252,7 @@ class _Pairs(NamedTuple):
         remaining = ~self.coarse[passed.runs] & ~np.isin(self.runs[passed.runs], again)
         return PassedEvents(*(x[remaining] for x in passed._replace(runs=self.runs[passed.runs])))
 
-    def add(self, tally: MotionTally, steps: Steps, evaluate: Evaluate) -> None:
+    def add(self, tally: StepTally, steps: Steps, evaluate: Evaluate) -> None:
         """Add steps of the first solutions to the statistics of their runs."""
         fine = steps.some(np.flatnonzero(~self.coarse[steps.lanes]))
         tally.add(fine, self.runs[fine.lanes], evaluate)

@@ -62,10 +62,9 @@ class LanesEnd(NamedTuple):
 def end_of_lanes(solver: Solver, done: Controlled) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The variable and the attributes that store the end of a result."""
     meaning = "state before the last step, with the inputs there: run(..., accuracy=, start_from=result) continues from it"
-    rows = np.concatenate([done.last, done.coarse, done.w], axis=1)
     inputs_since = solver.inputs.intervals(solver.end)[-1].since
     attributes = {"first_start": solver.begin, "time_made": solver.end, "inputs_since": inputs_since}
-    return (("run", "state_entry"), rows, {"meaning": meaning}), attributes | {"digest": identity(solver.simulation)}
+    return (("run", "state_entry"), done.ends, {"meaning": meaning}), attributes | {"digest": identity(solver.simulation)}
 
 
 def lanes_end_of(result: Any, given: dict[str, Any], accuracy: float) -> LanesEnd:
