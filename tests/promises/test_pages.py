@@ -18,8 +18,11 @@ import pytest
 import pfaffian as pf
 from pfaffian.viewer import zoo
 from tests.public_names import PUBLIC
+from tools import extras
 from tools.notebook import notebook
-from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, with_outputs, zoo_text
+from tools.pages import (
+    ALONE, DOCS, EXTRA, MORE, ROOT, WIDTH, ZOO, Ran, build, has_code, keep, page_name, pages, run_page, with_outputs, zoo_text,
+)  # fmt: skip
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
 """All pages with code except theories.md, whose numbers tests/promises/test_theories.py checks."""
@@ -31,7 +34,9 @@ FOREIGN = re.compile(
 
 @pytest.mark.parametrize("page", PAGES, ids=[page_name(page) for page in PAGES])
 def test_the_code_of_a_page_runs(page: Path) -> None:
-    ran = run_page(page)
+    with extras.alone(EXTRA):
+        ran = run_page(page)
+    keep(page, ran)  # for `python -m tools.pages`, which CI calls after the tests
     assert not FOREIGN.search("".join(block.text for block in ran))
     if page.parent.name == "gallery":
         text = page.read_text(encoding="utf-8")
@@ -56,7 +61,23 @@ def test_recipes_are_short_and_ask_a_question() -> None:
         for part in re.split("^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
             title, code = part.split("\n", 1)[0], re.findall(r"^```python\n(.*?)^```$", part, re.M | re.S)
             assert title.endswith("?"), f"{page.name}: {title}"
-            assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
+            assert 1 <= len(code) <= 2 and max(map(_statements, code)) <= 20, f"{page.name}: {title}"
+
+
+def _statements(code: str) -> int:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(code)))
+
+
+def test_code_of_pages_is_narrow_enough_to_be_read_without_scrolling() -> None:
+    """84 columns fit beside the list of contents on a screen of 1280 pixels, `python -m tools.browser site` measures it."""
+    wide = [
+        f"{page.name}: {line}"
+        for page in (*pages(), *(ROOT / name for name in MORE))
+        for _, block in re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+        for line in block.split("\n")
+        if len(line) > WIDTH
+    ]
+    assert not wide
 
 
 def shown(names: Iterable[str], texts: Iterable[str]) -> set[str]:
