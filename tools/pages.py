@@ -5,7 +5,8 @@ python -m tools.pages how/loops.md   # runs the code of that page of docs/ alone
 
 Every block marked `python` runs, from top to bottom of its page; a block marked `yaml` is read into m and settings. In the
 folders of `ALONE` each heading starts with an empty namespace, so that every recipe runs alone. Sphinx gets copies of the pages
-with the outputs below the code, together with the pages of the interface (`tools/api.py`).
+with the outputs below the code, together with the pages of the interface (`tools/api.py`). A picture that the code writes, as by
+`figure.savefig("forces.png")`, stands where the page says `![what it shows](forces.png)`, so that a page may begin with it.
 """
 
 from __future__ import annotations
@@ -50,16 +51,21 @@ MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTR
 
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
 """A block of code that runs: its kind and its text."""
+PICTURES = (".png", ".gif")
+"""Endings of the files of pictures."""
+MADE = re.compile(r"^!\[([^\]]*)\]\(([\w-]+\.(?:png|gif))\)$", re.M)
+"""A picture in a page that the code of the page writes: it has no folder."""
 _PART = re.compile(r"^## .*$", re.M)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 class Ran(NamedTuple):
-    """Output of a block.   end: its end in the page.   text: printed text.   pictures: drawn figures, as PNG."""
+    """Output of a block.   end: its end in the page.   text: printed text.   pictures: name -> bytes of the files of pictures
+    that the code has written, or else of the figures that it has drawn, which are numbered."""
 
     end: int
     text: str
-    pictures: tuple[bytes, ...]
+    pictures: dict[str, bytes]
 
 
 def pages() -> list[Path]:
@@ -98,7 +104,10 @@ def outputs(page: Path) -> list[Ran]:
     """What `run_page` returns, kept from an earlier build where no code has changed since: neither the page's nor any other."""
     found = kept(page_name(page), code_of(page), lambda: _as_json(run_page(page)))
     ends = (block.end() for block in BLOCK.finditer(page.read_text(encoding="utf-8")))
-    return [Ran(end, text, tuple(map(base64.b64decode, pictures))) for end, (text, *pictures) in zip(ends, found, strict=True)]
+    return [
+        Ran(end, text, {name: base64.b64decode(data) for name, data in pictures.items()})
+        for end, (text, pictures) in zip(ends, found, strict=True)
+    ]
 
 
 def keep(page: Path, ran: Sequence[Ran]) -> None:
@@ -113,8 +122,8 @@ def code_of(page: Path) -> str:
     return "\0".join(mark[0] for mark in sorted(marks, key=lambda mark: mark.start()))
 
 
-def _as_json(ran: Sequence[Ran]) -> list[list[str]]:
-    return [[block.text, *map(_encoded, block.pictures)] for block in ran]
+def _as_json(ran: Sequence[Ran]) -> list[tuple[str, dict[str, str]]]:
+    return [(block.text, {name: _encoded(data) for name, data in block.pictures.items()}) for block in ran]
 
 
 def kept(name: str, content: str, make: Callable[[], Any]) -> Any:
@@ -150,24 +159,26 @@ def _fresh() -> dict[str, Any]:
     return {"__name__": "page"}
 
 
-def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, tuple[bytes, ...]]:
-    """Printed and drawn output of a block; in the gallery also a picture of the machine m in its run r."""
+def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, dict[str, bytes]]:
+    """Printed text and pictures of a block; in the gallery also a picture of the machine m in its run r."""
     import matplotlib
 
     matplotlib.use("Agg")
     compiled = compile("\n" * line + code, name, "exec", dont_inherit=True)
-    with _folder(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
+    with _folder() as folder, warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!page$).*")
         exec(compiled, known)
+        written = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.suffix in PICTURES}
+        drawn = list(_drawn())
         if sketched and "m" in known and "r" in known:
             from pfaffian.viewer.still import still
 
-            return output.getvalue(), (still(known["m"], known["r"]), *_pictures())
-        return output.getvalue(), tuple(_pictures())
+            drawn.insert(0, still(known["m"], known["r"]))
+        return output.getvalue(), written or {f"{i}.png": picture for i, picture in enumerate(drawn)}
 
 
-def _pictures() -> Iterator[bytes]:
+def _drawn() -> Iterator[bytes]:
     """The open figures as PNG, which are then closed."""
     from matplotlib import pyplot as plt
 
@@ -179,31 +190,39 @@ def _pictures() -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[None]:
+def _folder() -> Iterator[Path]:
     """Change into a new temporary folder with a copy of the examples."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(ROOT / "examples", Path(place, "examples"))
         os.chdir(place)
         try:
-            yield
+            yield Path(place)
         finally:
             os.chdir(before)
 
 
 def with_outputs(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
-    """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages."""
-    text, end, out = page.read_text(encoding="utf-8"), 0, ""
+    """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages.
+
+    A written picture that the page refers to stands there, and not below its block. References to others are left out: the
+    code did not run.
+    """
+    text, end, out, placed = page.read_text(encoding="utf-8"), 0, "", dict[str, str]()
+    wanted = {found[2] for found in MADE.finditer(text)}
     for i, block in enumerate(ran):
         out += text[end : block.end]
         end = block.end
         if block.text:
             out += f"\n\n```{{code-block}} text\n:class: output\n\n{block.text.rstrip()}\n```"
-        for j, picture in enumerate(block.pictures):
-            file = pictures / f"{page_name(page)[:-3].replace('/', '-')}-{i}-{j}.png"
+        for name, picture in block.pictures.items():
+            file = pictures / f"{page_name(page)[:-3].replace('/', '-')}-{i}-{name}"
             file.write_bytes(picture)
-            out += f"\n\n![what the code above draws](/{pictures.name}/{file.name})"
-    return out + text[end:]
+            if name in wanted:
+                placed[name] = f"/{pictures.name}/{file.name}"
+            else:
+                out += f"\n\n![what the code above draws](/{pictures.name}/{file.name})"
+    return MADE.sub(lambda found: f"![{found[1]}]({placed[found[2]]})" if found[2] in placed else "", out + text[end:])
 
 
 ZOO = "<!-- zoo -->"
@@ -310,7 +329,7 @@ def main(names: Sequence[str]) -> int:
     for name in names:
         for block in run_page(DOCS / name):
             print(block.text, end="")
-            print("".join(f"[a picture of {len(p)} bytes]\n" for p in block.pictures), end="")
+            print("".join(f"[{name}, a picture of {len(p)} bytes]\n" for name, p in block.pictures.items()), end="")
     if names:
         return 0
     if lacking := extras.missing(EXTRA):

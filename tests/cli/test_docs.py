@@ -30,7 +30,7 @@ def test_outputs_are_kept_until_the_code_of_the_page_changes(tmp_path, monkeypat
     runs = []
     monkeypatch.setattr(pages, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(pages, "DOCS", tmp_path)
-    monkeypatch.setattr(pages, "run_page", lambda page: runs.append(page) or [pages.Ran(0, "out", (b"png",))])
+    monkeypatch.setattr(pages, "run_page", lambda page: runs.append(page) or [pages.Ran(0, "out", {"0.png": b"png"})])
     file = tmp_path / "how" / "a.md"
     file.parent.mkdir()
     page = "# A\n\nWords\n\n```python\nx = 1\n```\n"
@@ -41,7 +41,7 @@ def test_outputs_are_kept_until_the_code_of_the_page_changes(tmp_path, monkeypat
         (page.replace("```p", "## Anew\n\n```p"), 3),
     ):
         file.write_text(text, encoding="utf-8")
-        assert pages.outputs(file) == [pages.Ran(len(text) - 1, "out", (b"png",))] and len(runs) == times
+        assert pages.outputs(file) == [pages.Ran(len(text) - 1, "out", {"0.png": b"png"})] and len(runs) == times
     monkeypatch.setattr(pages, "code_digest", lambda: "other code")
     assert pages.outputs(file) and len(runs) == 4
 

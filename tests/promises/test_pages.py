@@ -21,7 +21,23 @@ from tests.public_names import PUBLIC
 from tools import extras
 from tools.notebook import notebook
 from tools.pages import (
-    ALONE, DOCS, EXTRA, MORE, ROOT, WIDTH, ZOO, Ran, build, has_code, keep, page_name, pages, run_page, with_outputs, zoo_text,
+    ALONE,
+    DOCS,
+    EXTRA,
+    MADE,
+    MORE,
+    ROOT,
+    WIDTH,
+    ZOO,
+    Ran,
+    build,
+    has_code,
+    keep,
+    page_name,
+    pages,
+    run_page,
+    with_outputs,
+    zoo_text,
 )  # fmt: skip
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
@@ -42,7 +58,9 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
         text = page.read_text(encoding="utf-8")
         assert len(ran) == max(len(re.findall("^## ", text, re.M)), 1), "a machine has one block of code"
         assert all(block.text and len(block.pictures) == 1 for block in ran), "a number and a picture each"
-        assert all(len(picture) < 100_000 for block in ran for picture in block.pictures)
+        assert all(len(picture) < 100_000 for block in ran for picture in block.pictures.values())
+    written = {name for block in ran for name in block.pictures}
+    assert {found[2] for found in MADE.finditer(page.read_text(encoding="utf-8"))} <= written, "the code writes its pictures"
     if page.name.startswith("own_"):
         assert len(ran) >= 2 and "assert" in page.read_text(encoding="utf-8")
 
@@ -153,10 +171,28 @@ def test_the_site_is_complete_and_loads_nothing(site: Path) -> None:
 
 def test_outputs_are_inserted_below_their_code(tmp_path: Path) -> None:
     page = DOCS / "start.md"
-    ran = [b._replace(text=f"printed {i}\n", pictures=(b"picture",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    ran = [
+        b._replace(text=f"printed {i}\n", pictures={"0.png": b"picture"} if i == 0 else {}) for i, b in enumerate(_blocks(page))
+    ]
     text = with_outputs(page, ran, tmp_path)
     assert text.index("print(m)") < text.index("printed 0") < text.index("start-0-0.png") < text.index("printed 1")
     assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
+
+
+def test_a_page_can_begin_with_a_picture_that_its_code_writes_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = 'from pathlib import Path\n\nfor name in ("up.gif", "down.png"):\n    Path(name).write_bytes(name.encode())\n'
+    page = tmp_path / "a.md"
+    page.write_text(f"# A\n\n![It moves](up.gif)\n\n![None](none.png)\n\n```python\n{code}```\n", encoding="utf-8")
+    monkeypatch.setattr("tools.pages.DOCS", tmp_path)
+    (tmp_path / "pictures").mkdir()
+    ran = run_page(page)
+    text = with_outputs(page, ran, tmp_path / "pictures")
+    assert text.index("![It moves](/pictures/a-0-up.gif)") < text.index("```python") < text.index("(/pictures/a-0-down.png)")
+    assert (tmp_path / "pictures" / "a-0-up.gif").read_bytes() == b"up.gif" and "none.png" not in text
+    assert "up.gif" not in with_outputs(page, [], tmp_path / "pictures").split("```")[0], "the code has not run"
+    words, code = json.loads(notebook(page, ran))["cells"]
+    kinds = [next(iter(output["data"])) for output in code["outputs"]]
+    assert "up.gif" not in words["source"] and kinds == ["image/png", "image/gif"]
 
 
 def test_the_zoo_page_has_a_picture_a_number_and_the_file_of_each_machine(
@@ -173,7 +209,7 @@ def test_the_zoo_page_has_a_picture_a_number_and_the_file_of_each_machine(
 
 def test_a_tutorial_becomes_a_notebook_with_its_outputs(site: Path) -> None:
     page = DOCS / "tutorials" / "teacher.md"
-    ran = [b._replace(text=f"printed {i}\n", pictures=(b"png",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    ran = [b._replace(text=f"printed {i}\n", pictures={"0.png": b"png"} if i == 0 else {}) for i, b in enumerate(_blocks(page))]
     made = json.loads(notebook(page, ran))
     kinds = [cell["cell_type"] for cell in made["cells"]]
     code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
@@ -189,7 +225,7 @@ def test_a_tutorial_becomes_a_notebook_with_its_outputs(site: Path) -> None:
 
 def _blocks(page: Path) -> list[Ran]:
     text = page.read_text(encoding="utf-8")
-    return [Ran(b.end(), "", ()) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
+    return [Ran(b.end(), "", {}) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
 
 
 def test_each_part_of_a_recipe_page_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
