@@ -38,7 +38,7 @@ from tools.pages import (
     run_page,
     with_outputs,
     zoo_text,
-)  # fmt: skip
+)
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
 """All pages with code except theories.md, whose numbers tests/promises/test_theories.py checks."""
