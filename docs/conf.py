@@ -3,7 +3,11 @@
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
-project, author, copyright = "pfaffian", "the pfaffian contributors", "the pfaffian contributors"
+project, author, copyright = (
+    "pfaffian",
+    "the pfaffian contributors",
+    "the pfaffian contributors",
+)
 extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -16,7 +20,6 @@ html_copy_source = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-pygments_style = "sphinx"
 toc_object_entries_show_parents = "hide"
 
 

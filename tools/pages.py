@@ -5,8 +5,8 @@ python -m tools.pages how/loops.md   # runs the code of that page of docs/ alone
 
 Every block marked `python` runs, from top to bottom of its page; a block marked `yaml` is read into m and settings. In the
 folders of `ALONE` each heading starts with an empty namespace, so that every recipe runs alone. Sphinx gets copies of the pages
-with the outputs below the code, together with the pages of the interface (`tools/api.py`). A picture that the code writes, as by
-`figure.savefig("forces.png")`, stands where the page says `![what it shows](forces.png)`, so that a page may begin with it.
+with the outputs below the code, together with the pages of the interface (`tools/api.py`). A picture that the code writes,
+as by `figure.savefig("forces.png")`, stands where the page says `![what it shows](forces.png)`: a page may begin with it.
 """
 
 from __future__ import annotations
