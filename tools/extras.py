@@ -81,9 +81,16 @@ def alone(extra: str) -> Iterator[None]:
         return find(name)
 
     tops = _modules_without(known)
-    hidden = {name: None for name in (*tops, *(x for x in sys.modules if x.partition(".")[0] in tops))}
-    with mock.patch.dict(sys.modules, hidden), mock.patch.object(metadata, "distribution", distribution):
-        yield
+    loaded = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in tops}
+    hidden = dict.fromkeys([*tops, *loaded])
+    sys.modules.update(hidden)  # None: an import of it fails
+    try:
+        with mock.patch.object(metadata, "distribution", distribution):
+            yield
+    finally:  # what was imported meanwhile stays
+        for name in hidden:
+            del sys.modules[name]
+        sys.modules.update(loaded)
 
 
 @cache

@@ -46,7 +46,9 @@ def test_what_packages_require_belongs_to_an_extra(written: None) -> None:
 
 def test_packages_that_an_extra_does_not_bring_are_hidden_also_when_they_are_loaded(written: None) -> None:
     import_module("sphinx.errors")
+    sys.modules.pop("colorsys", None)
     with extras.alone("site"):
+        own = import_module("colorsys")
         assert util.find_spec("trimesh") and metadata.distribution("trimesh")
         for name in ("sphinx", "sphinx.errors"):
             with pytest.raises(ImportError):
@@ -55,6 +57,7 @@ def test_packages_that_an_extra_does_not_bring_are_hidden_also_when_they_are_loa
         with pytest.raises(metadata.PackageNotFoundError):
             metadata.distribution("Sphinx")
     assert sys.modules["sphinx.errors"] and metadata.distribution("sphinx")
+    assert sys.modules["colorsys"] is own, "what was imported meanwhile stays"
 
 
 def test_modules_are_hidden_that_a_package_keeps_in_a_folder_of_its_own() -> None:

@@ -19,6 +19,7 @@ import pfaffian as pf
 from pfaffian.viewer import zoo
 from tests.public_names import PUBLIC
 from tools import extras
+from tools.api import tasks
 from tools.notebook import notebook
 from tools.pages import (
     ALONE,
@@ -71,7 +72,14 @@ def test_there_are_enough_recipes_and_machines() -> None:
         for folder in ALONE
     }
     assert count["how"] >= 40 and count["gallery"] + len(zoo.machines()) >= 70
-    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 8
+    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 11
+
+
+def test_a_tutorial_begins_with_its_result() -> None:
+    """Its first screen has a picture that its code draws, below one paragraph."""
+    for page in (DOCS / "index.md", *(p for p in PAGES if p.parent.name == "tutorials")):
+        heading, words, picture = page.read_text(encoding="utf-8").split("\n\n")[:3]
+        assert heading.startswith("# ") and words.count("\n") <= 3 and MADE.fullmatch(picture), page.name
 
 
 def test_recipes_are_short_and_ask_a_question() -> None:
@@ -165,6 +173,9 @@ def test_the_site_is_complete_and_loads_nothing(site: Path) -> None:
             there = (file.parent / goal).resolve() if goal else file
             assert there.exists(), f"{file.name}: {link}"
             assert not part or there.suffix != ".html" or part in ids[there], f"{file.name}: {link}"
+    first, *_ = tasks().items()
+    words = re.sub("<[^>]+>", "", (site / "api" / "index.html").read_text(encoding="utf-8"))
+    assert re.search(rf"{first[0]}\s+{', '.join(first[1])}", words), "functions, by task"
     interface = (site / "api" / "pf.html").read_text(encoding="utf-8")
     assert "pf.closure" in interface and "linear system near a state" in interface
 
