@@ -57,7 +57,7 @@ def _index(rooms: Sequence[str]) -> str:
     return "\n".join(
         [
             "# Functions by task\n",
-            "What `help(pf)` says in a terminal. `help(pf.run)` shows the text of one name, with its arguments and an example.\n",
+            "What `help(pf)` says in a terminal; `help(pf.run)` shows the arguments of one name and an example.\n",
             "| to | use |\n|---|---|",
             *rows,
             "\n## Rooms by subject\n",
