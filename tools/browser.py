@@ -287,6 +287,8 @@ _SITE = """(() => {
 
 def look_at_site(site: Path, out: Path) -> list[str]:
     """List the faults of the pages of the site, and write pictures of its first page into a folder."""
+    if not (site / "index.html").exists():
+        return ["the site is not built; run `python -m tools.pages`"]
     wrong: list[str] = []
     with opened("about:blank") as page:
         for width in WIDTHS:

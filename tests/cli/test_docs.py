@@ -19,6 +19,17 @@ def test_pages_are_listed_printed_and_copied(capsys, tmp_path, monkeypatch):
     assert main(["docs", "--copy", "tutorials/spacecraft"]) == 2, "nothing is overwritten"
 
 
+def test_the_site_is_opened_where_it_is_built(capsys, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(manual, "shelf", lambda name: tmp_path / name)
+    assert main(["docs", "--site"]) == 2 and "the site is not built; run `python -m tools.pages`" in capsys.readouterr().err
+    first = tmp_path / "out" / "site" / "index.html"
+    first.parent.mkdir(parents=True)
+    first.touch()
+    assert main(["docs", "--site"]) == 0 and opened == [first.resolve().as_uri()]
+
+
 def test_an_unknown_page_is_refused_with_the_nearest_ones():
     with pytest.raises(pf.ModelError, match="spacecraft"):
         manual.page("spacecrafts")
