@@ -1,4 +1,4 @@
-"""Settings of Sphinx for the pages of this folder; `python -m tools.pages` builds them."""
+"""Settings of Sphinx for these pages; `python -m tools.pages` builds them."""
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -34,5 +34,5 @@ def _block(self, node):
 
 
 def setup(app):
-    """Equations are MathML, which browsers draw by themselves: no script from anywhere."""
+    """Equations are MathML, which browsers draw without a script."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))

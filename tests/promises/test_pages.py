@@ -99,11 +99,17 @@ def test_code_of_pages_is_narrow_enough_to_be_read_without_scrolling() -> None:
     wide = [
         f"{page.name}: {line}"
         for page in (*pages(), *(ROOT / name for name in MORE))
-        for _, block in re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+        for block in _code_blocks(page.read_text(encoding="utf-8"))
         for line in block.split("\n")
         if len(line) > WIDTH
     ]
     assert not wide
+
+
+def _code_blocks(text: str) -> list[str]:
+    """Blocks between fences, and lines that are indented by four columns."""
+    fence = re.compile(r"^```\S*\n(.*?)^```$", re.M | re.S)
+    return [*fence.findall(text), *re.findall(r"^    ([^ ].*)$", fence.sub("", text), re.M)]
 
 
 def shown(names: Iterable[str], texts: Iterable[str]) -> set[str]:
