@@ -13,6 +13,7 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
+pygments_dark_style = "a11y-high-contrast-dark"
 html_title = "pfaffian"
 html_show_sphinx = False
 html_show_sourcelink = False

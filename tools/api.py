@@ -53,7 +53,7 @@ _SUBTASK = 8
 
 def _index(rooms: Sequence[str]) -> str:
     rows = [f"| {task} | {', '.join(f'{{py:obj}}`{x} <pf.{x}>`' for x in names)} |" for task, names in tasks().items()]
-    listed = [f"* [pf.{room}]({room}.md): {_first_line(getattr(pf, room))}" for room in rooms]
+    listed = [f"* [pf.{room}]({room}.md): {_about(getattr(pf, room))}" for room in rooms]
     return "\n".join(
         [
             "# Functions by task\n",
@@ -71,9 +71,9 @@ def _index(rooms: Sequence[str]) -> str:
     )
 
 
-def _first_line(module: ModuleType) -> str:
-    line = _plain((inspect.getdoc(module) or "").split("\n")[0])
-    return line[:1].lower() + line[1:]
+def _about(module: ModuleType) -> str:
+    words = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
+    return _plain(words[:1].lower() + words[1:])
 
 
 def _top() -> str:

@@ -258,8 +258,8 @@ def shot(name: str, at: float, file: Path) -> list[str]:
         view.stop()
 
 
-WIDTHS = (1280, 390)
-"""Widths of the windows in which the site is looked at: a small screen and a telephone [pixels]."""
+VIEWS = ((1280, "light"), (1280, "dark"), (390, "light"))
+"""How the site is looked at: width of the window [pixels], of a small screen and a telephone, and colours."""
 
 CONTRAST = 4.5
 """Least ratio of luminances of text and what is behind it, as the guidelines for accessible pages require (WCAG 2, AA)."""
@@ -291,15 +291,16 @@ def look_at_site(site: Path, out: Path) -> list[str]:
         return ["the site is not built; run `python -m tools.pages`"]
     wrong: list[str] = []
     with opened("about:blank") as page:
-        for width in WIDTHS:
+        for width, colours in VIEWS:
+            page.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours}])
             page.ask("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
             for file in sorted(site.rglob("*.html")):
                 page.ask("Page.navigate", url=file.resolve().as_uri())
                 page.wait(f"document.readyState === 'complete' && location.href === {json.dumps(file.resolve().as_uri())}")
                 found = page.evaluate(_SITE.replace("CONTRAST", str(CONTRAST)))
-                wrong += [f"{file.relative_to(site)} at {width}: {x}" for x in found]
+                wrong += [f"{file.relative_to(site)}, {width} {colours}: {x}" for x in found]
                 if file == site / "index.html":
-                    page.picture(out / f"site-{width}.png")
+                    page.picture(out / f"site-{width}-{colours}.png")
         return wrong + page.errors
 
 
