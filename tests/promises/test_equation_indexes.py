@@ -16,7 +16,9 @@ def test_an_index_has_every_tag_of_its_thesis_in_order(key):
     text = with_indexes(PAGES[key].read_text(encoding="utf-8"))
     files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "studies").glob("*.py")]
     assert {x.reference for x in places(key, files)} <= set(_references(text))
-    assert not [x for x in text.split("\n") if len(x) > WIDTH and x.count(" ") > 4], "a line is broken where it can be"
+    assert not [x for x in text.split("\n") if len(x) > WIDTH and x.count(" ") > 4 and not x.startswith("|")], (
+        "a line is broken where it can be"
+    )
     orders = [order(x) for x in _references(text)]
     assert orders == sorted(orders) and len(orders) > 90
     assert "`pf." in text and not re.search("## Chapter [0-9]+$", text, re.M), "public names, and subjects of chapters"
