@@ -18,6 +18,8 @@ from unittest import mock
 
 from packaging.requirements import Requirement
 
+ALWAYS = frozenset({"pfaffian", "pip", "pytest", "pluggy", "hypothesis"})
+"""Packages that stay in sight in `alone`: what runs the tests takes part in each import."""
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
@@ -72,7 +74,7 @@ def canonical(name: str) -> str:
 @contextmanager
 def alone(extra: str) -> Iterator[None]:
     """Hide the packages that an extra does not bring, and their modules: those that are loaded already, too."""
-    known = frozenset(closure(extra)) | {"pfaffian", "pip"}
+    known = frozenset(closure(extra)) | ALWAYS
     find = metadata.distribution
 
     def distribution(name: str) -> metadata.Distribution:

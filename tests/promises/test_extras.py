@@ -60,6 +60,14 @@ def test_packages_that_an_extra_does_not_bring_are_hidden_also_when_they_are_loa
     assert sys.modules["colorsys"] is own, "what was imported meanwhile stays"
 
 
+def test_modules_whose_name_looks_like_a_test_can_still_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest takes part in their import."""
+    (tmp_path / "trend_test.py").write_text("FOUND = 1\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with extras.alone("docs"):
+        assert import_module("trend_test").FOUND == 1
+
+
 def test_modules_are_hidden_that_a_package_keeps_in_a_folder_of_its_own() -> None:
     assert util.find_spec("pinocchio")
     with extras.alone("docs"):
