@@ -18,8 +18,9 @@ from unittest import mock
 
 from packaging.requirements import Requirement
 
-ALWAYS = frozenset({"pfaffian", "pip", "pytest", "pluggy", "hypothesis"})
-"""Packages that stay in sight in `alone`: what runs the tests takes part in each import."""
+ALWAYS = frozenset({"pfaffian", "pip", "pytest", "pluggy", "hypothesis", "pyarrow"})
+"""Packages that stay in sight in `alone`: what runs the tests takes part in each import, and pandas goes on to use the pyarrow
+that it found when it was imported itself."""
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
