@@ -9,27 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pfaffian as pf
-from pfaffian import lazy
 
-TOP = {
-    "model": "Describe a machine",
-    "formats": "Read files",
-    "states": "Run it",
-    "starts": "Run it",
-    "simulate": "Run it",
-    "sweeps": "Run it",
-    "evaluate": "Evaluate a state",
-    "analysis": "Evaluate a state",
-    "differentiation": "Evaluate a state",
-    "terms": "Equations",
-    "dynamics": "Equations",
-    "viewer": "Use a result",
-    "embedded": "Use a result",
-    "fitting": "Compare with measurements",
-    "interchange": "Use a result",
-    "errors": "Errors and warnings",
-}
-"""Heading for the names of `pf`, by the room where they are defined."""
 _SECTION = re.compile(r"^(Args|Returns|Example|Examples):$")
 _ENTRY = re.compile(r"^    (\*{0,2}[A-Za-z_][\w., *]*): (.*)$")
 _WARNED = re.compile(r"^(Raises|Warns|Stops) ([^:]+): ")
@@ -44,29 +24,63 @@ def public_names(module: ModuleType) -> list[str]:
 def api_pages() -> dict[str, str]:
     """Texts of the pages by name."""
     rooms = [name for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)]
-    made = {"api/pf.md": _top([name for name in public_names(pf) if name not in rooms])}
+    made = {"api/pf.md": _top()}
     for room in rooms:
         module = getattr(pf, room)
         made[f"api/{room}.md"] = f"# pf.{room}\n\n{_module(module)}\n" + "\n".join(_members(module, f"pf.{room}"))
-    entries = "\n".join(["pf", *rooms])
-    made["api/index.md"] = f"# Names by room\n\n{_INTRODUCTION}\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"
+    made["api/index.md"] = _index(rooms)
     return made
 
 
-_INTRODUCTION = """Every public name, in its room, with its arguments and an example. In a terminal
-`help(pf)` and `help(pf.control)` list the names, and `help(pf.run)` shows the text of one.
-"""
+def tasks() -> dict[str, list[str]]:
+    """Task -> names of `pf` for it, as the text of `help(pf)` groups and orders them."""
+    found: dict[str, list[str]] = {}
+    group = task = ""
+    names = {name for name in public_names(pf) if not isinstance(getattr(pf, name), ModuleType)}
+    for line in (inspect.getdoc(pf) or "").split("\n\n")[1].split("\n"):
+        indent, words = len(line) - len(line.lstrip()), line
+        if indent <= _SUBTASK:  # others continue the line above
+            task, words = re.split(" {2,}", line.strip(), maxsplit=1)
+            group, task = (task, task) if indent < _SUBTASK else (group, f"{group}: {task}")
+        found[task] = [*found.get(task, ()), *dict.fromkeys(x for x in re.findall(r"\w+", words) if x in names)]
+        names -= set(found[task])
+    return found
 
 
-def _top(names: Sequence[str]) -> str:
-    groups: dict[str, list[str]] = {heading: [] for heading in TOP.values()}
-    homes = lazy.listed(pf.__file__)
-    for name in names:
-        home = homes[name].split(".")[1]
-        groups[TOP[home]].append(name)
+_SUBTASK = 8
+"""Indentation of a part of a task in `help(pf)`."""
+
+
+def _index(rooms: Sequence[str]) -> str:
+    rows = [f"| {task} | {', '.join(f'{{py:obj}}`{x} <pf.{x}>`' for x in names)} |" for task, names in tasks().items()]
+    listed = [f"* [pf.{room}]({room}.md): {_about(getattr(pf, room))}" for room in rooms]
+    return "\n".join(
+        [
+            "# Functions by task\n",
+            "What `help(pf)` says in a terminal; `help(pf.run)` shows the arguments of one name and an example.\n",
+            "| to | use |\n|---|---|",
+            *rows,
+            "\n## Rooms by subject\n",
+            "Further names are in rooms, which `pf` brings with it: `pf.control.pose`, `pf.results.causes`.\n",
+            *listed,
+            "\n```{toctree}\n:hidden:\n",
+            "pf",
+            *rooms,
+            "```\n",
+        ]
+    )
+
+
+def _about(module: ModuleType) -> str:
+    words = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
+    return _plain(words[:1].lower() + words[1:])
+
+
+def _top() -> str:
+    """The page of `pf`: its names under the tasks of `help(pf)`."""
     text = f"# pf\n\n{_module(pf)}\n"
-    for heading, members in groups.items():
-        text += f"\n## {heading}\n\n" + "\n".join(_entry(f"pf.{name}", getattr(pf, name)) for name in members)
+    for task, names in tasks().items():
+        text += f"\n## {task[:1].upper()}{task[1:]}\n\n" + "\n".join(_entry(f"pf.{x}", getattr(pf, x)) for x in names)
     return text
 
 

@@ -1,9 +1,10 @@
-"""Check the animation page and the 3D view in a real browser: they open and play, toggles change the picture, no errors.
+"""Check the animation page, the 3D view and the site in a real browser: they open, play and fit, without errors.
 
 python -m tools.browser                    # both, of examples/four_bar.yaml; pictures into out/browser
 python -m tools.browser page motion.html   # a page that `pfaffian run NAME --animate motion.html` wrote
 python -m tools.browser view four_bar      # the view of a machine of the zoo or a file
 python -m tools.browser shots              # one picture each of SHOTS in the view, into docs/_static
+python -m tools.browser site               # the site that `python -m tools.pages` built, on a screen and on a telephone
 
 Needs Chromium or Chrome in the path and the package websockets, which comes with viser. CI does not run it; its tests examine
 the scene itself.
@@ -257,9 +258,55 @@ def shot(name: str, at: float, file: Path) -> list[str]:
         view.stop()
 
 
+VIEWS = ((1280, "light"), (1280, "dark"), (390, "light"))
+"""How the site is looked at: width of the window [pixels], of a small screen and a telephone, and colours."""
+
+CONTRAST = 4.5
+"""Least ratio of luminances of text and what is behind it, as the guidelines for accessible pages require (WCAG 2, AA)."""
+
+_SITE = """(() => {
+  const wide = x => x.scrollWidth > x.clientWidth + 1, name = x => x.textContent.trim().slice(0, 50);
+  const rgb = x => { const n = x.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const behind = x => { for (; x; x = x.parentElement) { const c = rgb(getComputedStyle(x).backgroundColor);
+                        if (c[3] > 0.5) return c; } return [255, 255, 255, 1]; };
+  const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+                     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0) + 0.05;
+  const ratio = x => { const [a, b] = [light(rgb(getComputedStyle(x).color)), light(behind(x))];
+                       return Math.max(a, b) / Math.min(a, b); };
+  const texts = [...document.querySelectorAll('article *')].filter(x => x.checkVisibility() &&
+    [...x.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()));
+  const faint = texts.map(x => [ratio(x), name(x)]).sort((a, b) => a[0] - b[0])[0] || [99, ''];
+  return [
+    ...[...document.querySelectorAll('pre')].filter(wide).map(x => 'code is wider than its box: ' + name(x)),
+    ...(wide(document.documentElement) ? ['the page is wider than the window'] : []),
+    ...[...document.images].filter(x => x.complete && !x.naturalWidth).map(x => 'no picture ' + x.src),
+    ...(faint[0] < CONTRAST ? ['contrast of ' + faint[0].toFixed(1) + ': ' + faint[1]] : []),
+  ]; })()"""
+"""Script that lists the faults of a page."""
+
+
+def look_at_site(site: Path, out: Path) -> list[str]:
+    """List the faults of the pages of the site, and write pictures of its first page into a folder."""
+    if not (site / "index.html").exists():
+        return ["the site is not built; run `python -m tools.pages`"]
+    wrong: list[str] = []
+    with opened("about:blank") as page:
+        for width, colours in VIEWS:
+            page.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours}])
+            page.ask("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
+            for file in sorted(site.rglob("*.html")):
+                page.ask("Page.navigate", url=file.resolve().as_uri())
+                page.wait(f"document.readyState === 'complete' && location.href === {json.dumps(file.resolve().as_uri())}")
+                found = page.evaluate(_SITE.replace("CONTRAST", str(CONTRAST)))
+                wrong += [f"{file.relative_to(site)}, {width} {colours}: {x}" for x in found]
+                if file == site / "index.html":
+                    page.picture(out / f"site-{width}-{colours}.png")
+        return wrong + page.errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", nargs="?", choices=("both", "page", "view", "shots"), default="both")
+    parser.add_argument("what", nargs="?", choices=("both", "page", "view", "shots", "site"), default="both")
     parser.add_argument("file", nargs="?", default="four_bar")
     parser.add_argument("--out", type=Path, default=Path("out/browser"))
     chosen = parser.parse_args()
@@ -271,6 +318,8 @@ def main() -> int:
     if chosen.what == "shots":
         static = Path(__file__).resolve().parents[1] / "docs" / "_static"
         wrong += [f"{name}: {x}" for name, at in SHOTS.items() for x in shot(name, at, static / f"view-{name}.png")]
+    elif chosen.what == "site":
+        wrong += look_at_site(Path(__file__).resolve().parents[1] / "out" / "site", chosen.out)
     elif chosen.file.endswith(".html"):
         wrong += look_at_page(Path(chosen.file), chosen.out)
     else:

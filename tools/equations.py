@@ -3,7 +3,8 @@
 python -m tools.equations konz25     # prints the index of that thesis
 
 A page of docs/ gets the index where it has the line `<!-- equations of konz25 -->`. Functions and classes of the library come
-with the first sentence of their docstrings, then the tests and studies that show them.
+with the first sentence of their docstrings, and with the names under which users call them, then the tests and studies that
+show them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
+
+import pfaffian as pf
+from tools.api import public_names
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "pfaffian"
@@ -24,6 +30,24 @@ MARK = re.compile(r"^<!-- equations of (\w+) -->$", re.M)
 APPENDIX = 100
 """Chapter of an appendix, which comes last."""
 WIDTH = 128
+
+SUBJECTS = {
+    "konz25": {
+        1: "an introductory example",
+        2: "mathematics: redundant coordinates, minimal velocities, rotations",
+        3: "mechanics of particles and rigid bodies, from energies",
+        4: "tracking control: the prototype that a machine imitates, and its inputs",
+        5: "multicopters: models, force control, estimation, flights",
+        APPENDIX: "constraints and general energies",
+    },
+    "chhabra14": {
+        2: "kinematics: joints as groups of motions, products of exponentials",
+        3: "machines without rolling: symmetries and reduction by momenta",
+        4: "wheels and blades: reduction of nonholonomic machines",
+        5: "concurrent control of base and hand",
+    },
+}
+"""By source: what each chapter is about."""
 
 _TAG = r"\[{}\s([^\]\[{{}}]+)\]"
 _NUMBER = re.compile(r"(?<![\w.])([A-Z]|\d+)\.\d+(?:\.\d+)*|\b(?:ch\.|chapter) (\d+)|(?:app\.|appendix) ([A-Z])")
@@ -98,33 +122,50 @@ def index(key: str) -> str:
         chapters.setdefault(chapter(place.reference) or 0, set()).add(place.reference)
     parts = []
     for number in sorted(chapters):
-        entries = [
-            _entry(x, [p for p in library if p.reference == x], [p for p in shown if p.reference == x])
-            for x in sorted(chapters[number], key=lambda x: (order(x), x))
-        ]
-        parts.append("\n".join([f"## {_title(number)}\n", *entries]))
+        items = {x: _items(x, library, shown) for x in sorted(chapters[number], key=lambda x: (order(x), x))}
+        groups = [list(same) for _, same in groupby(items, key=items.get)]
+        entries = ["\n".join([f"* {', '.join(f'**{x}**' for x in same)}", *items[same[0]]]) for same in groups]
+        parts.append("\n".join([f"## {_title(key, number)}\n", *entries]))
     return "\n\n".join(parts)
 
 
-def _title(number: int) -> str:
+def _title(key: str, number: int) -> str:
     if number == 0:
         return "The whole"
-    return f"Chapter {number}" if number < APPENDIX else f"Appendix {chr(ord('A') + number - APPENDIX)}"
+    place = f"Chapter {number}" if number < APPENDIX else f"Appendix {chr(ord('A') + number - APPENDIX)}"
+    return f"{place}: {SUBJECTS[key][number]}"
 
 
-def _entry(reference: str, library: Sequence[Place], shown: Sequence[Place]) -> str:
-    """The item of one reference: what the library has for it, then what shows it."""
-    found = dict.fromkeys(f"{_named(p)}: {p.what}" for p in library)
-    shows = {file: [p.name for p in shown if p.file == file and p.name] for file in dict.fromkeys(p.file for p in shown)}
-    words = [f"`{file.stem}`" if file.parent.name == "studies" else _test(file, names) for file, names in shows.items()]
+def _items(reference: str, library: Sequence[Place], shown: Sequence[Place]) -> tuple[str, ...]:
+    """The lines below a reference: what the library has for it, then what shows it."""
+    found = dict.fromkeys(f"{_named(p)}: {p.what}" for p in library if p.reference == reference)
+    shows = [p for p in shown if p.reference == reference]
+    files = {file: [p.name for p in shows if p.file == file and p.name] for file in dict.fromkeys(p.file for p in shows)}
+    words = [f"`{file.stem}`" if file.parent.name == "studies" else _test(file, names) for file, names in files.items()]
     items = [*found, *([f"shown by {', '.join(words)}"] if words else [])]
     how = {"subsequent_indent": "    ", "break_long_words": False, "break_on_hyphens": False}
-    return "\n".join([f"* **{reference}**", *(textwrap.fill(f"  * {x}", WIDTH, **how) for x in items)])
+    return tuple(textwrap.fill(f"  * {x}", WIDTH, **how) for x in items)
 
 
 def _named(place: Place) -> str:
-    file = f"`{place.file.relative_to(SOURCE).as_posix()}`"
-    return f"`{place.name}` in {file}" if place.name else file
+    """A function by the name that users call, if it has one, and by its file."""
+    file = place.file.relative_to(SOURCE)
+    if not place.name:
+        return f"`{file.as_posix()}`"
+    module = ".".join(("pfaffian", *file.with_suffix("").parts)).removesuffix(".__init__")
+    return f"`{_public().get((module, place.name), place.name)}` in `{file.as_posix()}`"
+
+
+@cache
+def _public() -> dict[tuple[str, str], str]:
+    """Module and name of a definition -> name that users call, such as `pf.control.pose`."""
+    rooms = {f"pf.{name}": getattr(pf, name) for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)}
+    values = {
+        f"{room}.{name}": getattr(module, name) for room, module in {**rooms, "pf": pf}.items() for name in public_names(module)
+    }
+    return {
+        (x.__module__, x.__name__): name for name, x in values.items() if hasattr(x, "__module__") and hasattr(x, "__name__")
+    }
 
 
 def _test(file: Path, names: Sequence[str]) -> str:

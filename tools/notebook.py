@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.pages import BLOCK, Ran
+from tools.pages import BLOCK, MADE, Ran
 
 
 def notebook(page: Path, ran: Sequence[Ran] = ()) -> str:
@@ -35,13 +35,15 @@ def _cells(text: str, ran: Sequence[Ran]) -> Iterator[dict[str, Any]]:
 
 
 def _markdown(text: str) -> Iterator[dict[str, Any]]:
-    if text.strip():
-        yield {"cell_type": "markdown", "metadata": {}, "source": text.strip()}
+    """A cell of text. Pictures that the code writes are outputs of its cell."""
+    if source := MADE.sub("", text).strip():
+        yield {"cell_type": "markdown", "metadata": {}, "source": source}
 
 
 def _outputs(block: Ran, count: int) -> Iterator[dict[str, Any]]:
     if block.text:
         yield {"output_type": "stream", "name": "stdout", "text": block.text}
-    for picture in block.pictures:
-        data = {"image/png": b64encode(picture).decode("ascii"), "text/plain": f"<picture {count}>"}
+    for name, picture in block.pictures.items():
+        kind = f"image/{name.rpartition('.')[2]}"
+        data = {kind: b64encode(picture).decode("ascii"), "text/plain": f"<picture {count}>"}
         yield {"output_type": "display_data", "metadata": {}, "data": data}

@@ -1,11 +1,12 @@
 """Build the documentation as a site: run the code of its pages, insert the printed and drawn outputs, and call Sphinx.
 
-python -m tools.pages                # builds out/site/index.html, without a network
+python -m tools.pages                # builds out/site/index.html, without a network; needs the extra `docs`
 python -m tools.pages how/loops.md   # runs the code of that page of docs/ alone, and prints what it prints
 
 Every block marked `python` runs, from top to bottom of its page; a block marked `yaml` is read into m and settings. In the
 folders of `ALONE` each heading starts with an empty namespace, so that every recipe runs alone. Sphinx gets copies of the pages
-with the outputs below the code, together with the pages of the interface (`tools/api.py`).
+with the outputs below the code, together with the pages of the interface (`tools/api.py`). A picture that the code writes,
+as by `figure.savefig("forces.png")`, stands where the page says `![what it shows](forces.png)`: a page may begin with it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import base64
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import io
 import json
 import os
@@ -29,6 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tools import extras
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SITE = ROOT / "out" / "site"
@@ -36,29 +37,35 @@ SITE = ROOT / "out" / "site"
 KEPT = ROOT / "out" / "pages"
 """The folder of outputs that are kept from build to build, each named by a digest of what makes it."""
 
-NEEDED = ("sphinx", "myst_parser", "furo", "sympy", "matplotlib", "scipy", "zarr", "dask", "distributed", "jax", "gymnasium",
-          "imageio_ffmpeg", "PIL", "trimesh", "mujoco")  # fmt: skip
-"""Modules of the extra `docs`, without which a page or the site fails."""
+EXTRA = "docs"
+"""The extra of `pyproject.toml` that installs everything that the pages and the site need."""
 
 ALONE = ("how", "gallery")
 """Folders of docs/ in whose pages each heading of the second level starts with an empty namespace."""
 NOTEBOOKS = "tutorials"
 """The folder of docs/ whose pages can also be downloaded as notebooks."""
+WIDTH = 84
+"""Most columns of code and of printed text; `docs/ruff.toml` formats the code accordingly."""
 MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages of the site from outside docs/."""
 
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
 """A block of code that runs: its kind and its text."""
+PICTURES = (".png", ".gif")
+"""Endings of the files of pictures."""
+MADE = re.compile(r"^!\[([^\]]*)\]\(([\w-]+\.(?:png|gif))\)$", re.M)
+"""A picture in a page that the code of the page writes: it has no folder."""
 _PART = re.compile(r"^## .*$", re.M)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 class Ran(NamedTuple):
-    """Output of a block.   end: its end in the page.   text: printed text.   pictures: drawn figures, as PNG."""
+    """Output of a block.   end: its end in the page.   text: printed text.   pictures: name -> bytes of the files of pictures
+    that the code has written, or else of the figures that it has drawn, which are numbered."""
 
     end: int
     text: str
-    pictures: tuple[bytes, ...]
+    pictures: dict[str, bytes]
 
 
 def pages() -> list[Path]:
@@ -94,21 +101,41 @@ def run_page(page: Path) -> list[Ran]:
 
 
 def outputs(page: Path) -> list[Ran]:
-    """What `run_page` returns, kept from an earlier build where neither the page nor any code has changed since."""
-    found = kept(
-        page_name(page), page.read_bytes(), lambda: [[r.end, r.text, *map(_encoded, r.pictures)] for r in run_page(page)]
-    )
-    return [Ran(end, text, tuple(map(base64.b64decode, pictures))) for end, text, *pictures in found]
+    """What `run_page` returns, kept from an earlier build where no code has changed since: neither the page's nor any other."""
+    found = kept(page_name(page), code_of(page), lambda: _as_json(run_page(page)))
+    ends = (block.end() for block in BLOCK.finditer(page.read_text(encoding="utf-8")))
+    return [
+        Ran(end, text, {name: base64.b64decode(data) for name, data in pictures.items()})
+        for end, (text, pictures) in zip(ends, found, strict=True)
+    ]
 
 
-def kept(name: str, content: bytes, make: Callable[[], Any]) -> Any:
+def keep(page: Path, ran: Sequence[Ran]) -> None:
+    """Keep what `run_page` has returned for the next build."""
+    kept(page_name(page), code_of(page), lambda: _as_json(ran))
+
+
+def code_of(page: Path) -> str:
+    """The code of a page with the headings that start it anew: what its outputs depend on. Other words may change."""
+    text = page.read_text(encoding="utf-8")
+    marks = [*BLOCK.finditer(text), *(_PART.finditer(text) if page.parent.name in ALONE else ())]
+    return "\0".join(mark[0] for mark in sorted(marks, key=lambda mark: mark.start()))
+
+
+def _as_json(ran: Sequence[Ran]) -> list[tuple[str, dict[str, str]]]:
+    return [(block.text, {name: _encoded(data) for name, data in block.pictures.items()}) for block in ran]
+
+
+def kept(name: str, content: str, make: Callable[[], Any]) -> Any:
     """The result of make() as JSON, from a file of an earlier build with the same name, content and code if there is one."""
-    key = hashlib.sha256(b"\0".join([name.encode(), content, code_digest().encode()])).hexdigest()
-    file = KEPT / f"{key}.json"
+    from pfaffian.output.folder import prepare, write_file
+
+    key = hashlib.sha256("\0".join([name, content, code_digest()]).encode()).hexdigest()
+    file = prepare(KEPT) / f"{key}.json"
     if file.exists():
         return json.loads(file.read_text(encoding="utf-8"))
     found = make()
-    _write(file, json.dumps(found))
+    write_file(file, json.dumps(found).encode())
     return found
 
 
@@ -118,42 +145,40 @@ def _encoded(picture: bytes) -> str:
 
 @functools.cache
 def code_digest() -> str:
-    """A digest of all code that a page may run: the library, its examples and studies, and the versions of packages."""
-    digest = hashlib.sha256()
-    for folder in ("src", "examples", "studies", "tools"):
+    """A digest of all code that a page may run: the library, its examples and studies, this file, and the versions of the
+    packages of the extra."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for folder in ("src", "examples", "studies"):
         for file in sorted(f for f in (ROOT / folder).rglob("*") if f.suffix in (".py", ".pyi", ".h", ".html", ".yaml", ".md")):
             digest.update(file.read_bytes())
-    versions = sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())
+    versions = sorted(f"{name} {version}" for name, version in extras.closure(EXTRA).items())
     return hashlib.sha256(digest.digest() + "\n".join(versions).encode()).hexdigest()
-
-
-def missing() -> list[str]:
-    """The packages that the pages need and that are not installed."""
-    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 def _fresh() -> dict[str, Any]:
     return {"__name__": "page"}
 
 
-def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, tuple[bytes, ...]]:
-    """Printed and drawn output of a block; in the gallery also a picture of the machine m in its run r."""
+def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, dict[str, bytes]]:
+    """Printed text and pictures of a block; in the gallery also a picture of the machine m in its run r."""
     import matplotlib
 
     matplotlib.use("Agg")
     compiled = compile("\n" * line + code, name, "exec", dont_inherit=True)
-    with _folder(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
+    with _folder() as folder, warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!page$).*")
         exec(compiled, known)
+        written = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.suffix in PICTURES}
+        drawn = list(_drawn())
         if sketched and "m" in known and "r" in known:
             from pfaffian.viewer.still import still
 
-            return output.getvalue(), (still(known["m"], known["r"]), *_pictures())
-        return output.getvalue(), tuple(_pictures())
+            drawn.insert(0, still(known["m"], known["r"]))
+        return output.getvalue(), written or {f"{i}.png": picture for i, picture in enumerate(drawn)}
 
 
-def _pictures() -> Iterator[bytes]:
+def _drawn() -> Iterator[bytes]:
     """The open figures as PNG, which are then closed."""
     from matplotlib import pyplot as plt
 
@@ -165,31 +190,39 @@ def _pictures() -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[None]:
+def _folder() -> Iterator[Path]:
     """Change into a new temporary folder with a copy of the examples."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(ROOT / "examples", Path(place, "examples"))
         os.chdir(place)
         try:
-            yield
+            yield Path(place)
         finally:
             os.chdir(before)
 
 
 def with_outputs(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
-    """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages."""
-    text, end, out = page.read_text(encoding="utf-8"), 0, ""
+    """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages.
+
+    A written picture that the page refers to stands there, and not below its block. References to others are left out: the
+    code did not run.
+    """
+    text, end, out, placed = page.read_text(encoding="utf-8"), 0, "", dict[str, str]()
+    wanted = {found[2] for found in MADE.finditer(text)}
     for i, block in enumerate(ran):
         out += text[end : block.end]
         end = block.end
         if block.text:
             out += f"\n\n```{{code-block}} text\n:class: output\n\n{block.text.rstrip()}\n```"
-        for j, picture in enumerate(block.pictures):
-            file = pictures / f"{page_name(page)[:-3].replace('/', '-')}-{i}-{j}.png"
+        for name, picture in block.pictures.items():
+            file = pictures / f"{page_name(page)[:-3].replace('/', '-')}-{i}-{name}"
             file.write_bytes(picture)
-            out += f"\n\n![what the code above draws](/{pictures.name}/{file.name})"
-    return out + text[end:]
+            if name in wanted:
+                placed[name] = f"/{pictures.name}/{file.name}"
+            else:
+                out += f"\n\n![what the code above draws](/{pictures.name}/{file.name})"
+    return MADE.sub(lambda found: f"![{found[1]}]({placed[found[2]]})" if found[2] in placed else "", out + text[end:])
 
 
 ZOO = "<!-- zoo -->"
@@ -208,7 +241,7 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
         found, source = zoo.machine(name), example(name).read_text(encoding="utf-8")
         words = f"## {found.m.name}\n\n{found.title}\n\n`zoo:{name}`: {plural(zoo.mobility(name), 'degree')} of freedom."
         if run:
-            checked, picture = kept(f"zoo {name}", source.encode(), lambda found=found: _shown(found))
+            checked, picture = kept(f"zoo {name}", source, lambda found=found: _shown(found))
             (pictures / f"zoo-{name}.png").write_bytes(base64.b64decode(picture))
             words += f" {checked}"
             words += f"\n\n![{found.m.name} in motion](/{pictures.name}/zoo-{name}.png)"
@@ -296,11 +329,11 @@ def main(names: Sequence[str]) -> int:
     for name in names:
         for block in run_page(DOCS / name):
             print(block.text, end="")
-            print("".join(f"[a picture of {len(p)} bytes]\n" for p in block.pictures), end="")
+            print("".join(f"[{name}, a picture of {len(p)} bytes]\n" for name, p in block.pictures.items()), end="")
     if names:
         return 0
-    if lacking := missing():
-        print(f"the pages need {', '.join(lacking)}: pip install -e '.[zig,docs]'")
+    if lacking := extras.missing(EXTRA):
+        print(f"the pages need {', '.join(lacking)}: run `pip install -e '.[{EXTRA}]'`")
         return 1
     complaints = build()
     print(complaints or f"{os.path.relpath(SITE)}/index.html")
@@ -308,5 +341,4 @@ def main(names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     sys.exit(main(sys.argv[1:]))

@@ -156,6 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     _fmu_arguments(command("fmu", _fmu, "write a machine as an FMU, which other simulators load"))
     docs = command("docs", _docs, "list the pages of the manual; with a name, print one")
     docs.add_argument("name", nargs="?", metavar="PAGE", help="a page, e.g. tutorials/vehicle")
+    docs.add_argument("--site", action="store_true", help="open the site that `python -m tools.pages` built in a browser")
     docs.add_argument("--copy", metavar="PAGE", help="write the code of a page as a program into this folder")
     doctor = command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     doctor.add_argument("--prune", metavar="DAYS", help="first delete compiled code that was not used for so many days")
@@ -586,7 +587,9 @@ def _study(chosen: argparse.Namespace) -> int:
 
 
 def _docs(chosen: argparse.Namespace) -> int:
-    """The command `pfaffian docs`: list the pages of the manual, print one, or copy its code."""
+    """The command `pfaffian docs`: list the pages of the manual, print one, copy its code, or open the site."""
+    import webbrowser
+
     from pfaffian.output.folder import write_file
     from pfaffian.viewer import manual
 
@@ -596,6 +599,8 @@ def _docs(chosen: argparse.Namespace) -> int:
         if target.exists():
             raise ModelError(f"{text(str(target))} exists already; move it away, or copy in another folder")
         print(f"written: {write_file(target, manual.program(file).encode('utf-8'))}")
+    elif chosen.site:
+        webbrowser.open(manual.site().as_uri())
     elif chosen.name is not None:
         print(lines(manual.page(chosen.name).read_text(encoding="utf-8")))
     else:

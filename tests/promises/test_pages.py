@@ -18,8 +18,28 @@ import pytest
 import pfaffian as pf
 from pfaffian.viewer import zoo
 from tests.public_names import PUBLIC
+from tools import extras
+from tools.api import tasks
 from tools.notebook import notebook
-from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, with_outputs, zoo_text
+from tools.pages import (
+    ALONE,
+    DOCS,
+    EXTRA,
+    MADE,
+    MORE,
+    ROOT,
+    WIDTH,
+    ZOO,
+    Ran,
+    build,
+    has_code,
+    keep,
+    page_name,
+    pages,
+    run_page,
+    with_outputs,
+    zoo_text,
+)
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
 """All pages with code except theories.md, whose numbers tests/promises/test_theories.py checks."""
@@ -31,13 +51,17 @@ FOREIGN = re.compile(
 
 @pytest.mark.parametrize("page", PAGES, ids=[page_name(page) for page in PAGES])
 def test_the_code_of_a_page_runs(page: Path) -> None:
-    ran = run_page(page)
+    with extras.alone(EXTRA):
+        ran = run_page(page)
+    keep(page, ran)  # for `python -m tools.pages`, which CI calls after the tests
     assert not FOREIGN.search("".join(block.text for block in ran))
     if page.parent.name == "gallery":
         text = page.read_text(encoding="utf-8")
         assert len(ran) == max(len(re.findall("^## ", text, re.M)), 1), "a machine has one block of code"
         assert all(block.text and len(block.pictures) == 1 for block in ran), "a number and a picture each"
-        assert all(len(picture) < 100_000 for block in ran for picture in block.pictures)
+        assert all(len(picture) < 100_000 for block in ran for picture in block.pictures.values())
+    written = {name for block in ran for name in block.pictures}
+    assert {found[2] for found in MADE.finditer(page.read_text(encoding="utf-8"))} <= written, "the code writes its pictures"
     if page.name.startswith("own_"):
         assert len(ran) >= 2 and "assert" in page.read_text(encoding="utf-8")
 
@@ -48,7 +72,14 @@ def test_there_are_enough_recipes_and_machines() -> None:
         for folder in ALONE
     }
     assert count["how"] >= 40 and count["gallery"] + len(zoo.machines()) >= 70
-    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 8
+    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 11
+
+
+def test_a_tutorial_begins_with_its_result() -> None:
+    """Its first screen has a picture that its code draws, below one paragraph."""
+    for page in (DOCS / "index.md", *(p for p in PAGES if p.parent.name == "tutorials")):
+        heading, words, picture = page.read_text(encoding="utf-8").split("\n\n")[:3]
+        assert heading.startswith("# ") and words.count("\n") <= 3 and MADE.fullmatch(picture), page.name
 
 
 def test_recipes_are_short_and_ask_a_question() -> None:
@@ -56,7 +87,29 @@ def test_recipes_are_short_and_ask_a_question() -> None:
         for part in re.split("^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
             title, code = part.split("\n", 1)[0], re.findall(r"^```python\n(.*?)^```$", part, re.M | re.S)
             assert title.endswith("?"), f"{page.name}: {title}"
-            assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
+            assert 1 <= len(code) <= 2 and max(map(_statements, code)) <= 20, f"{page.name}: {title}"
+
+
+def _statements(code: str) -> int:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(code)))
+
+
+def test_code_of_pages_is_narrow_enough_to_be_read_without_scrolling() -> None:
+    """84 columns fit beside the list of contents on a screen of 1280 pixels, `python -m tools.browser site` measures it."""
+    wide = [
+        f"{page.name}: {line}"
+        for page in (*pages(), *(ROOT / name for name in MORE))
+        for block in _code_blocks(page.read_text(encoding="utf-8"))
+        for line in block.split("\n")
+        if len(line) > WIDTH
+    ]
+    assert not wide
+
+
+def _code_blocks(text: str) -> list[str]:
+    """Blocks between fences, and lines that are indented by four columns."""
+    fence = re.compile(r"^```\S*\n(.*?)^```$", re.M | re.S)
+    return [*fence.findall(text), *re.findall(r"^    ([^ ].*)$", fence.sub("", text), re.M)]
 
 
 def shown(names: Iterable[str], texts: Iterable[str]) -> set[str]:
@@ -126,16 +179,37 @@ def test_the_site_is_complete_and_loads_nothing(site: Path) -> None:
             there = (file.parent / goal).resolve() if goal else file
             assert there.exists(), f"{file.name}: {link}"
             assert not part or there.suffix != ".html" or part in ids[there], f"{file.name}: {link}"
+    first, *_ = tasks().items()
+    words = re.sub("<[^>]+>", "", (site / "api" / "index.html").read_text(encoding="utf-8"))
+    assert re.search(rf"{first[0]}\s+{', '.join(first[1])}", words), "functions, by task"
     interface = (site / "api" / "pf.html").read_text(encoding="utf-8")
     assert "pf.closure" in interface and "linear system near a state" in interface
 
 
 def test_outputs_are_inserted_below_their_code(tmp_path: Path) -> None:
     page = DOCS / "start.md"
-    ran = [b._replace(text=f"printed {i}\n", pictures=(b"picture",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    ran = [
+        b._replace(text=f"printed {i}\n", pictures={"0.png": b"picture"} if i == 0 else {}) for i, b in enumerate(_blocks(page))
+    ]
     text = with_outputs(page, ran, tmp_path)
     assert text.index("print(m)") < text.index("printed 0") < text.index("start-0-0.png") < text.index("printed 1")
     assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
+
+
+def test_a_page_can_begin_with_a_picture_that_its_code_writes_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = 'from pathlib import Path\n\nfor name in ("up.gif", "down.png"):\n    Path(name).write_bytes(name.encode())\n'
+    page = tmp_path / "a.md"
+    page.write_text(f"# A\n\n![It moves](up.gif)\n\n![None](none.png)\n\n```python\n{code}```\n", encoding="utf-8")
+    monkeypatch.setattr("tools.pages.DOCS", tmp_path)
+    (tmp_path / "pictures").mkdir()
+    ran = run_page(page)
+    text = with_outputs(page, ran, tmp_path / "pictures")
+    assert text.index("![It moves](/pictures/a-0-up.gif)") < text.index("```python") < text.index("(/pictures/a-0-down.png)")
+    assert (tmp_path / "pictures" / "a-0-up.gif").read_bytes() == b"up.gif" and "none.png" not in text
+    assert "up.gif" not in with_outputs(page, [], tmp_path / "pictures").split("```")[0], "the code has not run"
+    words, code = json.loads(notebook(page, ran))["cells"]
+    kinds = [next(iter(output["data"])) for output in code["outputs"]]
+    assert "up.gif" not in words["source"] and kinds == ["image/png", "image/gif"]
 
 
 def test_the_zoo_page_has_a_picture_a_number_and_the_file_of_each_machine(
@@ -152,7 +226,7 @@ def test_the_zoo_page_has_a_picture_a_number_and_the_file_of_each_machine(
 
 def test_a_tutorial_becomes_a_notebook_with_its_outputs(site: Path) -> None:
     page = DOCS / "tutorials" / "teacher.md"
-    ran = [b._replace(text=f"printed {i}\n", pictures=(b"png",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    ran = [b._replace(text=f"printed {i}\n", pictures={"0.png": b"png"} if i == 0 else {}) for i, b in enumerate(_blocks(page))]
     made = json.loads(notebook(page, ran))
     kinds = [cell["cell_type"] for cell in made["cells"]]
     code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
@@ -168,7 +242,7 @@ def test_a_tutorial_becomes_a_notebook_with_its_outputs(site: Path) -> None:
 
 def _blocks(page: Path) -> list[Ran]:
     text = page.read_text(encoding="utf-8")
-    return [Ran(b.end(), "", ()) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
+    return [Ran(b.end(), "", {}) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
 
 
 def test_each_part_of_a_recipe_page_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

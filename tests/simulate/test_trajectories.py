@@ -284,6 +284,25 @@ def test_a_singular_passage_is_named():
     assert found.reached.all() and np.abs(found.q[:, 1]).max() < CLOSED
 
 
+def test_passages_and_losses_of_a_batch_are_those_of_its_runs_alone():
+    """A bead on two crossing wires that end at 0.4 m: two runs cross at other samples, one of them leaves the wires."""
+    plane = pf.joint("bead", "planar-translation", "world", "bead")
+    rows = [
+        pf.holonomic("wires", lambda k: k.q[0] * k.q[1]),
+        pf.holonomic("end", lambda k: ca.fmax(k.q[0] - 0.4, 0) ** 2),
+    ]
+    m = pf.mechanism("crossing", [pf.body("bead", 1.0)], [plane], constraints=rows)
+    x = np.stack([np.linspace(-0.5, 0.3, 81), np.linspace(-0.3, 0.5, 81), np.linspace(-0.5, -0.1, 81)], axis=1)
+    how = {"guess": {"bead.y": 0}, "t": np.arange(81) * 0.01, "along": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.RunWarning)
+        together = pf.assemble(m, {"bead.x": x}, **how)
+        alone = [pf.assemble(m, {"bead.x": x[:, r]}, **how) for r in range(3)]
+    assert [(p.run, p.sample) for p in together.passages][:2] == [(0, 50), (1, 30)] and together.lost[0].run == 1
+    assert together.passages == tuple(p._replace(run=r) for r in range(3) for p in alone[r].passages)
+    assert together.lost == tuple(p._replace(run=r) for r in range(3) for p in alone[r].lost)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -570,11 +570,9 @@ def _branches(path: FollowedMotion, filled: Filled) -> np.ndarray:
 def _lost(path: FollowedMotion, filled: Filled, begin: State) -> tuple[LostSamples, ...]:
     """The stretches that are not reached; `filled.off` gets their residuals."""
     n, found = len(path.given.times), list[LostSamples]()
-    for r in range(path.given.runs):
-        good = filled.good[r * n : (r + 1) * n]
-        if good.all():
-            continue
-        edges = np.diff(np.r_[False, ~good, False].astype(int))
+    good = filled.good.reshape(path.given.runs, n)
+    for r in np.flatnonzero(~good.all(axis=1)):
+        edges = np.diff(np.r_[False, ~good[r], False].astype(int))
         for first, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
             near = filled.q[r * n + first - 1] if first else begin.q[r]
             sample = np.arange(first, stop)
@@ -582,22 +580,23 @@ def _lost(path: FollowedMotion, filled: Filled, begin: State) -> tuple[LostSampl
             q[:, path.given.entries] = path.given.values[r * n + sample]
             left = descent(path.problem(np.full(len(sample), r), sample), q, np.zeros((len(sample), path.given.m.nv)))
             filled.off[r * n + sample] = rest = worst_of(left.phi)
-            found.append(LostSamples(r, int(first), int(stop) - 1, int(first + rest.argmax()), float(rest.max())))
+            found.append(LostSamples(int(r), int(first), int(stop) - 1, int(first + rest.argmax()), float(rest.max())))
     return tuple(found)
 
 
 def _passages(path: FollowedMotion, filled: Filled, found: StateRates) -> tuple[SingularSample, ...]:
     """The minima of the regularity below NEAR, and the samples where rank is lost."""
-    n, all_found = len(path.given.times), list[SingularSample]()
-    for r in range(path.given.runs):
-        at = slice(r * n, (r + 1) * n)
-        good, rank = filled.good[at], found.rank[at]
-        x = np.where(good, np.where(rank < rank[good].max(initial=0), 0.0, found.regularity[at]), np.inf)
-        before, after = np.r_[np.inf, x[:-1]], np.r_[x[1:], np.inf]
-        for i in np.flatnonzero((x < NEAR) & (x < before) & (x <= after)):
-            row = row_name(path.given.m, int(found.row[r * n + i]))
-            all_found.append(SingularSample(r, int(i), float(path.given.times[i]), float(x[i]), row))
-    return tuple(all_found)
+    each = path.given.runs, len(path.given.times)
+    good, rank = filled.good.reshape(each), found.rank.reshape(each)
+    full = np.where(good, rank, 0).max(axis=1, keepdims=True)
+    x = np.where(good, np.where(rank < full, 0.0, found.regularity.reshape(each)), np.inf)
+    before, after = (np.full_like(x, np.inf) for _ in range(2))
+    before[:, 1:], after[:, :-1] = x[:, :-1], x[:, 1:]
+    row, times = found.row.reshape(each), path.given.times
+    return tuple(
+        SingularSample(int(r), int(i), float(times[i]), float(x[r, i]), row_name(path.given.m, int(row[r, i])))
+        for r, i in np.argwhere((x < NEAR) & (x < before) & (x <= after))
+    )
 
 
 def _tell(path: FollowedMotion, found: Trajectory) -> None:

@@ -29,6 +29,14 @@ def page(name: str) -> Path:
     return known[found[0]]
 
 
+def site() -> Path:
+    """The first page of the site, if it has been built from these pages. Raises ModelError: it has not."""
+    first = shelf("docs").parent / "out" / "site" / "index.html"
+    if not first.is_file():
+        raise ModelError("the site is not built; run `python -m tools.pages` in a checkout, or `pfaffian docs PAGE` for a page")
+    return first.resolve()
+
+
 def title(file: Path) -> str:
     """The heading of a page."""
     words = (line.removeprefix("# ").strip() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("# "))
