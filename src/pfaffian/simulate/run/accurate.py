@@ -176,7 +176,7 @@ def _result(checked: Checked, request: RunRequest, log: StepLog | None = None) -
     with_findings(result, EndedRuns(s, begun, begin, messages, last, np.full(len(last), REGULAR), request.backend))
     if exchanging(s.control) and request.error is not False:
         again = request._replace(control=halved(s.control), record=NEEDED, error=False, progress=False)
-        add_coupling_error(result, s, solver.p, np.inf, lambda: run_accurately(system, again))
+        add_coupling_error(result, s, solver.p, np.inf, lambda: run_accurately(s.system, again))
     _warn_of_error(result, accuracy)
     return result
 
