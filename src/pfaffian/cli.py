@@ -314,7 +314,7 @@ def _hint(name: str, known: dict[str, Any], field: str) -> str:
     return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[field])
 
 
-def _time(word: str | None, what: str, otherwise: float) -> float:
+def _time(word: str | None, what: str, otherwise: Any = None) -> Any:
     """A time above zero from the command line [s], `otherwise` if there is none."""
     from pfaffian.formats.text.strict_number import number
 
@@ -339,7 +339,7 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
     if stepped and chosen.accuracy is not None:
         raise ModelError(f"--{stepped[0]}: a run to an accuracy has no step of its own; leave out one of the two")
     accuracy = None if stepped else accuracy
-    if accuracy is None and not step <= duration <= MAX_STEPS * step:
+    if accuracy is None and step is not None and not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
     replaced = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
@@ -703,7 +703,8 @@ def _fmu(chosen: argparse.Namespace) -> int:
     values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "parameters": settings.parameters}
     how: dict[str, Any] = {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
     how |= {"kind": chosen.kind, "version": chosen.fmi, "platforms": chosen.platform, "processor": chosen.processor}
-    made = pf.fmu(_system(m, settings.state), out, step=_time(chosen.step, "--step", settings.step), **how)
+    step = _time(chosen.step, "--step", settings.step)
+    made = pf.fmu(_system(m, settings.state), out, **how, **({} if step is None else {"step": step}))
     print(table(made.variables.items(), ("variable", "unit")))
     sizes = ", ".join(f"{name} {size} bytes" for name, size in made.platforms.items())
     print(f"wrote {text(made.file)} (FMI {chosen.fmi}, {chosen.kind}; {sizes})")

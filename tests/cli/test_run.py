@@ -7,12 +7,14 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.formats.writers.yaml_write import run_of
 from pfaffian.kernel.build import object_store
 from tests.work import PATIENCE
 
@@ -451,3 +453,17 @@ def test_closed_streams_are_no_error(cli, monkeypatch: pytest.MonkeyPatch) -> No
         assert cli("info", "pendulum.yaml").status == 0
     monkeypatch.setattr(sys, "stderr", None)
     assert cli("info", "no-such-file.yaml") == (2, "", "")
+
+
+@pytest.mark.parametrize("times, warned", [("duration: 3", True), ("duration: 3, step: 0.001", False)])
+def test_a_file_without_a_step_is_run_to_a_millionth_or_told(tmp_path, times, warned):
+    """A spring of 52 rad/s has an error of 3e-6 after 3 s in steps of 1 ms: below the bound of a step that a file names."""
+    rail = "x: {kind: prismatic, parent: world, child: box, axis: [1, 0, 0], stiffness: 2700}"
+    file = tmp_path / "oscillator.yaml"
+    file.write_text(f"bodies: {{box: {{mass: 1}}}}\njoints: {{{rail}}}\nrun: {{{times}, v: {{x: 5}}}}\n")
+    m, settings = pf.read(file)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        r = pf.run(m, settings.start, settings.v, **settings.times)
+    assert r.attrs["step"] == 1e-3 and [pf.RunWarning] * warned == [w.category for w in caught]
+    assert ("step" in run_of(settings)) != warned

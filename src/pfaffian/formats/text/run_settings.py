@@ -61,7 +61,8 @@ class StartArrays(NamedTuple):
 class RunSettings:
     """A run as described in a file. Settings that are missing in the file have their defaults.
 
-    duration, step: [s], 1 and 0.001 by default.
+    duration: [s], 1 by default.
+    step: [s], or None, the default, for that of `run`.
     record_every: number of steps between two records, 1 by default.
     accuracy: of a run under error control, which has no step; None, the default, for steps of one length.
     formulation, integrator: names, or None, the default, for the library's choice.
@@ -81,11 +82,11 @@ class RunSettings:
         >>> run = "duration: 3, q: {z: 1}"
         >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{{run}}}}}")
         >>> settings.duration, settings.step, settings.arrays(m).q
-        (3.0, 0.001, array([1.]))
+        (3.0, None, array([1.]))
     """
 
     duration: float = 1.0
-    step: float = 1e-3
+    step: float | None = None
     record_every: int = 1
     accuracy: float | None = None
     formulation: str | None = None
@@ -109,7 +110,8 @@ class RunSettings:
         """The arguments of `run` that say how long a run lasts and how it is stepped."""
         if self.accuracy is not None:
             return {"duration": self.duration, "accuracy": self.accuracy}
-        return {"duration": self.duration, "step": self.step, "every": self.record_every}
+        stepped = {} if self.step is None else {"step": self.step}
+        return {"duration": self.duration, "every": self.record_every, **stepped}
 
     def arrays(self, m: Mechanism) -> StartArrays:
         """Start values, inputs and parameters of m, of which the file may name a part. Raises ModelError: an unknown name."""
@@ -153,7 +155,7 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     made = RunSettings(**times, record_every=every, accuracy=accuracy, formulation=words.get("formulation"),
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
                        state=state, q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
-    if accuracy is None and not made.step <= made.duration <= MAX_STEPS * made.step:
+    if made.step is not None and not made.step <= made.duration <= MAX_STEPS * made.step:
         raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps; change one")
     return made
 
