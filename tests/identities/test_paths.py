@@ -104,7 +104,7 @@ def test_the_power_of_a_spring_closes(name, pulls_only):
 
     def on_bodies(T):
         k, total = T.kinematics, ca.SX(0)
-        for body, W in applied_wrenches(T, T.u, {}).items():
+        for body, W in applied_wrenches(T, ca.SX(T.mechanism.nv, 1), T.u, {}).items():
             total += ca.dot(W, k.twist(body, "LOCAL_WORLD_ALIGNED"))
         drums = sum((d.radius * k.joint_rate(d.joint) for d in path.drums), ca.SX(0))
         return total - spring.tension(k) * drums
@@ -135,7 +135,7 @@ def test_winches_and_dampers_have_the_power_of_their_tension(name):
     m = machine(actuators=motors)
 
     def on_bodies(T):
-        pairs = applied_wrenches(T, T.u, {}).items()
+        pairs = applied_wrenches(T, ca.SX(T.mechanism.nv, 1), T.u, {}).items()
         drums = sum((d.radius * T.kinematics.joint_rate(d.joint) for d in path.drums), ca.SX(0))
         total = sum((ca.dot(W, T.kinematics.twist(b, "LOCAL_WORLD_ALIGNED")) for b, W in pairs), ca.SX(0))
         return total - drums * (1.5 * T.u[0] + T.u[1] / 0.2 + T.u[2] * path.rate(T.kinematics))

@@ -173,7 +173,7 @@ Constraint = Target | Servo
 
 
 @data
-class Following:
+class _Following:
     """phi(k) of a closure that follows joints of the tree, zero where its coordinate is that of the law."""
 
     closure: str
@@ -190,7 +190,7 @@ def with_laws(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
     for c in constraints:
         found.append(c)
         if isinstance(c, Closure) and c.mimic is not None:
-            found.append(Holonomic(f"{c.name} follows", Following(c.name, c.mimic), c.active))
+            found.append(Holonomic(f"{c.name} follows", _Following(c.name, c.mimic), c.active))
     return tuple(found)
 
 

@@ -92,7 +92,8 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = [j for j, made_joint in zip((j for j, _ in tree), made, strict=True) if made_joint.nv]
-    in_tree = {path: j for path, j in by_path.items() if any(j is x for x, _ in tree)}
+    placed = {id(j) for j, _ in tree}
+    in_tree = {path: j for path, j in by_path.items() if id(j) in placed}
     loops = [_closure(j, in_tree) for j in closing]
     driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
     _check_masses(s, tree, bodies, named)

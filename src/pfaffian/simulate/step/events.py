@@ -143,7 +143,8 @@ def events_of(s: LawAndSystem) -> Events | None:
     gaps = gaps_of(T.kinematics)
     due = {name: ca.if_else(is_due(hit), 1, 0) for name, hit in gaps.items()}
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *touches.values(), *due.values(), *modes.values()))
-    found = compared(states, ca.vertcat(moving, z, w))
+    costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
+    found = compared(states, ca.vertcat(moving, z, w), inside=not costly)
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
     outputs = here.of_state([*ConditionsHere(states, differences, after, values, undefined(states, found)), found.states])
@@ -152,7 +153,6 @@ def events_of(s: LawAndSystem) -> Events | None:
     function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
-    costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
     if not gaps:
         return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches))

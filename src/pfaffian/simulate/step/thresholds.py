@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -53,10 +53,10 @@ class Compared(NamedTuple):
     states: ca.SX
 
 
-def compared(x: ca.SX, moving: ca.SX) -> Compared:
-    """The outermost comparisons in x whose numbers depend on the symbols `moving`, and the jumps of these numbers; numbers that
-    are rounded are compared with the integers."""
-    found, symbols, made, jumps = list[Threshold](), list[ca.SX](), dict[int, ca.SX](), dict[int, int]()
+def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
+    """The outermost comparisons in x whose numbers depend on the symbols `moving`, and `inside` them the jumps of these numbers;
+    numbers that are rounded are compared with the integers."""
+    found, symbols, made, jumps = list[Threshold](), list[ca.SX](), dict[int, ca.SX](), dict[int, tuple[int, ...]]()
 
     def add(difference: ca.SX, value: ca.SX, inner: tuple[int, ...]) -> int:
         """Append a threshold and return its index."""
@@ -66,14 +66,25 @@ def compared(x: ca.SX, moving: ca.SX) -> Compared:
 
     def jumps_of(numbers: list[ca.SX]) -> tuple[int, ...]:
         """The indices of the jumps in numbers, the innermost first."""
-        places = list[int]()
-        for node in _jumping(numbers, moving):
+        return _union(within(x) for x in numbers) if inside else ()
+
+    def within(x: ca.SX) -> tuple[int, ...]:
+        """The indices of the jumps in a number, the innermost first."""
+        pending = [x]
+        while pending:
+            node = pending[-1]
             operands = _operands(node)
-            places += jumps_of(operands)
-            if node.element_hash() not in jumps:
-                jumps[node.element_hash()] = add(*JUMPS[node.op()](*operands), jumps_of(operands))
-            places.append(jumps[node.element_hash()])
-        return tuple(dict.fromkeys(places))
+            if unknown := [y for y in operands if y.element_hash() not in jumps]:
+                pending += unknown
+                continue
+            pending.pop()
+            inner = _union(jumps[y.element_hash()] for y in operands)
+            if node.op() in JUMPS and node.element_hash() not in jumps:
+                difference, value = JUMPS[node.op()](*operands)
+                if ca.depends_on(difference, moving):
+                    inner = (*inner, add(difference, value, inner))
+            jumps.setdefault(node.element_hash(), inner)
+        return jumps[x.element_hash()]
 
     def replaced(node: ca.SX) -> ca.SX:
         """The expression with symbols of comparisons."""
@@ -119,16 +130,6 @@ def _operands(node: ca.SX) -> list[ca.SX]:
     return [node.dep(i) for i in range(node.n_dep())]
 
 
-def _jumping(numbers: list[ca.SX], moving: ca.SX) -> list[ca.SX]:
-    """The outermost expressions in numbers that jump with the symbols `moving`."""
-    found, seen, pending = [], set[int](), list(numbers)
-    while pending:
-        node = pending.pop()
-        if node.element_hash() in seen:
-            continue
-        seen.add(node.element_hash())
-        if node.op() in JUMPS and ca.depends_on(JUMPS[node.op()](*_operands(node))[0], moving):
-            found.append(node)
-        else:
-            pending += _operands(node)
-    return found
+def _union(groups: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The numbers of all groups, each once."""
+    return tuple(dict.fromkeys(i for group in groups for i in group))
