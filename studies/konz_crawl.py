@@ -45,6 +45,8 @@ FOOT = 1.0, 40.0, 400.0
 """Gains of the torso's prototype [1/s, 1/s^2]; mass, damping and stiffness of a foot's [kg, N s/m, N/m]."""
 MASS, INERTIA = 15.0, (0.15, 0.4, 0.4)
 """Mass [kg] and inertia [kg m^2] of the torso's prototype."""
+PULL = 1e-6
+"""Pull on a foot at which it leaves the ground [N]; where the plan takes its load away, the force is zero but for rounding."""
 STEP, PERIOD = 2e-3, 2e-3
 
 SCHEME = pf.Scheme(corrections=1, violation_limit=1e-4)
@@ -203,7 +205,7 @@ def ground() -> dict:
 
         def following(T: pf.Terms, motion: object, leg: str = leg, lands=lands) -> ca.SX:
             unnoticed = T.t < SINCE[leg].symbol + PERIOD
-            stays = ca.logic_or(unnoticed, pushed(T, motion, leg)[2] >= 0)
+            stays = ca.logic_or(unnoticed, pushed(T, motion, leg)[2] >= -PULL)
             return ca.if_else(ON[leg].symbol > 0.5, stays, lands(T.kinematics))
 
         found[f"on {leg}"] = pf.of_motion(following)

@@ -54,8 +54,8 @@ class Compared(NamedTuple):
 
 
 def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
-    """The outermost comparisons in x whose numbers depend on the symbols `moving`, and `inside` them the jumps of these numbers;
-    numbers that are rounded are compared with the integers."""
+    """The outermost comparisons in x whose numbers depend on the symbols `moving`, and the jumps of these numbers; numbers that
+    are rounded are compared with the integers.   inside: whether jumps of numbers are wanted."""
     found, symbols, made, jumps = list[Threshold](), list[ca.SX](), dict[int, ca.SX](), dict[int, tuple[int, ...]]()
 
     def add(difference: ca.SX, value: ca.SX, inner: tuple[int, ...]) -> int:
