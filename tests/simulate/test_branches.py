@@ -192,7 +192,7 @@ def test_the_start_of_a_file_starts_everything(name):
         warnings.simplefilter("error", pf.RunWarning)
         start = pf.assemble(m, s.start, parameters=s.parameters)
     assert all(start.named[n] == pytest.approx(x, abs=1e-12) for n, x in s.q.items())
-    state = pf.stepper(m, backend="interpreter", step=s.step)
+    state = pf.stepper(m, backend="interpreter", step=s.step or 1e-3)
     state.reset(s.start, parameters=s.parameters)
     assert (state.q == pf.assemble(m, s.start, parameters=s.parameters).q).all()
 

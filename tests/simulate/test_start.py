@@ -261,7 +261,7 @@ def test_coordinates_that_need_not_move_are_not_listed():
 
 def no_way(problem, states, at, *more):
     """As if a singular configuration lay on the way of each run."""
-    return np.zeros(len(at), dtype=bool)
+    return np.zeros(len(at), dtype=bool), np.zeros(len(at), dtype=bool)
 
 
 def test_other_starts_are_tried_before_giving_up(monkeypatch):
@@ -579,9 +579,9 @@ def test_without_a_search_no_state_is_settled_twice(monkeypatch):
         return settle(problem, q, v, *more)
 
     def continued(*given, follow=start_search._continue):
-        reached = follow(*given)
+        reached, jumps = follow(*given)
         jumped.extend(~reached)
-        return reached
+        return reached, jumps
 
     monkeypatch.setattr(start_search, "newton", counted)
     monkeypatch.setattr(start_search, "_continue", continued)

@@ -29,7 +29,7 @@ from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.recipe import Backend
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.accurate import RunRequest, as_accuracy, pair_for, run_with_steps
 from pfaffian.simulate.run.input_intervals import SAME
@@ -206,8 +206,9 @@ def accurate_rollout(
         >>> m = pf.mechanism("pendulum", [pf.body("bob", 1.0, com=(0, 0, -rod))], [hinge], parameters=[rod])
         >>> r = pf.calculus.accurate_rollout(m, [1e-4], accuracy=1e-9, times=[1.0], backend="numpy")
         >>> print((r.jvp(dp=[1.0]).q / 1e-4).round(4))  # sqrt(g) / 2 sin sqrt(g)
-        [[0.019]]
+        [[0.0149]]
     """
+    as_mechanism(m)
     exact = as_accuracy(accuracy)
     s = differentiable(m, control, scheme or Scheme(integrator=pair_for(exact)), "accurate_rollout")
     begin = as_number(t, "t")
