@@ -7,6 +7,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunError
+from pfaffian.kernel.call.rollout import Rollout
 from tests.simulate.test_sensitivity import BY_DIFFERENCES, SAME, difference, five_bar
 from tests.tolerance import close
 
@@ -53,6 +54,25 @@ def test_a_batch_has_the_derivatives_of_its_runs(bar):
     close(many.u[:, 2], one.u, SAME, "u")
     close(many.q[2], one.q, SAME, "q")
     close(many.parameters[2], one.parameters, SAME, "parameters")
+
+
+def test_threads_share_the_derivatives_and_change_no_bit(bar, monkeypatch):
+    m, q, v = bar
+    speeds = v * np.linspace(-2.0, 2.0, 20)[:, None]
+    one, two = (
+        pf.calculus.accurate_rollout(m, np.tile(q, (20, 1)), speeds, U, accuracy=1e-3, threads=n, **HOW) for n in (1, 2)
+    )
+    used, call = list[int](), Rollout.__call__
+
+    def counted(self, *given, threads=1, **more):
+        used.append(threads)
+        return call(self, *given, threads=threads, **more)
+
+    monkeypatch.setattr(Rollout, "__call__", counted)
+    weights = np.random.default_rng(2).normal(size=one.q.shape)
+    for a, b in ((one.jvp(dp=[0.3]), two.jvp(dp=[0.3])), (one.vjp(q=weights), two.vjp(q=weights))):
+        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+    assert used == [1, 1, 2, 2] * 2
 
 
 def test_jvp_and_vjp_agree(bar):

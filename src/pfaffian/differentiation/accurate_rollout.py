@@ -8,6 +8,7 @@ the compiled steps; a run that has made its last step waits for the others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,18 +16,16 @@ import numpy as np
 from pfaffian.control.law import Control
 from pfaffian.differentiation.many_steps import (
     RunAxes,
-    along_velocities,
     backward_steps,
     forward_steps,
     input_series,
     q_and_v,
     regular_start,
 )
-from pfaffian.differentiation.sensitivity import RunGradient, RunTangent
+from pfaffian.differentiation.sensitivity import RunGradient, RunTangent, gradient_of
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import RunError
-from pfaffian.evaluate.arrays import as_batch
-from pfaffian.evaluate.single_values import as_number
+from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -73,8 +72,8 @@ class AccurateRollout:
         m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
         change = np.broadcast_to(input_series(du, o.s.w_names, o.samples, runs, "du"), (o.samples, runs, len(o.s.w_names)))
         both = np.concatenate([o.w, change[o.sample, np.arange(runs)]], axis=2)
-        p = np.hstack([o.p, o.axes.rows(as_batch(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
-        step = forward_steps(o.s, o.backend, 8, True)
+        p = o.axes.moved_parameters(m, o.p, dp)
+        step = partial(forward_steps(o.s, o.backend, 8, True), threads=o.threads)
         inputs = np.concatenate([both, o.begin[:, :, None], o.h[:, :, None]], axis=2)
         begun = np.hstack([o.x[0], o.axes.moved_start(m, o.x[0], dq, dv)])
         points = step(begun, inputs[:-1], p, o.span(len(o.x) - 1)).records if len(o.x) > 1 else begun[None]
@@ -96,7 +95,8 @@ class AccurateRollout:
         """
         o = self._of
         m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
-        g, step = o.axes.weights_of_state(m, q, v, (len(self.time), n)), backward_steps(o.s, o.backend, 8)
+        g = o.axes.weights_of_state(m, q, v, (len(self.time), n))
+        step = partial(backward_steps(o.s, o.backend, 8), threads=o.threads)
         n_p, n_w = o.p.shape[1], len(o.s.w_names)
         ends = np.concatenate([o.flat(g), np.zeros((g[..., 0].size, n_p + n_w))], axis=1)
         before = np.concatenate([o.x, o.w, o.begin[:, :, None], o.h[:, :, None], np.zeros_like(o.x)], axis=2)
@@ -112,8 +112,7 @@ class AccurateRollout:
             swept = step(state, before[-2::-1], o.p, o.span(len(o.x) - 1))
             state = swept.x
             np.add.at(by_u, (o.sample[-2::-1], np.arange(runs)), swept.records[1:])
-        by_q, by_v = along_velocities(m, o.x[0], state), state[:, m.nq : m.nq + m.nv]
-        return RunGradient(*[x if o.axes.many else x[..., 0, :] for x in (by_q, by_v, by_u, state[:, n : n + n_p])])
+        return gradient_of(m, o.axes, o.x[0], state[:, : n + n_p], by_u)
 
 
 class _FrozenSteps(NamedTuple):
@@ -211,7 +210,7 @@ def accurate_rollout(
     as_mechanism(m)
     exact = as_accuracy(accuracy)
     s = differentiable(m, control, scheme or Scheme(integrator=pair_for(exact)), "accurate_rollout")
-    begin = as_number(t, "t")
+    begin, workers = as_number(t, "t"), as_whole(threads, "threads", most=MOST_THREADS)
     regular_start(s.mechanism, q, v, parameters, begin, backend, "accurate_rollout")
     result, solver, log = run_with_steps(
         s.system,
@@ -231,7 +230,7 @@ def accurate_rollout(
         )
     runs = len(status)
     axes = RunAxes(runs, runs > 1 or np.ndim(u) == 3 or any(np.ndim(y) == 2 for y in (q, v, parameters)))
-    of = _frozen(solver, log.begins(lane_of(solver.simulation), runs), axes, threads, backend)
+    of = _frozen(solver, log.begins(lane_of(solver.simulation), runs), axes, workers, backend)
     steps = (of.h > 0).sum(axis=0)
     qs, vs = (axes.shaped(result[name].transpose(1, 0, 2)) for name in ("q", "v"))
     return AccurateRollout(result["time"], qs, vs, steps if axes.many else steps[0], of)

@@ -71,6 +71,10 @@ class RunAxes(NamedTuple):
         moved[:, m.nq : m.nq + m.nv] = self.rows(velocities(m, dv, "dv"), "dv")
         return moved
 
+    def moved_parameters(self, m: Mechanism, p: np.ndarray, dp: Any) -> np.ndarray:
+        """(runs, 2 np) the parameters p (runs, np) and their change."""
+        return np.hstack([p, self.rows(as_batch(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
+
 
 def along_velocities(m: Mechanism, x: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """(runs, nv) gradients along the velocities, of gradients (runs, n) with respect to states x (runs, nx)."""

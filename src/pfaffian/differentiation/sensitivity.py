@@ -165,6 +165,14 @@ class RunGradient(NamedTuple):
     parameters: np.ndarray
 
 
+def gradient_of(m: Mechanism, axes: RunAxes, start: np.ndarray, swept: np.ndarray, by_u: np.ndarray) -> RunGradient:
+    """The gradient at the end of a backward sweep.   start: (runs, nx).   swept: (runs, nx + np) by the state there and by the
+    parameters.   by_u: (samples, runs, nu)."""
+    n = start.shape[1]
+    parts = (along_velocities(m, start, swept), swept[:, m.nq : m.nq + m.nv], by_u, swept[:, n:])
+    return RunGradient(*[x if axes.many else x[..., 0, :] for x in parts])
+
+
 @dataclass(frozen=True, eq=False)
 class DifferentiableRun:
     """A run with its forward (`jvp`) and backward (`vjp`) derivatives, returned by `pf.calculus.rollout`.
@@ -197,7 +205,7 @@ class DifferentiableRun:
         moved = o.axes.moved_start(m, o.x[0], dq, dv)
         change = input_series(du, o.s.w_names, o.steps, o.axes.runs, "du")
         both = np.concatenate(np.broadcast_arrays(broadcast_runs(o.u, o.axes.runs), change), axis=2)
-        p = np.hstack([o.p, o.axes.rows(as_batch(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
+        p = o.axes.moved_parameters(m, o.p, dp)
         steps = forward_steps(o.s, o.backend, o.axes.lanes, False)
         r = steps(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
         return RunTangent(*[o.axes.shaped(x) for x in q_and_v(r.records[:, :, n:], m)])
@@ -230,8 +238,7 @@ class DifferentiableRun:
             inputs.append(r.records[1:])
             state = r.x
         by_u = np.concatenate([np.zeros((0, runs, len(o.s.w_names))), *inputs])[::-1]
-        by_q, by_v = along_velocities(m, o.x[0], state), state[:, m.nq : m.nq + m.nv]
-        return RunGradient(*[x if o.axes.many else x[..., 0, :] for x in (by_q, by_v, by_u, state[:, n : n + n_p])])
+        return gradient_of(m, o.axes, o.x[0], state[:, : n + n_p], by_u)
 
 
 class _RunData(NamedTuple):
