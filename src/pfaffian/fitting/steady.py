@@ -18,10 +18,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.analysis.linearise import linearise
-from pfaffian.dynamics.response import residuals
+from pfaffian.dynamics.response import Residuals, residuals
 from pfaffian.errors import RunError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import Terms, symbols
 from pfaffian.terms.traced_now import remembered
 
 ITERATIONS = 60
@@ -101,21 +101,43 @@ class _Steady(NamedTuple):
         return r[:, 0], J, J_p, onto, size[:, 0]
 
 
+class _MotionEquations(NamedTuple):
+    """The equations of motion in T.   r: residuals.   given: [q, v, multipliers, u, p]."""
+
+    T: Terms
+    r: Residuals
+    given: list[ca.SX]
+
+    @property
+    def multipliers(self) -> ca.SX:
+        return self.given[2]
+
+    def steadily(self, x: list[ca.SX]) -> list[ca.SX]:
+        """Expressions at v_dot = 0 and t = 0."""
+        still = [self.r.motion.v_dot, self.T.t], [ca.SX.zeros(self.T.mechanism.nv), ca.SX.zeros(1)]
+        found: list[ca.SX] = ca.substitute([ca.densify(y) for y in x], *still)
+        return found
+
+
+def _equations(m: Mechanism) -> _MotionEquations:
+    """The equations of motion of a mechanism."""
+    T = symbols(m)
+    r = residuals(T)
+    return _MotionEquations(T, r, [T.q, T.v, ca.vertcat(r.motion.multipliers, r.motion.mu), T.u, m.p_symbols])
+
+
 @remembered(16)
 def _steady(m: Mechanism) -> _Steady:
     """The residuals of a steady motion."""
-    T = symbols(m)
-    r = residuals(T)
-    still = [r.motion.v_dot, T.t], [ca.SX.zeros(m.nv), ca.SX.zeros(1)]
-    lam = ca.vertcat(r.motion.multipliers, r.motion.mu)
+    at = _equations(m)
+    T, r, lam = at.T, at.r, at.multipliers
     K, rows = T.kinematics.kinematic_matrix, ca.vertcat(T.rows.phi, T.rows.eta, r.rows, r.servo)
     whole = ca.vertcat(rows, r.force)
     by_x = ca.horzcat(ca.jacobian(whole, T.q) @ K, ca.jacobian(whole, ca.vertcat(T.v, lam)))
     weight = ca.norm_2(ca.vertcat(T.generalised_input, T.c - T.f, r.pushing)) + 1e-9
     size = ca.vertcat(ca.SX.ones(rows.numel()), weight * ca.SX.ones(m.nv))
     outputs = [whole, by_x, ca.jacobian(whole, m.p_symbols), K, size]
-    given = [T.q, T.v, lam, T.u, m.p_symbols]
-    return _Steady(ca.Function("steady", given, ca.substitute([ca.densify(y) for y in outputs], *still)), lam.numel())
+    return _Steady(ca.Function("steady", at.given, at.steadily(outputs)), lam.numel())
 
 
 class EigenvalueSlope(NamedTuple):
@@ -176,16 +198,13 @@ class _Pencil(NamedTuple):
 @remembered(16)
 def _pencil(m: Mechanism) -> _Pencil:
     """The equations of motion near a steady motion."""
-    T = symbols(m)
-    r = residuals(T)
-    still = [r.motion.v_dot, T.t], [ca.SX.zeros(m.nv), ca.SX.zeros(1)]
-    lam = ca.vertcat(r.motion.multipliers, r.motion.mu)
+    at = _equations(m)
+    T, r, lam = at.T, at.r, at.multipliers
     unknown = ca.vertcat(T.q, T.v, r.motion.v_dot, lam)
     whole = ca.vertcat(T.kinematics.q_dot, r.motion.v_dot, r.force, r.rows, r.servo)
     E = ca.diag(ca.vertcat(ca.SX.ones(m.nq + m.nv), ca.SX(m.nv + lam.numel(), 1)))
     y, x = ca.SX.sym("y", whole.numel()), ca.SX.sym("x", unknown.numel())
-    weighted = ca.dot(y, ca.substitute([ca.jtimes(whole, unknown, x)], *still)[0])
-    given = [T.q, T.v, lam, T.u, m.p_symbols]
+    weighted = ca.dot(y, at.steadily([ca.jtimes(whole, unknown, x)])[0])
     by = [ca.densify(ca.gradient(weighted, z)) for z in (ca.vertcat(T.q, T.v, lam), m.p_symbols)]
-    F = ca.substitute([ca.densify(ca.jacobian(whole, unknown))], *still)[0]
-    return _Pencil(ca.Function("pencil", given, [F, ca.densify(E)]), ca.Function("gradient", [*given, y, x], by))
+    (F,) = at.steadily([ca.jacobian(whole, unknown)])
+    return _Pencil(ca.Function("pencil", at.given, [F, ca.densify(E)]), ca.Function("gradient", [*at.given, y, x], by))
