@@ -183,8 +183,8 @@ def is_stepwise(x: ca.SX, moving: ca.SX, others: ca.SX) -> bool:
 def switched_now(events: Events, d: ca.SX, here: ConditionsHere, aim: ca.SX, time: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The discrete state d with the next values of all parameters if one jumps, and whether it does or an impact is due.
 
-    aim: of the step that begins at `time`. Parameters that have just jumped wait
-    until time has passed: where a condition is at its edge, rounding would make them jump back.
+    aim: of the step that begins at `time`. Parameters that have just jumped wait until time has passed: where a condition is at
+    its edge, rounding would make them jump back.
     """
     after, jumps = ca.SX(d), ca.SX(0)
     waits = ca.logic_or(ca.logic_or(aim > 1.5 * NO_AIM, aim == time), any_of(here.undefined))
