@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 from pfaffian.formats.bundled import examples
 from pfaffian.viewer import zoo
 from pfaffian.viewer.build import scene

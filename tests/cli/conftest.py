@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 
 PENDULUM = """\
 name: pendulum

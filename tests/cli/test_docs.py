@@ -3,7 +3,7 @@
 import pytest
 
 import pfaffian as pf
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 from pfaffian.viewer import manual
 from tools import pages
 

@@ -336,7 +336,7 @@ def test_info_finds_a_singular_start(cli) -> None:
 
 def test_help_imports_little() -> None:
     heavy = "bool({'numpy', 'casadi', 'matplotlib', 'xarray'} & set(sys.modules))"
-    code = f"import sys; from pfaffian.cli import main; main(['--help']); sys.exit({heavy})"
+    code = f"import sys; from pfaffian.cli.main import main; main(['--help']); sys.exit({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0 and b"doctor" in done.stdout
 
@@ -346,7 +346,7 @@ def test_version(cli) -> None:
 
 
 def test_a_reader_that_closes_the_pipe(here: Path) -> None:
-    code = "import sys; from pfaffian.cli import main; sys.exit(main(['info', 'pendulum.yaml']))"
+    code = "import sys; from pfaffian.cli.main import main; sys.exit(main(['info', 'pendulum.yaml']))"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=here)
     child.stdout.close()
     assert child.wait(PATIENCE) == 1 and child.stderr.read() == b""

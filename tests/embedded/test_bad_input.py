@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 from pfaffian.control import Command
 from pfaffian.embedded.text import comment
 from pfaffian.errors import ModelError

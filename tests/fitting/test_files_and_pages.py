@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pfaffian as pf
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 from tests.fitting.machines import PENDULUM, pendulum, record
 
 WORDS = """machine: pendulum.yaml

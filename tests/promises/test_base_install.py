@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
-from pfaffian.cli import main
+from pfaffian.cli.main import main
 from pfaffian.viewer import run_study as study
 from pfaffian.viewer import zoo
 from pfaffian.viewer.maps import ConfigurationMap
