@@ -190,8 +190,11 @@ def _faults_of_plots(page: Page) -> list[str]:
     return [] if 0.5 < part < 0.8 else [f"a click in a plot moves the machine to {part:.2f} of the time"]
 
 
-CANVAS = (slice(130, None), slice(0, 660))
-"""The part of a picture of the view that shows the scene, without its panel and the notice above."""
+CANVAS = (slice(None), slice(0, 660))
+"""The part of a picture of the view that shows the scene, without its panel."""
+
+CLOSE_NOTICES = "document.querySelectorAll('.mantine-Notification-closeButton').forEach(button => button.click())"
+"""Closes what viser says over the scene, such as that pictures are drawn without a graphics card."""
 
 
 def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
@@ -212,6 +215,7 @@ def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
             page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
             view.play(False)
             time.sleep(4.0)
+            page.evaluate(CLOSE_NOTICES)
             start = seen(page, "start")
             wrong += [] if len(np.unique(start.reshape(-1, 3), axis=0)) > 50 else ["the picture is empty"]
             first, last = view.run.time[[0, -1]]
@@ -249,8 +253,8 @@ def shot(name: str, at: float, file: Path) -> list[str]:
             view.play(False)
             view.seek(at)
             time.sleep(6.0)
-            page.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())")
-            time.sleep(1.0)  # close the notice about software rendering
+            page.evaluate(CLOSE_NOTICES)
+            time.sleep(1.0)
             seen = page.picture(file)
             empty = len(np.unique(seen.reshape(-1, 3), axis=0)) < 50
             return page.errors + (["the picture is empty"] if empty else [])
