@@ -17,7 +17,7 @@ import xarray as xr
 import pfaffian as pf
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import VIEW, Camera
-from pfaffian.viewer.picture import SUPERSAMPLING, Solids, workspace
+from pfaffian.viewer.picture import SUPERSAMPLING, Solids, _smoothed, workspace
 from pfaffian.viewer.picture import compiled as compiled_pictures
 from pfaffian.viewer.render import backdrop, batched, frame
 from pfaffian.viewer.scene import Floor, Scene, ScenePart, state_of
@@ -359,6 +359,38 @@ def test_the_floor_is_darker_close_to_a_body_on_it(compiled) -> None:
         loss = (behind - seen)[70:100].max(axis=2)
         loss[loss > 60] = 0  # the cube and its shadow
         assert (loss > 12).any() == darker
+
+
+@WAYS
+def test_edges_are_dark_and_planes_are_not(compiled) -> None:
+    """A square in front of a larger one has a dark outline; the diagonal between the two triangles of a square is not seen."""
+
+    def square(half: float, y: float, ridge: float = 0.0) -> list:
+        a, b, c, d = (-half, y, -half), (half, y, -half), (half, y, half), (-half, y, half)
+        top, foot = (0, y - ridge, half), (0, y - ridge, -half)
+        return [[a, foot, top], [a, top, d], [foot, b, c], [foot, c, top]] if ridge else [[a, b, c], [a, c, d]]
+
+    def row(*triangles: list) -> np.ndarray:
+        corners = [t for part in triangles for t in part]
+        return shot(lone(corners, [(1, 1, 1, 1)] * len(corners)), compiled)[30, 15:45].max(axis=1)
+
+    assert np.ptp(row(square(0.25, 0))) <= 1
+    outlined = row(square(0.25, 0), square(0.1, -0.3))
+    assert (outlined < 0.8 * outlined[15]).sum() in (2, 3, 4)
+    folded = row(square(0.25, 0, 0.25))
+    assert folded[14:16].min() < 0.85 * min(folded[10], folded[20])
+
+
+def test_occlusion_is_smoothed_over_what_is_as_far_away() -> None:
+    near = np.ones((8, 8))
+    near[:, 4:] = 2.0
+    keep = np.array([[0.0, 1.0, 0.0, 1.0]] * 4)
+    found = _smoothed(keep, near, 0.1)
+    assert found[3, 1] == pytest.approx(1 / 3) and found[3, 2] == pytest.approx(2 / 3), (
+        "1, 2 of weights 2, 1 within the left half"
+    )
+    assert found[3, 4] == pytest.approx(1 / 3), "the right half takes nothing of the left"
+    assert _smoothed(keep, np.ones((8, 8)), 0.1)[3, 4] == pytest.approx(0.5)
 
 
 def test_pictures_in_c_are_those_by_numpy(rod) -> None:

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RIGHT, UP = 3, BACK = 6, EYE = 9, SCALE = 12, NEAREST, LIGHT_AXES, LIGHT_CENTRE = 23, LIGHT_SCALE = 26, NORMAL,
-       HEIGHT = 30, REACH, BIAS, AMBIENT, HEAD, KEY, DARK, OCCLUDED, MARGIN };
+       HEIGHT = 30, REACH, BIAS, AMBIENT, HEAD, KEY, DARK, OCCLUDED, MARGIN, INK };
 
 typedef struct {
   int32_t width, height, map, n_vertices, n_faces, has_floor;
@@ -139,6 +139,42 @@ static float occlusion(const float *near, int width, Rect in, int c, int r, floa
   return sum / 4;
 }
 
+/* Occlusion by blocks of 2 x 2 pixels: what each block keeps of its brightness, and whether it or one beside it loses any. */
+typedef struct { float *open; uint8_t *busy; int width, height; } Blocks;
+
+static void find_busy(Blocks b) {
+  for (int j = 0; j < b.height; j++)
+    for (int i = 0; i < b.width; i++) {
+      int busy = 0;
+      for (int n = j > 0 ? j - 1 : 0; n <= j + 1 && n < b.height; n++)
+        for (int m = i > 0 ? i - 1 : 0; m <= i + 1 && m < b.width; m++) busy |= b.open[(int64_t)n * b.width + m] != 1;
+      b.busy[(int64_t)j * b.width + i] = (uint8_t)busy;
+    }
+}
+
+/* What a pixel keeps: the mean over its block and those beside it, as far as they show something at the distance of the pixel. */
+static float smoothed(Blocks b, const float *near, int width, Rect in, int c, int r, float reach) {
+  const int column = (c - in.left) / 2, row = (r - in.top) / 2;
+  if (!b.busy[(int64_t)row * b.width + column]) return 1;
+  const float here = near[(int64_t)r * width + c], far = reach * here * here;
+  float sum = 0, weight = 0;
+  for (int j = row > 0 ? row - 1 : 0; j <= row + 1 && j < b.height; j++)
+    for (int i = column > 0 ? column - 1 : 0; i <= column + 1 && i < b.width; i++) {
+      const float there = near[(int64_t)(in.top + 2 * j) * width + in.left + 2 * i];
+      const float w = there > 0 && fabsf(there - here) <= far ? (float)((1 + (i == column)) * (1 + (j == row))) : 0;
+      sum += w * b.open[(int64_t)j * b.width + i], weight += w;
+    }
+  return weight > 0 ? sum / weight : 1;
+}
+
+/* How much an edge passes through a sample, from 0 to 1: along rows and columns 1 / distance is straight on a plane. */
+static float edge(const float *depth, int width, int height, int c, int r, float scale) {
+  const float *const d = depth + (int64_t)r * width + c;
+  const float across = fabsf(d[c > 0 ? -1 : 0] + d[c < width - 1 ? 1 : 0] - 2 * d[0]);
+  const float down = fabsf(d[r > 0 ? -width : 0] + d[r < height - 1 ? width : 0] - 2 * d[0]);
+  return least(most(2 * most(across, down) * scale / d[0] - 1, 0), 1);
+}
+
 enum { UNKNOWN = -1 };
 
 /* The light on a face without the one that casts shadows, and that one's; lit: points in the light's depth buffer. */
@@ -211,7 +247,7 @@ int pfaffian_picture(const Picture *p) {
   if (all.bottom < solid.bottom) all.bottom = solid.bottom;
   Rect wide = solid; /* where neighbours of the solids are: elsewhere nothing takes light from the floor */
   clip(&solid, 2, width, height), clip(&wide, 2 * (int)v[MARGIN] + 2, width, height);
-  clip(&all, 2 * (int)v[MARGIN] + 2, width, height);
+  clip(&all, 2 * (int)v[MARGIN] + 8, width, height);
   for (int row = solid.top; row < solid.bottom; row++)
     memset(id + (int64_t)row * width + solid.left, -1, sizeof(int32_t) * (solid.right - solid.left));
   for (int row = all.top; row < all.bottom; row++)
@@ -239,17 +275,25 @@ int pfaffian_picture(const Picture *p) {
       const float z = most(most(d[0], d[1]), most(d[width], d[width + 1]));
       near[(int64_t)r * w1 + c] = z > 0 || !floor ? z : most(floor_at(&to_floor, v, c, r), 0);
     }
+  Blocks blocks = {.open = dim, .width = (part.right - part.left + 1) / 2, .height = (part.bottom - part.top + 1) / 2};
+  blocks.busy = (uint8_t *)(dim + (int64_t)blocks.width * blocks.height);
+  for (int j = 0; j < blocks.height; j++)
+    for (int i = 0; i < blocks.width; i++) {
+      const int c = part.left + 2 * i, r = part.top + 2 * j;
+      const int beside = 2 * c >= wide.left && 2 * c < wide.right && 2 * r >= wide.top && 2 * r < wide.bottom;
+      const int taken = beside && near[(int64_t)r * w1 + c] > 0;
+      const float lost = taken ? occlusion(near, w1, part, c, r, (float)v[REACH], (float)v[SCALE] / 2) : 0;
+      blocks.open[(int64_t)j * blocks.width + i] = 1 - (float)v[OCCLUDED] * lost;
+    }
+  find_busy(blocks);
   for (int r = part.top; r < part.bottom; r++)
     for (int c = part.left; c < part.right; c++) {
       const int64_t i = (int64_t)r * w1 + c, first = (int64_t)2 * r * width + 2 * c;
-      const int beside = 2 * c >= wide.left && 2 * c < wide.right && 2 * r >= wide.top && 2 * r < wide.bottom;
-      if ((r - part.top) % 2) dim[i] = dim[i - w1]; /* one value for 2 x 2 pixels */
-      else if ((c - part.left) % 2) dim[i] = dim[i - 1];
-      else dim[i] = beside && near[i] > 0 ? 1 - (float)v[OCCLUDED] * occlusion(near, w1, part, c, r, (float)v[REACH], (float)v[SCALE] / 2) : 1;
+      const float keeps = smoothed(blocks, near, w1, part, c, r, (float)v[REACH]);
       uint8_t *const to = p->image + 3 * i;
       const float *const d = depth + first;
       if (!(d[0] > 0 && d[1] > 0 && d[width] > 0 && d[width + 1] > 0)) { /* what is behind is seen */
-        float keep = dim[i];
+        float keep = keeps;
         const float z = floor ? floor_at(&to_floor, v, c, r) : 0;
         if (z > 0) {
           int dark = 0;
@@ -269,7 +313,8 @@ int pfaffian_picture(const Picture *p) {
         uint8_t sample[3] = {to[0], to[1], to[2]};
         if (f >= 0) {
           if (shade[2 * f] == UNKNOWN) lighten(p, &to_light, lit, f, shade + 2 * f);
-          const float bright = 255 * least(shade[2 * f] + (hidden ? 0 : shade[2 * f + 1]), 1) * dim[i];
+          const float ink = (float)v[INK] * edge(depth, width, height, 2 * c + (k & 1), 2 * r + (k >> 1), (float)v[SCALE]);
+          const float bright = 255 * least(shade[2 * f] + (hidden ? 0 : shade[2 * f + 1]), 1) * keeps * (1 - ink);
           for (int j = 0; j < 3; j++) sample[j] = (uint8_t)(bright * p->colours[4 * f + j]);
         }
         if (g >= 0) {

@@ -2,7 +2,8 @@
 
 Every pixel is the mean of 2 x 2 samples. A sample shows the nearest triangle, lit from everywhere, from the eye, and by a light
 that casts shadows: a second depth buffer, seen from the light, tells where it does not reach. Near other surfaces a pixel is
-darker, by how far pairs of opposite neighbours rise above it. `picture.h` computes the same in C, several times as fast.
+darker, by how far pairs of opposite neighbours rise above it; so it is along edges. `picture.h` computes the same in C, several
+times as fast.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ shadow, as fractions of the size of what is drawn."""
 
 WIDEST = 24
 """Largest distance of the neighbours that occlude a pixel [pixels]."""
+
+INK = 0.55
+"""Part of its brightness that a sample loses on an edge: where its neighbours do not lie on one plane with it."""
 
 NEAREST = 1e-3
 """Triangles nearer to the eye than this fraction of the distance from the eye to the target are not drawn."""
@@ -71,7 +75,8 @@ class Viewpoint(NamedTuple):
         lit = MAP / (2.2 * self.radius)
         return np.concatenate([
             self.axes.ravel(), self.eye, [self.scale, NEAREST * self.distance], self.light.ravel(), self.centre, [lit], normal,
-            [normal @ (point - self.eye), REACH * self.radius, BIAS * self.radius, AMBIENT, HEAD, KEY, DARK, OCCLUDED, WIDEST],
+            [normal @ (point - self.eye), REACH * self.radius, BIAS * self.radius, AMBIENT, HEAD, KEY, DARK, OCCLUDED],
+            [WIDEST, INK],
         ])  # fmt: skip
 
 
@@ -227,7 +232,8 @@ def drawn(solids: Solids, poses: np.ndarray, view: Viewpoint, behind: np.ndarray
     face, pixel = chosen[nearest.face[rows, columns]], (rows // 2, columns // 2)
     near = _of_pixels(nearest.depth)[pixel]
     hidden = _shaded(view, rays, shadow.depth, 1 / near, 2 * pixel[1] + 1, 2 * pixel[0] + 1)
-    bright = np.minimum(ambient[face] + np.where(hidden, 0.0, key[face]), 1) * dim[pixel]
+    ink = INK * _edges(view, nearest.depth)[rows, columns]
+    bright = np.minimum(ambient[face] + np.where(hidden, 0.0, key[face]), 1) * dim[pixel] * (1 - ink)
     fine[rows, columns] = (255 * bright[:, None] * solids.colours[face, :3]).astype(np.uint8)
     chosen = np.flatnonzero(front & ~opaque)
     clear = _nearest(seen[chosen], (width, height), 0.0)
@@ -319,7 +325,7 @@ def _of_pixels(depth: np.ndarray) -> np.ndarray:
 
 
 def _dimmed(view: Viewpoint, depth: np.ndarray) -> np.ndarray:
-    """Part of its brightness (rows, columns) that each pixel keeps near other surfaces, one number for 2 x 2 pixels."""
+    """Part of its brightness (rows, columns) that each pixel keeps near others: found once for 2 x 2 pixels and smoothed."""
     near = _of_pixels(depth)
     near = np.where(near == 0, np.maximum(_floor_depth(view, depth.shape[::-1]), 0), near)
     row, column = 2 * np.array(np.nonzero(near[::2, ::2] > 0))
@@ -337,7 +343,29 @@ def _dimmed(view: Viewpoint, depth: np.ndarray) -> np.ndarray:
         total += np.maximum(rise, 0) / (2 * reach)
     keep = np.ones(near.shape)
     keep[row, column] = 1 - OCCLUDED * total / 4
-    return keep[::2, ::2].repeat(2, axis=0).repeat(2, axis=1)[: near.shape[0], : near.shape[1]]
+    return _smoothed(keep[::2, ::2], near, reach)
+
+
+def _smoothed(keep: np.ndarray, near: np.ndarray, reach: float) -> np.ndarray:
+    """What each pixel keeps of its brightness: the mean over its block of 2 x 2 pixels and those beside it, as far as they show
+    something at the distance of the pixel.   keep: of each block.   near: 1 / distance of each pixel."""
+    rows, columns = (np.arange(n) // 2 for n in near.shape)
+    far, kept = np.pad(near[::2, ::2], 1), np.pad(keep, 1)
+    total, weight = np.zeros(near.shape), np.zeros(near.shape)
+    for j in range(3):
+        for i in range(3):
+            at = np.ix_(rows + j, columns + i)
+            beside = (far[at] > 0) & (np.abs(far[at] - near) <= reach * near**2)
+            w = (2 if i == 1 else 1) * (2 if j == 1 else 1) * beside
+            total, weight = total + w * kept[at], weight + w
+    return np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
+
+
+def _edges(view: Viewpoint, depth: np.ndarray) -> np.ndarray:
+    """How much an edge passes through each sample, from 0 to 1: along rows and columns 1 / distance is straight on a plane."""
+    d = np.pad(depth, 1, mode="edge")
+    across, down = np.abs(d[1:-1, :-2] + d[1:-1, 2:] - 2 * depth), np.abs(d[:-2, 1:-1] + d[2:, 1:-1] - 2 * depth)
+    return np.clip(2 * np.maximum(across, down) * view.scale / np.maximum(depth, 1e-30) - 1, 0, 1)
 
 
 def fragments(t: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
