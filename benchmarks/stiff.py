@@ -100,8 +100,13 @@ PROBLEMS = {"slider-crank, spring of 1e8 N/m": slider_crank, "walker on contacts
 
 def run(o: Options) -> Iterator[Comparison]:
     for what, make in list(PROBLEMS.items())[: 1 if o.quick else None]:
-        yield from compare(what, make(), o)
+        yield from compare(what, lasting(make(), o), o)
     yield from batch(o)
+
+
+def lasting(of: Problem, o: Options) -> Problem:
+    """The problem, or its first tenth in quick mode."""
+    return of._replace(duration=of.duration / 10) if o.quick else of
 
 
 def compare(what: str, of: Problem, o: Options) -> Iterator[Comparison]:
@@ -129,7 +134,7 @@ def compare(what: str, of: Problem, o: Options) -> Iterator[Comparison]:
 
 def batch(o: Options) -> Iterator[Comparison]:
     """Walkers from different heights at once, beside some of them one by one."""
-    of, equations = walker(), Equations.of(walker())
+    of, equations = lasting(walker(), o), Equations.of(walker())
     q = np.tile(of.q, (o.runs, 1))
     q[:, 1] += np.linspace(0.0, 0.03, o.runs)
     together = interleaved({"batch": lambda: to(of._replace(q=q), ERROR, o)}, o.runs, o)["batch"]
