@@ -36,7 +36,7 @@ MODES: dict[BuildMode, tuple[str, ...]] = {
 }
 # Flags of gcc for long blocks of arithmetic: instructions are scheduled before registers are assigned, and are not paired in
 # short vectors, which makes one lane 40 % slower. The code is 4 to 10 % faster than with -O1 alone and takes 40 % longer to
-# compile, in the background.
+# compile, in the background. Without AVX, which not all processors of a level have, it is no faster than with -O1 alone.
 SCHEDULED = ("-O2", "-fschedule-insns", "-fsched-pressure", "-fno-schedule-insns2", "-fno-tree-vectorize",
              "-fno-tree-slp-vectorize")  # fmt: skip
 NO_COMPILER = f"no C compiler found: install gcc or clang, or {install('ziglang')}, or set PFAFFIAN_CC to the path of one"
@@ -62,7 +62,7 @@ class Compiler:
             native += ("-mtune=generic",)
         # zig writes the path of the text into an object, which would then differ each time it is compiled.
         quiet = ("-fno-sanitize=all", "-g0") if self.kind == "zig" else ()
-        scheduled = SCHEDULED if self.kind == "gcc" and mode in ("strict", "fast") else ()
+        scheduled = SCHEDULED if self.kind == "gcc" and mode in ("strict", "fast") and level is None else ()
         return FLAGS + native + quiet + MODES[mode] + scheduled
 
 
