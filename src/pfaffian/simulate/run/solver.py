@@ -191,7 +191,7 @@ class Solver(NamedTuple):
             self._keep(solved, ends, lane[ends, : at.moving], w[ends])
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
-            if interval.since == 0:
+            if interval.since == self.elapsed == 0:
                 self._follow(lane, w, self.p[runs])
                 lane[:, at.root], lane[:, at.implicit] = 1.0, self.simulation.scheme.stiff
                 lane[:, at.patience] = PATIENCE if self.stiff else NEVER
