@@ -79,7 +79,7 @@ def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[s
         flags["providesDirectionalDerivatives" if three else "providesDirectionalDerivative"] = True
         return flags | ({"needsCompletedIntegratorStep": True, "providesAdjointDerivatives": True} if three else {})
     flags["canHandleVariableCommunicationStepSize"] = True
-    return flags | ({"fixedInternalStepSize": float(machine.step)} if three else {})
+    return flags | ({"fixedInternalStepSize": float(machine.step)} if three and machine.accuracy is None else {})
 
 
 def description(machine: FMUMachine, variables: FMUVariables, identity: Identity, version: str, files: Sequence[str]) -> str:
@@ -94,7 +94,7 @@ def description(machine: FMUMachine, variables: FMUVariables, identity: Identity
         head["numberOfEventIndicators"] = len(variables.sides)
     named = [element("SourceFiles", {}, *[element("File", {"name": name}) for name in files])] if not three else []
     categories = [element("Category", {"name": "logStatusError"})]
-    experiment = {"startTime": float(machine.start), "stepSize": float(machine.step)}
+    experiment = {"startTime": float(machine.start), "tolerance": machine.accuracy, "stepSize": float(machine.step)}
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "fmiModelDescription",
         head,

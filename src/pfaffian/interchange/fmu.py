@@ -21,10 +21,12 @@ from pfaffian.interchange.text import sources_of
 from pfaffian.interchange.variables import FMUVariables, variables_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.output.folder import prepare, write_file
+from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.record.provenance import machine as this_machine
+from pfaffian.simulate.run.accurate import as_accuracy, pair_for
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation, arguments
-from pfaffian.simulate.step.step import Scheme
+from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.system import as_system
 
@@ -51,6 +53,7 @@ def fmu(
     kind: Literal["co-simulation", "model exchange"] = "co-simulation",
     version: Literal["3.0", "2.0"] = "3.0",
     step: float = 1e-3,
+    accuracy: float | None = None,
     q: Any = None,
     v: Any = None,
     guess: Any = None,
@@ -83,6 +86,8 @@ def fmu(
             begin or cease to act.
         version: of FMI, "3.0", the default, or "2.0".
         step: length of a step in co-simulation [s], 1e-3 by default; communication steps are whole numbers of these.
+        accuracy: in co-simulation, steps under error control in place of those of one length, with the bits of
+            `stepper(m, accuracy=...)`; a communication step may then have any length, and `step` is the one that is proposed.
         q, v, guess, parameters, start: where the machine starts, as in `run`.
         control, switches, outputs, scheme, seed: as in `run`.
         record: names of the signals that become outputs, "all" or "lean", the default, which leaves out those with an entry
@@ -116,16 +121,27 @@ def fmu(
     h = as_number(step, "fmu: step")
     if not h > 0:
         raise ModelError(f"fmu: step is {h!r} s; a number above 0 is needed")
-    scheme, law, extra = arguments(system.mechanism, scheme, control, outputs)
-    changing = as_switches(system.mechanism, switches)
-    simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)
+    controlled = _accuracy(accuracy, kind)
+    changes = controlled is not None and (scheme is None or scheme.integrator is None)
+    scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair_for(controlled) if controlled else DEFAULT)
+    changing, kinks = as_switches(system.mechanism, switches), bool(controlled and compliant_parts(system.mechanism))
+    simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next, kinks)
     given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
     with uncollected():
-        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed)
+        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed, controlled, changes)
         variables = variables_of(whole)
         files, sizes = _files(whole, variables, version, targets, processor)
     write_file(prepare(path.parent) / path.name, packed(files))
     return WrittenFMU(path, {x.name: x.unit for x in variables.listed()}, sizes)
+
+
+def _accuracy(value: Any, kind: str) -> float | None:
+    """The accuracy of steps under error control, if any. Raises ModelError: it is none, or the importer integrates."""
+    if value is None:
+        return None
+    if kind != KINDS[0]:
+        raise ModelError("fmu: in model exchange the importer chooses the steps: leave accuracy out, or write kind='co-simulation'")
+    return as_accuracy(value)
 
 
 def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ enum { CREATED, STARTING, READY, ENDED };
 enum { FIRST_U = 1, FIRST_P = FIRST_U + N_U, FIRST_X = FIRST_P + N_P, FIRST_RATE = FIRST_X + N_X,
        FIRST_Y = FIRST_RATE + N_RATE, FIRST_SIDE = FIRST_Y + N_Y, N_VARIABLES = FIRST_SIDE + N_SIDE };
 
-/* All that a saved state contains. k counts the steps since t0; moved: whether the importer chose another start. */
+/* All that a saved state contains. k counts the steps since t0; lane: numbers of the error control, if any; moved: whether the
+   importer chose another start. */
 typedef struct {
   char token[sizeof TOKEN];
-  double t0, t, u[N_U + 1], p[N_P + 1], x[N_X + 1];
+  double t0, t, u[N_U + 1], p[N_P + 1], x[N_X + 1], lane[LANE + 1];
   int64_t k, stopped;
   int32_t status, phase, moved;
 } Machine;

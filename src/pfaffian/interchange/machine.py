@@ -32,7 +32,8 @@ class FMUMachine:
     """A simulation that is to become an FMU.
 
     exchange: whether for model exchange.   step: length of a step [s].   start: time at the start [s].
-    x, p: (nx,) and (np,) state and parameters at the start.
+    x, p: (nx,) and (np,) state and parameters at the start.   accuracy: of steps under error control, if any.
+    changes: whether the stiff pair may make some of these.
     """
 
     simulation: Simulation
@@ -41,11 +42,13 @@ class FMUMachine:
     start: float
     x: np.ndarray
     p: np.ndarray
+    accuracy: float | None = None
+    changes: bool = False
 
     @cached_property
     def due(self) -> list[tuple[int, int]]:
-        """Period and phase of each sampler, in steps."""
-        return compiled_instants(self.simulation.control, self.step)
+        """Period and phase of each sampler, in steps of one length."""
+        return [] if self.accuracy else compiled_instants(self.simulation.control, self.step)
 
     @cached_property
     def loop(self) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
@@ -151,7 +154,14 @@ def programs_of(*functions: ca.Function) -> tuple[Program, ...]:
 
 
 def machine_of(
-    simulation: Simulation, exchange: bool, step: float, start: float, given: Mapping[str, Any], seed: int
+    simulation: Simulation,
+    exchange: bool,
+    step: float,
+    start: float,
+    given: Mapping[str, Any],
+    seed: int,
+    accuracy: float | None,
+    changes: bool,
 ) -> FMUMachine:
     """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
 
@@ -167,9 +177,9 @@ def machine_of(
     begun, x = first_of(s, Options(step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
     if (entrances(m, begun, start, "auto") != REGULAR).any():
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
-    if not exchange:
+    if not exchange and accuracy is None:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
-    return FMUMachine(s, exchange, step, start, x[0], begun.p[0])
+    return FMUMachine(s, exchange, step, start, x[0], begun.p[0], accuracy, changes)
 
 
 def refuse_instants(s: Simulation) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 
 from pfaffian import sources
+from pfaffian.interchange.accurate_step import accurate_programs, accurate_tables
+from pfaffian.interchange.c_tables import c_string, exact, table
 from pfaffian.interchange.machine import FMUMachine
 from pfaffian.interchange.variables import FMUVariables, free
 from pfaffian.kernel.program.numpy_loop import LIMIT
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
+from pfaffian.simulate.step.attempt import lane_of
 
 MOST_VIOLATION = 1e-8
 """Largest residual of the constraints after start values of the importer were put onto them, as the tolerance of starts."""
@@ -20,29 +21,13 @@ MOST_DRIFT = 1e-10
 """Largest distance of a state from the constraints, relative to 1 plus its entries, at which an importer may go on."""
 
 
-def c_string(words: str) -> str:
-    """A string literal of C with these words in UTF-8."""
-    safe = {*b" !#$%&'()*+,-./:;<=>@[]^_{|}~", *range(48, 58), *range(65, 91), *range(97, 123)}
-    return '"' + "".join(chr(b) if b in safe else f"\\{b:03o}" for b in words.encode()) + '"'
-
-
-def table(kind: str, name: str, values: Iterable[str]) -> str:
-    """A constant array of C, with one entry more than there are values, as C has no empty arrays."""
-    return f"static const {kind} {name}[] = {{{', '.join([*values, '0'])}}};"
-
-
-def exact(values: np.ndarray) -> list[str]:
-    """The numbers in C, to the last bit."""
-    return [float(x).hex() for x in values]
-
-
 def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
     """The numbers and names that the functions of FMI read."""
     s = machine.simulation
     counts = {
         "N_U": len(s.w_names), "N_P": len(machine.p), "N_X": len(machine.x), "N_RATE": len(variables.rates),
         "N_Y": s.width, "N_SIDE": machine.sides, "N_FAULT": machine.faults, "FIRST_FAULT": machine.first_fault,
-        "TIMED": int(machine.timed),
+        "TIMED": int(machine.timed), "LANE": 0 if machine.accuracy is None else lane_of(s).size,
     }  # fmt: skip
     return "\n".join([
         f"#define TOKEN {c_string(token)}",
@@ -63,13 +48,18 @@ def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
 
 def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version: str) -> list[str]:
     """The C texts of the units of an FMU; the first has the functions of FMI."""
-    kind, loop = ("model_exchange", "") if machine.exchange else ("co_simulation", file_text("rollout.h"))
+    loop, numbers = "", tables(machine, variables, token)
+    if machine.exchange:
+        kind, programs, samplers = "model_exchange", machine.exchanged, ()
+        names: tuple[str, ...] = ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT")
+    elif machine.accuracy is None:
+        kind, loop, names = "co_simulation", file_text("rollout.h"), ("STEP", "OBSERVE", "PROJECT")
+        programs, samplers = machine.loop
+    else:
+        kind, numbers = "accurate", numbers + accurate_tables(machine)
+        programs, names, samplers = accurate_programs(machine)
     files = [sources.read(f"interchange/{name}.h") for name in ("instance", kind, f"fmi{version[0]}")]
-    driver = "\n".join([loop, tables(machine, variables, token), *files])
-    names: Sequence[str] = (
-        ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT") if machine.exchange else ("STEP", "OBSERVE", "PROJECT")
-    )
-    programs, samplers = (machine.exchanged, ()) if machine.exchange else machine.loop
+    driver = "\n".join([loop, numbers, *files])
     text = source_of(programs, names, driver, 1, PART_SIZE, samplers, most=1, table=False).text
     units = units_of(text)
     return [f"#define UNIT\n{unit}" for unit in units] if len(units) > 1 else units

@@ -1,0 +1,82 @@
+"""Steps under error control inside an FMU: the Programs and numbers that `accurate.h` reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.interchange.c_tables import exact, table
+from pfaffian.interchange.machine import FMUMachine, programs_of
+from pfaffian.kernel.program.program import Program
+from pfaffian.simulate.record.result import status_of
+from pfaffian.simulate.run.controlled import first_tolerance
+from pfaffian.simulate.run.input_intervals import SAME
+from pfaffian.simulate.run.solver import ATTEMPTS
+from pfaffian.simulate.step.attempt import attempt, first_length, lane_of
+from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
+from pfaffian.simulate.step.events import events_of
+from pfaffian.simulate.step.integrators import STIFF_PAIR
+from pfaffian.simulate.step.sampling import rates
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.time_marks import time_marks
+
+MARKED = 3600.0
+"""Time after the start within which instants are known at which forces and references change abruptly with time [s]."""
+
+
+def accurate_programs(machine: FMUMachine) -> tuple[tuple[Program, ...], tuple[str, ...], tuple[Program, ...]]:
+    """The Programs of steps under error control, the observation, the projection and the begin of a lane, their names in C, and
+    the Programs of the samplers."""
+    s = machine.simulation
+    steps = {"ATTEMPT": attempt(s)[0]}
+    if machine.changes:
+        steps["STIFF"] = attempt(replace(s, scheme=replace(s.scheme, integrator=STIFF_PAIR)))[0]
+    others = {"OBSERVE": s.traced.observe, "PROJECT": machine.projection, "BEGIN": beginning(s, machine.changes)}
+    functions = steps | others
+    programs = programs_of(*functions.values(), *s.traced.samplers)
+    return programs[: len(functions)], tuple(functions), programs[len(functions) :]
+
+
+def beginning(s: Simulation, changes: bool) -> ca.Function:
+    """(lane, [w; w_dot], p) -> the lane before its first step, as `Solver.solve` begins one.
+
+    changes: whether the stiff pair may make steps.
+    """
+    at = lane_of(s)
+    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    begun, events = ca.SX(lane), events_of(s)
+    if events:
+        x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
+        following = events.at(x, w[: len(s.w_names), 0], p, lane[at.begin, 0])[2]
+        for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
+            if not stepwise:
+                begun[at.discrete.start + place, 0] = following[i, 0]
+    begun[at.root, 0], begun[at.implicit, 0] = 1.0, float(s.scheme.stiff)
+    begun[at.patience, 0] = PATIENCE if changes else NEVER
+    begun[at.length, 0] = first_length(s)(begun, w, p)
+    return ca.Function("beginning", [lane, w, p], [begun])
+
+
+def accurate_tables(machine: FMUMachine) -> str:
+    """C text of the numbers of a lane, the instants of the law, and those at which equations change abruptly."""
+    s, at = machine.simulation, lane_of(machine.simulation)
+    groups = [group[0] for group in rates(s.control)]
+    marks = time_marks(s, machine.p[None], machine.start, machine.start + MARKED) - machine.start
+    marks = marks[marks <= MARKED]
+    places = {
+        "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "MOVING": at.moving,
+        "BEGIN_TIME": at.begin, "SINCE": at.since, "END": at.end, "BARRIER": at.barrier, "TOLERANCE": at.tolerance,
+        "LONGEST": at.longest, "N_MARKS": len(marks), "MOST_TRIED": ATTEMPTS, "TOO_MANY": status_of(s, "integrator"),
+    }  # fmt: skip
+    assert machine.accuracy is not None
+    return "\n".join([
+        "enum { " + ", ".join(f"{name} = {n}" for name, n in places.items()) + " };",
+        f"static const double STEP_TOLERANCE = {first_tolerance(machine.accuracy).hex()}, SAME = {SAME.hex()};",
+        table("double", "PERIOD", exact(np.array([part.period for part in groups]))),
+        table("double", "PHASE", exact(np.array([part.phase for part in groups]))),
+        table("double", "MARKS", exact(marks)),
+        "" if machine.changes else "#define STIFF ATTEMPT",
+        "",
+    ])  # fmt: skip
