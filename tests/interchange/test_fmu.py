@@ -121,8 +121,6 @@ def test_sampled_law_and_events_give_the_bits_of_a_run(tmp_path: Path) -> None:
     assert it.set("hidden", 0.0) == ERROR and "cannot be set now" in it.messages[-1]
     with pytest.raises(pf.ModelError, match="model exchange does not serve constraints that begin"):
         pf.fmu(stopped, tmp_path / "no.fmu", kind="model exchange")
-    with pytest.raises(pf.ModelError, match="model exchange does not serve a law in discrete time"):
-        pf.fmu(m, tmp_path / "no.fmu", kind="model exchange", control=law)
 
 
 def test_rates_and_their_derivatives_are_those_of_the_library(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from pfaffian.simulate.step.attempt import attempt, first_length, lane_of
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
 from pfaffian.simulate.step.events import events_of
 from pfaffian.simulate.step.integrators import STIFF_PAIR
-from pfaffian.simulate.step.sampling import rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_marks import time_marks
 
@@ -60,9 +59,8 @@ def beginning(s: Simulation, changes: bool) -> ca.Function:
 
 
 def accurate_tables(machine: FMUMachine) -> str:
-    """C text of the numbers of a lane, the instants of the law, and those at which equations change abruptly."""
+    """C text of the numbers of a lane, and of the instants at which equations change abruptly."""
     s, at = machine.simulation, lane_of(machine.simulation)
-    groups = [group[0] for group in rates(s.control)]
     marks = time_marks(s, machine.p[None], machine.start, machine.start + MARKED) - machine.start
     marks = marks[marks <= MARKED]
     places = {
@@ -74,8 +72,6 @@ def accurate_tables(machine: FMUMachine) -> str:
     return "\n".join([
         "enum { " + ", ".join(f"{name} = {n}" for name, n in places.items()) + " };",
         f"static const double STEP_TOLERANCE = {first_tolerance(machine.accuracy).hex()}, SAME = {SAME.hex()};",
-        table("double", "PERIOD", exact(np.array([part.period for part in groups]))),
-        table("double", "PHASE", exact(np.array([part.phase for part in groups]))),
         table("double", "MARKS", exact(marks)),
         "" if machine.changes else "#define STIFF ATTEMPT",
         "",

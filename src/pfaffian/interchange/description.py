@@ -78,7 +78,7 @@ def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[s
     if machine.exchange:
         flags["providesDirectionalDerivatives" if three else "providesDirectionalDerivative"] = True
         return flags | ({"needsCompletedIntegratorStep": True, "providesAdjointDerivatives": True} if three else {})
-    flags["canHandleVariableCommunicationStepSize"] = True
+    flags |= {"canHandleVariableCommunicationStepSize": True} | ({"hasEventMode": True} if machine.clocked else {})
     return flags | ({"fixedInternalStepSize": float(machine.step)} if three and machine.accuracy is None else {})
 
 
@@ -109,6 +109,9 @@ def description(machine: FMUMachine, variables: FMUVariables, identity: Identity
 
 def variable_three(v: Variable) -> str:
     """A variable in FMI 3.0."""
+    if v.interval is not None:
+        times = {"intervalVariability": "constant", "intervalDecimal": v.interval, "shiftDecimal": v.shift}
+        return element("Clock", {"name": v.name, "valueReference": v.reference, "causality": v.causality, **times})
     attributes = {
         "name": v.name, "valueReference": v.reference, "causality": v.causality, "variability": v.variability,
         "initial": None if v.causality == "input" else v.initial, "start": v.start, "unit": v.unit or None,

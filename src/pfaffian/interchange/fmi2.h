@@ -83,6 +83,8 @@ EXPORT int fmi2EnterEventMode(Instance *i) { return GOOD; }
 EXPORT int fmi2NewDiscreteStates(Instance *i, EventInfo *info) {
   memset(info, 0, sizeof *info);
   if (has_drifted(i)) settled(i), info->values = 1;
+  if (take(i) != GOOD) return WRONG;
+  info->timed = next_event(&i->now, &info->next);
   return GOOD;
 }
 EXPORT int fmi2EnterContinuousTimeMode(Instance *i) { return GOOD; }

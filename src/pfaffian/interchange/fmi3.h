@@ -27,8 +27,10 @@ EXPORT Instance *fmi3InstantiateModelExchange(const char *name, const char *toke
 EXPORT Instance *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *resources, _Bool visible,
                                              _Bool logging, _Bool event_mode, _Bool early_return, const Reference *required,
                                              size_t n, void *environment, LogMessage *log, void (*update)(void)) {
-  if (!MODEL_EXCHANGE) return created3(name, token, environment, log);
-  if (log) log(environment, WRONG, "logStatusError", "this is an FMU for model exchange");
+  const int fits = !MODEL_EXCHANGE && (event_mode || !CLOCKED);
+  if (fits) return created3(name, token, environment, log);
+  if (log) log(environment, WRONG, "logStatusError",
+               MODEL_EXCHANGE ? "this is an FMU for model exchange" : "the clocks of this FMU need an importer with event mode");
   return NULL;
 }
 EXPORT Instance *fmi3InstantiateScheduledExecution(const char *name, const char *token, const char *resources, _Bool visible,
@@ -81,12 +83,8 @@ EXPORT int fmi3SetBinary(Instance *i, const Reference *vr, size_t n, const size_
                          size_t values) {
   return n ? refuse(i, "all variables are of the type Float64") : GOOD;
 }
-EXPORT int fmi3GetClock(Instance *i, const Reference *vr, size_t n, _Bool *value) {
-  return n ? refuse(i, "there are no clocks") : GOOD;
-}
-EXPORT int fmi3SetClock(Instance *i, const Reference *vr, size_t n, const _Bool *value) {
-  return n ? refuse(i, "there are no clocks") : GOOD;
-}
+EXPORT int fmi3GetClock(Instance *i, const Reference *vr, size_t n, _Bool *value) { return ticking(i, vr, n, value); }
+EXPORT int fmi3SetClock(Instance *i, const Reference *vr, size_t n, const _Bool *value) { return tick(i, vr, n, value); }
 EXPORT int fmi3GetNumberOfVariableDependencies(Instance *i, Reference vr, size_t *n) {
   return refuse(i, "dependencies are those of modelDescription.xml");
 }
@@ -120,16 +118,23 @@ EXPORT int fmi3GetAdjointDerivative(Instance *i, const Reference *unknowns, size
 
 EXPORT int fmi3EnterConfigurationMode(Instance *i) { return GOOD; }
 EXPORT int fmi3ExitConfigurationMode(Instance *i) { return GOOD; }
-#define NO_CLOCK(name, ...)                                                                                              \
-  EXPORT int name(Instance *i, const Reference *vr, size_t n, __VA_ARGS__) { return n ? refuse(i, "there are no clocks") : GOOD; }
-NO_CLOCK(fmi3GetIntervalDecimal, double *a, int *b)
-NO_CLOCK(fmi3GetIntervalFraction, uint64_t *a, uint64_t *b, int *c)
-NO_CLOCK(fmi3GetShiftDecimal, double *a)
-NO_CLOCK(fmi3GetShiftFraction, uint64_t *a, uint64_t *b)
-NO_CLOCK(fmi3SetIntervalDecimal, const double *a)
-NO_CLOCK(fmi3SetIntervalFraction, const uint64_t *a, const uint64_t *b)
-NO_CLOCK(fmi3SetShiftDecimal, const double *a)
-NO_CLOCK(fmi3SetShiftFraction, const uint64_t *a, const uint64_t *b)
+EXPORT int fmi3GetIntervalDecimal(Instance *i, const Reference *vr, size_t n, double *interval, int *qualifier) {
+  for (size_t k = 0; k < n; k++) qualifier[k] = 1; /* unchanged */
+  return clock_times(i, vr, n, PERIOD, interval);
+}
+EXPORT int fmi3GetShiftDecimal(Instance *i, const Reference *vr, size_t n, double *shift) {
+  return clock_times(i, vr, n, PHASE, shift);
+}
+#define FIXED_CLOCK(name, ...)                                                                                           \
+  EXPORT int name(Instance *i, const Reference *vr, size_t n, __VA_ARGS__) {                                             \
+    return n ? refuse(i, "clocks have constant intervals, which are decimal numbers") : GOOD;                            \
+  }
+FIXED_CLOCK(fmi3GetIntervalFraction, uint64_t *a, uint64_t *b, int *c)
+FIXED_CLOCK(fmi3GetShiftFraction, uint64_t *a, uint64_t *b)
+FIXED_CLOCK(fmi3SetIntervalDecimal, const double *a)
+FIXED_CLOCK(fmi3SetIntervalFraction, const uint64_t *a, const uint64_t *b)
+FIXED_CLOCK(fmi3SetShiftDecimal, const double *a)
+FIXED_CLOCK(fmi3SetShiftFraction, const uint64_t *a, const uint64_t *b)
 EXPORT int fmi3EvaluateDiscreteStates(Instance *i) { return GOOD; }
 EXPORT int fmi3ActivateModelPartition(Instance *i, Reference vr, double t) {
   return refuse(i, "this FMU has no scheduled execution");
@@ -141,6 +146,8 @@ EXPORT int fmi3UpdateDiscreteStates(Instance *i, _Bool *again, _Bool *end, _Bool
 #if MODEL_EXCHANGE
   if (has_drifted(i)) settled(i), *values = 1;
 #endif
+  if (take(i) != GOOD) return WRONG;
+  *timed = next_event(&i->now, next);
   return GOOD;
 }
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief, is_one_of
-from pfaffian.evaluate.single_values import as_number
+from pfaffian.evaluate.single_values import as_flag, as_number
 from pfaffian.formats.text.file import as_path
 from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, SOURCE_FLAGS, compiled, here, packed
 from pfaffian.interchange.description import Identity, build_description, description
@@ -67,6 +67,7 @@ def fmu(
     seed: int = 0,
     platforms: Sequence[str] | None = None,
     processor: Literal["x86-64", "x86-64-v3"] = "x86-64",
+    clocks: bool = False,
 ) -> WrittenFMU:
     """Write a machine, with or without a law, as a Functional Mock-up Unit: a file that other simulators load as a component.
 
@@ -82,8 +83,7 @@ def fmu(
     Args:
         m: the mechanism, or in co-simulation a System: the mechanism in a state of another kind.
         out: path of the file, "machine.fmu"; its folder is created if it does not exist.
-        kind: "co-simulation", the default, or "model exchange", for which the law has to be continuous and no constraint may
-            begin or cease to act.
+        kind: "co-simulation", the default, or "model exchange", in which no constraint may begin or cease to act.
         version: of FMI, "3.0", the default, or "2.0".
         step: length of a step in co-simulation [s], 1e-3 by default; communication steps are whole numbers of these.
         accuracy: in co-simulation, steps under error control in place of those of one length, with the bits of
@@ -95,10 +95,12 @@ def fmu(
         platforms: names from "linux64", "win64" and "darwin64"; None: that of this machine. Others are compiled by zig.
         processor: "x86-64", the default, runs on all of them; "x86-64-v3" needs one with AVX2, most since 2013, and makes
             long equations up to 1.3 times faster, with the same bits. On others the FMU refuses to be instantiated.
+        clocks: whether the parts of a law in discrete time are clocked, in FMI 3.0: their periods are then clocks that an
+            importer has, and ticks in event mode. By default the machine knows its instants itself.
     Returns:
         WrittenFMU: file, its path; variables, {name: unit}; platforms, {platform: size of its binary [bytes]}.
-    Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange, a
-    law in discrete time, constraints that begin or cease to act, or another state than [q; v].
+    Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange,
+    constraints that begin or cease to act, or another state than [q; v]; clocks in FMI 2.0.
     Raises RunError: the start cannot be put onto the constraints; the file cannot be written.
     Raises BuildError: no compiler works, or zig is not installed and another platform is asked for.
 
@@ -116,6 +118,8 @@ def fmu(
     for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version"), (processor, PROCESSORS, "processor")):
         if not is_one_of(value, known):
             raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
+    if (clocked := as_flag(clocks, "fmu: clocks")) and version != "3.0":
+        raise ModelError(f"fmu: clocks are those of FMI 3.0; version is {version}")
     targets = _platforms(platforms)
     path = as_path(out, "the FMU to write")
     h = as_number(step, "fmu: step")
@@ -128,7 +132,7 @@ def fmu(
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next, kinks)
     given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
     with uncollected():
-        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed, controlled, changes)
+        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed, controlled, changes, clocked)
         variables = variables_of(whole)
         files, sizes = _files(whole, variables, version, targets, processor)
     write_file(prepare(path.parent) / path.name, packed(files))

@@ -15,12 +15,14 @@ enum { FIRST_U = 1, FIRST_P = FIRST_U + N_U, FIRST_X = FIRST_P + N_P, FIRST_RATE
        FIRST_Y = FIRST_RATE + N_RATE, FIRST_SIDE = FIRST_Y + N_Y, N_VARIABLES = FIRST_SIDE + N_SIDE };
 
 /* All that a saved state contains. k counts the steps since t0; lane: numbers of the error control, if any; moved: whether the
-   importer chose another start. */
+   importer chose another start; taken: number of the next instant of each group of parts of the law; ticks: whether its clock
+   ticks. */
 typedef struct {
   char token[sizeof TOKEN];
   double t0, t, u[N_U + 1], p[N_P + 1], x[N_X + 1], lane[LANE + 1];
   int64_t k, stopped;
-  int32_t status, phase, moved;
+  int64_t taken[N_PARTS + 1];
+  int32_t status, phase, moved, ticks[N_PARTS + 1];
 } Machine;
 
 typedef void Say(void *environment, const char *name, int status, const char *category, const char *message);

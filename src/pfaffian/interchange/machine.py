@@ -12,6 +12,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.kernel.call.recipe import recipe
+from pfaffian.kernel.program.numpy_loop import LARGEST
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
@@ -19,7 +20,7 @@ from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.run.stepper import Options, first_of
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.events import eventful
-from pfaffian.simulate.step.sampling import compiled_instants, in_python
+from pfaffian.simulate.step.sampling import compiled_instants, in_force, in_python, rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
 from pfaffian.simulate.step.thresholds import compared
@@ -33,7 +34,7 @@ class FMUMachine:
 
     exchange: whether for model exchange.   step: length of a step [s].   start: time at the start [s].
     x, p: (nx,) and (np,) state and parameters at the start.   accuracy: of steps under error control, if any.
-    changes: whether the stiff pair may make some of these.
+    changes: whether the stiff pair may make some of these.   clocked: whether clocks of the importer evaluate the law.
     """
 
     simulation: Simulation
@@ -44,11 +45,19 @@ class FMUMachine:
     p: np.ndarray
     accuracy: float | None = None
     changes: bool = False
+    clocked: bool = False
 
     @cached_property
     def due(self) -> list[tuple[int, int]]:
         """Period and phase of each sampler, in steps of one length."""
-        return [] if self.accuracy else compiled_instants(self.simulation.control, self.step)
+        parts, fixed = self.simulation.control, self.accuracy is None and not self.exchange
+        found = compiled_instants(parts, self.step) if fixed else []
+        return [(LARGEST, LARGEST - 1)] * len(found) if self.clocked else found
+
+    @cached_property
+    def instants(self) -> list[tuple[float, float]]:
+        """Period and phase of each sampler [s]."""
+        return [(group[0].period, group[0].phase) for group in rates(self.simulation.control)]
 
     @cached_property
     def loop(self) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
@@ -92,12 +101,12 @@ class FMUMachine:
         """(x, w, p, t) -> the differences of the numbers that forces and the law compare: zero where one of them switches."""
         s, m = self.simulation, self.simulation.mechanism
         here, z, w = s.system.at(), ca.SX.sym("z", len(s.z)), ca.SX.sym("w", len(s.w_names))
-        T = here.T.under(ca.SX(m.nu, 1))
-        command = command_of(T, s.control, s.scheme, z, w)
+        T, d = here.T.under(ca.SX(m.nu, 1)), ca.SX.sym("d", s.layout.size)
+        command = command_of(T, s.control, s.scheme, z, w, in_force(s.layout, d, m.nu, T.t))
         switching = ca.vertcat(T.applied, command.u, command.z_dot)
         found = compared(switching, ca.vertcat(T.q, T.v, T.t, z, w)).comparisons
         (differences,) = here.of_state([ca.densify(ca.vertcat(ca.SX(0, 1), *[c.difference for c in found]))])
-        return ca.Function("thresholds", [ca.vertcat(here.x, z), w, m.p_symbols, T.t], [differences])
+        return ca.Function("thresholds", [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t], [differences])
 
     @property
     def sides(self) -> int:
@@ -117,9 +126,9 @@ class FMUMachine:
         return rate, outputs, sides
 
     @cached_property
-    def exchanged(self) -> tuple[Program, ...]:
+    def exchanged(self) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
         """The Programs of model exchange: rates with event indicators and faults, outputs, projection, derivatives in a
-        direction, and their adjoint."""
+        direction, and their adjoint; and those of the samplers."""
         f, inputs, rhs = self.rates, ["x", "w", "p", "t"], self.simulation.traced.rhs
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
@@ -128,7 +137,9 @@ class FMUMachine:
         derive = derive.factory("derive", inputs, ["rate", "sides", "faults"])
         observe = rhs.factory("observed", rhs.name_in(), [records])
         observe = ca.Function("observe", rhs.sx_in(), [ca.densify(observe(*rhs.sx_in()))])
-        return programs_of(derive, observe, self.projection, dense(forward), dense(reverse))
+        functions = derive, observe, self.projection, dense(forward), dense(reverse)
+        programs = programs_of(*functions, *self.simulation.traced.samplers)
+        return programs[: len(functions)], programs[len(functions) :]
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -162,6 +173,7 @@ def machine_of(
     seed: int,
     accuracy: float | None,
     changes: bool,
+    clocked: bool,
 ) -> FMUMachine:
     """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
 
@@ -179,13 +191,12 @@ def machine_of(
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
     if not exchange and accuracy is None:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
-    return FMUMachine(s, exchange, step, start, x[0], begun.p[0], accuracy, changes)
+    return FMUMachine(s, exchange, step, start, x[0], begun.p[0], accuracy, changes, clocked)
 
 
 def refuse_instants(s: Simulation) -> None:
-    """Raise ModelError if a law is sampled, or equations change at instants, which only co-simulation serves."""
+    """Raise ModelError if equations change at instants that depend on the motion, which only co-simulation serves."""
     reasons: dict[str, Callable[[], bool]] = {
-        "a law in discrete time": lambda: bool(s.control.parts),
         "constraints that begin or cease to act, switches or rebounds": lambda: eventful(s),
         "a state that takes the place of [q; v]": lambda: s.system.other_state,
     }

@@ -86,14 +86,14 @@ static int has_drifted(Instance *i) {
 }
 
 static int set_states(Instance *i, const double *x, size_t n) {
-  if (n != N_X) return refuse(i, "another number of states is needed");
-  memcpy(i->now.x, x, sizeof(double) * N_X), i->known = 0;
+  if (n != N_RATE) return refuse(i, "another number of states is needed");
+  memcpy(i->now.x, x, sizeof(double) * N_RATE), i->known = 0;
   return GOOD;
 }
 
 static int states(Instance *i, double *x, size_t n) {
-  if (n != N_X) return refuse(i, "another number of states is needed");
-  memcpy(x, i->now.x, sizeof(double) * N_X);
+  if (n != N_RATE) return refuse(i, "another number of states is needed");
+  memcpy(x, i->now.x, sizeof(double) * N_RATE);
   return GOOD;
 }
 

@@ -12,6 +12,7 @@ from pfaffian.interchange.variables import FMUVariables, free
 from pfaffian.kernel.program.numpy_loop import LIMIT
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
+from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.step.attempt import lane_of
 
 MOST_VIOLATION = 1e-8
@@ -27,7 +28,8 @@ def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
     counts = {
         "N_U": len(s.w_names), "N_P": len(machine.p), "N_X": len(machine.x), "N_RATE": len(variables.rates),
         "N_Y": s.width, "N_SIDE": machine.sides, "N_FAULT": machine.faults, "FIRST_FAULT": machine.first_fault,
-        "TIMED": int(machine.timed), "LANE": 0 if machine.accuracy is None else lane_of(s).size,
+        "FIRST_SAMPLED": status_of(s, "sampled"), "N_PARTS": len(machine.instants), "CLOCKED": int(machine.clocked),
+        "TIME_EVENTS": int(machine.exchange and not machine.clocked), "TIMED": int(machine.timed), "LANE": 0 if machine.accuracy is None else lane_of(s).size,
     }  # fmt: skip
     return "\n".join([
         f"#define TOKEN {c_string(token)}",
@@ -41,6 +43,8 @@ def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
         table("double", "X_START", exact(machine.x)),
         table("int", "P_FREE", map(str, free(machine, variables))),
         table("int64_t", "SAMPLING", [str(n) for pair in machine.due for n in pair]),
+        table("double", "PERIOD", exact(np.array([period for period, _ in machine.instants]))),
+        table("double", "PHASE", exact(np.array([phase for _, phase in machine.instants]))),
         table("char *const", "CAUSES", map(c_string, machine.causes)),
         "",
     ])  # fmt: skip
@@ -50,7 +54,7 @@ def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version
     """The C texts of the units of an FMU; the first has the functions of FMI."""
     loop, numbers = "", tables(machine, variables, token)
     if machine.exchange:
-        kind, programs, samplers = "model_exchange", machine.exchanged, ()
+        kind, (programs, samplers) = "model_exchange", machine.exchanged
         names: tuple[str, ...] = ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT")
     elif machine.accuracy is None:
         kind, loop, names = "co_simulation", file_text("rollout.h"), ("STEP", "OBSERVE", "PROJECT")
@@ -58,7 +62,7 @@ def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version
     else:
         kind, numbers = "accurate", numbers + accurate_tables(machine)
         programs, names, samplers = accurate_programs(machine)
-    files = [sources.read(f"interchange/{name}.h") for name in ("instance", kind, f"fmi{version[0]}")]
+    files = [sources.read(f"interchange/{name}.h") for name in ("instance", "law_parts", kind, f"fmi{version[0]}")]
     driver = "\n".join([loop, numbers, *files])
     text = source_of(programs, names, driver, 1, PART_SIZE, samplers, most=1, table=False).text
     units = units_of(text)

@@ -12,6 +12,7 @@ from pfaffian.interchange.machine import FMUMachine
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.output.folder import unused
+from pfaffian.simulate.step.sampling import rates as rates_of_law
 from pfaffian.states.signal import Signal
 
 Causality = Literal["independent", "input", "parameter", "output", "local"]
@@ -21,7 +22,7 @@ class Variable(NamedTuple):
     """A variable of an FMU.
 
     reference: its value reference.   unit: "" where it has none.   initial: "exact" with a start value, or "calculated".
-    rate_of: value reference of the state whose rate it is.
+    rate_of: value reference of the state whose rate it is.   interval, shift: of a clock [s].
     """
 
     name: str
@@ -32,6 +33,8 @@ class Variable(NamedTuple):
     initial: str | None = None
     start: float | None = None
     rate_of: int | None = None
+    interval: float | None = None
+    shift: float = 0.0
 
 
 class FMUVariables(NamedTuple):
@@ -44,6 +47,7 @@ class FMUVariables(NamedTuple):
     rates: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
     sides: tuple[Variable, ...]
+    clocks: tuple[Variable, ...]
 
     def listed(self) -> tuple[Variable, ...]:
         """All variables, in the order of the file."""
@@ -87,7 +91,11 @@ def variables_of(machine: FMUMachine) -> FMUVariables:
         if s.system.other_state or not entry.startswith(("q.", "v."))
     ]
     sides = [Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)]
-    return FMUVariables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides)))
+    clocks = [
+        Variable(named(f"clock.{group[0].title}"), next(place), "input", variability="discrete", interval=period, shift=phase)
+        for group, (period, phase) in zip(rates_of_law(s.control) if machine.clocked else (), machine.instants, strict=False)
+    ]
+    return FMUVariables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides, clocks)))
 
 
 def per_second(unit: str) -> str:
@@ -148,4 +156,4 @@ def dependencies(machine: FMUMachine, variables: FMUVariables) -> dict[int, list
         found |= {first + row: found.get(first + row, []) for row in range(pattern.size1())}
         first += pattern.size1()
     found |= {x.reference: [x.reference] for x in variables.states}
-    return {unknown: sorted(knowns) for unknown, knowns in found.items() if unknown in variable}
+    return {unknown: sorted(variable.intersection(knowns)) for unknown, knowns in found.items() if unknown in variable}
