@@ -35,7 +35,8 @@ class Importer:
         kind = "ModelExchange" if self.exchange else "CoSimulation"
         f = getattr(self.dll, f"fmi3Instantiate{kind}")
         f.restype = c.c_void_p
-        middle = [] if self.exchange else [c.c_bool(False), c.c_bool(False), None, c.c_size_t(0)]
+        clocked = not self.exchange and self.root.find("CoSimulation").get("hasEventMode") == "true"
+        middle = [] if self.exchange else [c.c_bool(clocked), c.c_bool(False), None, c.c_size_t(0)]
         end = [] if self.exchange else [None]
         made = f(b"it", token, None, c.c_bool(False), c.c_bool(True), *middle, None, self.log, *end)
         return c.c_void_p(made)
@@ -61,6 +62,16 @@ class Importer:
     def step(self, t: float, h: float) -> int:
         flags = [c.byref(c.c_bool()) for _ in range(3)]
         return self.call("DoStep", c.c_double(t), c.c_double(h), c.c_bool(True), *flags, c.byref(c.c_double()))
+
+    def event(self, *clocks: str) -> float | None:
+        """Have these clocks tick in event mode; returns the next time event, if there is one."""
+        n, flags, following = len(clocks), [c.c_bool() for _ in range(5)], c.c_double()
+        references, ticks = (c.c_uint * n)(*[self.reference[k] for k in clocks]), (c.c_bool * n)(*[True] * n)
+        assert self.call("EnterEventMode") == OK
+        assert not n or self.call("SetClock", references, c.c_size_t(n), ticks) == OK
+        assert self.call("UpdateDiscreteStates", *map(c.byref, flags), c.byref(following)) == OK
+        assert self.call("EnterContinuousTimeMode" if self.exchange else "EnterStepMode") == OK
+        return following.value if flags[4] else None
 
     def move(self, x: Sequence[float]) -> int:
         return self.call("SetContinuousStates", (c.c_double * len(x))(*x), c.c_size_t(len(x)))
