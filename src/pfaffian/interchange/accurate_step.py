@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.interchange.c_tables import exact, table
 from pfaffian.interchange.machine import FMUMachine, programs_of

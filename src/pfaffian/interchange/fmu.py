@@ -15,8 +15,9 @@ from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.single_values import as_flag, as_number
 from pfaffian.formats.text.file import as_path
 from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, SOURCE_FLAGS, compiled, here, packed
+from pfaffian.interchange.c_tables import c_string
 from pfaffian.interchange.description import Identity, build_description, description
-from pfaffian.interchange.machine import FMUMachine, machine_of
+from pfaffian.interchange.machine import FMUMachine, Timing, machine_of
 from pfaffian.interchange.text import sources_of
 from pfaffian.interchange.variables import FMUVariables, variables_of
 from pfaffian.kernel.call.obtain import uncollected
@@ -118,34 +119,34 @@ def fmu(
     for value, known, name in ((kind, KINDS, "kind"), (version, VERSIONS, "version"), (processor, PROCESSORS, "processor")):
         if not is_one_of(value, known):
             raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
-    if (clocked := as_flag(clocks, "fmu: clocks")) and version != "3.0":
-        raise ModelError(f"fmu: clocks are those of FMI 3.0; version is {version}")
     targets = _platforms(platforms)
     path = as_path(out, "the FMU to write")
-    h = as_number(step, "fmu: step")
-    if not h > 0:
-        raise ModelError(f"fmu: step is {h!r} s; a number above 0 is needed")
-    controlled = _accuracy(accuracy, kind)
-    changes = controlled is not None and (scheme is None or scheme.integrator is None)
-    scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair_for(controlled) if controlled else DEFAULT)
-    changing, kinks = as_switches(system.mechanism, switches), bool(controlled and compliant_parts(system.mechanism))
+    changes = accuracy is not None and (scheme is None or scheme.integrator is None)
+    timing = _timing(kind, version, step, start, accuracy, changes, clocks)
+    pair = DEFAULT if timing.accuracy is None else pair_for(timing.accuracy)
+    scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair)
+    changing, kinks = as_switches(system.mechanism, switches), accuracy is not None and bool(compliant_parts(system.mechanism))
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next, kinks)
     given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
     with uncollected():
-        whole = machine_of(simulation, kind == KINDS[1], h, as_number(start, "start"), given, seed, controlled, changes, clocked)
+        whole = machine_of(simulation, timing, given, seed)
         variables = variables_of(whole)
         files, sizes = _files(whole, variables, version, targets, processor)
     write_file(prepare(path.parent) / path.name, packed(files))
     return WrittenFMU(path, {x.name: x.unit for x in variables.listed()}, sizes)
 
 
-def _accuracy(value: Any, kind: str) -> float | None:
-    """The accuracy of steps under error control, if any. Raises ModelError: it is none, or the importer integrates."""
-    if value is None:
-        return None
-    if kind != KINDS[0]:
-        raise ModelError("fmu: in model exchange the importer chooses the steps: leave accuracy out, or write kind='co-simulation'")
-    return as_accuracy(value)
+def _timing(kind: str, version: str, step: Any, start: Any, accuracy: Any, changes: bool, clocks: Any) -> Timing:
+    """Who steps the FMU, and how. Raises ModelError: an argument is wrong, or not of this kind or version."""
+    exchange, h = kind == KINDS[1], as_number(step, "fmu: step")
+    if not h > 0:
+        raise ModelError(f"fmu: step is {h!r} s; a number above 0 is needed")
+    if accuracy is not None and exchange:
+        raise ModelError("fmu: in model exchange the importer chooses the steps: leave accuracy out, or write another kind")
+    if (clocked := as_flag(clocks, "fmu: clocks")) and version != VERSIONS[0]:
+        raise ModelError(f"fmu: clocks need version {VERSIONS[0]!r}, not {version!r}: leave out one of the two")
+    controlled = None if accuracy is None else as_accuracy(accuracy)
+    return Timing(exchange, h, as_number(start, "start"), controlled, changes, clocked)
 
 
 def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -167,10 +168,10 @@ def _files(
     """Names and contents of the files of an FMU, and the sizes of its binaries."""
     name = machine.simulation.mechanism.name
     identifier = f"fmu_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}"
-    unsigned = sources_of(machine, variables, "", version)
-    digest = sha256("\n".join([*unsigned, *(repr(v) for v in variables.listed())]).encode()).hexdigest()
+    texts = sources_of(machine, variables, version)
+    digest = sha256("\n".join([*texts, *(repr(v) for v in variables.listed())]).encode()).hexdigest()
     token = "{" + str(UUID(digest[:32])) + "}"
-    texts = sources_of(machine, variables, token, version)
+    texts[0] = f"#define TOKEN {c_string(token)}\n{texts[0]}"
     units = {f"machine{k or ''}.c": text for k, text in enumerate(texts)}
     identity = Identity(name, identifier, token, f"pfaffian {this_machine()['pfaffian']}")
     files = [("modelDescription.xml", description(machine, variables, identity, version, list(units)).encode())]

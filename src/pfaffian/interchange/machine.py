@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -28,30 +28,44 @@ from pfaffian.simulate.step.time_loop import compiled, settled
 from pfaffian.starts.given_start import start_arguments
 
 
+class Timing(NamedTuple):
+    """Who steps an FMU, and how.
+
+    exchange: whether the importer integrates.   step: length of a step [s].   start: time at the start [s].
+    accuracy: of steps under error control, if any.   changes: whether the stiff pair may make some of these.
+    clocked: whether clocks of the importer evaluate the law.
+    """
+
+    exchange: bool
+    step: float
+    start: float
+    accuracy: float | None
+    changes: bool
+    clocked: bool
+
+
 @dataclass(frozen=True, eq=False)
 class FMUMachine:
     """A simulation that is to become an FMU.
 
-    exchange: whether for model exchange.   step: length of a step [s].   start: time at the start [s].
-    x, p: (nx,) and (np,) state and parameters at the start.   accuracy: of steps under error control, if any.
-    changes: whether the stiff pair may make some of these.   clocked: whether clocks of the importer evaluate the law.
+    exchange to clocked: as in `Timing`.   x, p: (nx,) and (np,) state and parameters at the start.
     """
 
     simulation: Simulation
     exchange: bool
     step: float
     start: float
+    accuracy: float | None
+    changes: bool
+    clocked: bool
     x: np.ndarray
     p: np.ndarray
-    accuracy: float | None = None
-    changes: bool = False
-    clocked: bool = False
 
     @cached_property
     def due(self) -> list[tuple[int, int]]:
         """Period and phase of each sampler, in steps of one length."""
-        parts, fixed = self.simulation.control, self.accuracy is None and not self.exchange
-        found = compiled_instants(parts, self.step) if fixed else []
+        fixed = self.accuracy is None and not self.exchange
+        found = compiled_instants(self.simulation.control, self.step) if fixed else []
         return [(LARGEST, LARGEST - 1)] * len(found) if self.clocked else found
 
     @cached_property
@@ -164,34 +178,24 @@ def programs_of(*functions: ca.Function) -> tuple[Program, ...]:
     return recipe(lambda: functions, kernel_source, "numpy", 1, "strict").programs
 
 
-def machine_of(
-    simulation: Simulation,
-    exchange: bool,
-    step: float,
-    start: float,
-    given: Mapping[str, Any],
-    seed: int,
-    accuracy: float | None,
-    changes: bool,
-    clocked: bool,
-) -> FMUMachine:
+def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any], seed: int) -> FMUMachine:
     """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
 
     Raises ModelError: a law in Python, a singular start, several runs, or for model exchange anything that changes at instants.
     Raises RunError: the start cannot be put onto the constraints.
     """
-    s, m = simulation, simulation.mechanism
+    s, m, start = simulation, simulation.mechanism, timing.start
     if in_python(s.control):
         raise ModelError("fmu: a law in Python cannot run without Python; write it by control.discrete or control.Control")
-    if exchange:
+    if timing.exchange:
         refuse_instants(s)
     arguments = start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"])
-    begun, x = first_of(s, Options(step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
+    begun, x = first_of(s, Options(timing.step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
     if (entrances(m, begun, start, "auto") != REGULAR).any():
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
-    if not exchange and accuracy is None:
+    if not timing.exchange and timing.accuracy is None:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
-    return FMUMachine(s, exchange, step, start, x[0], begun.p[0], accuracy, changes, clocked)
+    return FMUMachine(s, *timing, x[0], begun.p[0])
 
 
 def refuse_instants(s: Simulation) -> None:

@@ -22,17 +22,17 @@ MOST_DRIFT = 1e-10
 """Largest distance of a state from the constraints, relative to 1 plus its entries, at which an importer may go on."""
 
 
-def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
+def tables(machine: FMUMachine, variables: FMUVariables) -> str:
     """The numbers and names that the functions of FMI read."""
     s = machine.simulation
     counts = {
         "N_U": len(s.w_names), "N_P": len(machine.p), "N_X": len(machine.x), "N_RATE": len(variables.rates),
         "N_Y": s.width, "N_SIDE": machine.sides, "N_FAULT": machine.faults, "FIRST_FAULT": machine.first_fault,
         "FIRST_SAMPLED": status_of(s, "sampled"), "N_PARTS": len(machine.instants), "CLOCKED": int(machine.clocked),
-        "TIME_EVENTS": int(machine.exchange and not machine.clocked), "TIMED": int(machine.timed), "LANE": 0 if machine.accuracy is None else lane_of(s).size,
+        "TIME_EVENTS": int(machine.exchange and not machine.clocked), "TIMED": int(machine.timed),
+        "LANE": 0 if machine.accuracy is None else lane_of(s).size,
     }  # fmt: skip
     return "\n".join([
-        f"#define TOKEN {c_string(token)}",
         f"#define MODEL_EXCHANGE {int(machine.exchange)}",
         "enum { " + ", ".join(f"{name} = {n}" for name, n in counts.items()) + " };",
         f"static const double T_START = {float(machine.start).hex()}, STEP_LENGTH = {float(machine.step).hex()};",
@@ -50,9 +50,9 @@ def tables(machine: FMUMachine, variables: FMUVariables, token: str) -> str:
     ])  # fmt: skip
 
 
-def sources_of(machine: FMUMachine, variables: FMUVariables, token: str, version: str) -> list[str]:
-    """The C texts of the units of an FMU; the first has the functions of FMI."""
-    loop, numbers = "", tables(machine, variables, token)
+def sources_of(machine: FMUMachine, variables: FMUVariables, version: str) -> list[str]:
+    """The C texts of the units of an FMU; the first has the functions of FMI, and needs the macro TOKEN before it."""
+    loop, numbers = "", tables(machine, variables)
     if machine.exchange:
         kind, (programs, samplers) = "model_exchange", machine.exchanged
         names: tuple[str, ...] = ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT")
