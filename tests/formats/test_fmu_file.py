@@ -116,10 +116,26 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
         (packed(tmp_path / "one.fmu", TWO.replace('"2.0"', '"1.0"')), "FMI '1.0' is not read"),
         (packed(tmp_path / "up.fmu", TWO.replace('modelIdentifier="motor"', 'modelIdentifier="../../motor"')), "no name in C"),
         (packed(tmp_path / "same.fmu", TWO.replace('name="w"', 'name="u"')), "another variable has this name"),
+        (
+            packed(tmp_path / "i.fmu", TWO.replace('Indicators="2"', 'Indicators="-7e99"')),
+            "numberOfEventIndicators -7e+99 is no",
+        ),
         (packed(tmp_path / "r.fmu", TWO.replace('valueReference="4"', 'valueReference="-4"')), "no whole number"),
     ):
-        with pytest.raises(pf.ModelError, match=words.replace("(", r"\(").replace(".", r"\.")):
+        with pytest.raises(pf.ModelError, match=words.replace("(", r"\(").replace(".", r"\.").replace("+", r"\+")):
             pf.read(file)
+
+
+def test_names_that_cannot_be_files_and_unknown_kinds_of_archives_are_refused(tmp_path: Path) -> None:
+    for k, names in enumerate((["binaries/x", "binaries/x/y"], ["binaries/" + "a" * 300], ["resources/" + "a/" * 3000 + "b"])):
+        file = packed(tmp_path / f"{k}.fmu", TWO, dict.fromkeys(names, b"harmless"))
+        with pytest.raises(pf.ModelError, match="cannot be unpacked"):
+            fmu_contents.unpack(file, tmp_path / f"at{k}")
+    whole = bytearray(packed(tmp_path / "plain.fmu").read_bytes())
+    whole[whole.index(b"PK\x01\x02") + 6] = 90  # version of zip that is needed
+    (tmp_path / "newer.fmu").write_bytes(whole)
+    with pytest.raises(pf.ModelError, match="it is no zip archive, as FMUs are"):
+        pf.read(tmp_path / "newer.fmu")
 
 
 def test_binary_for_this_platform_is_needed_to_run(tmp_path: Path) -> None:

@@ -45,15 +45,19 @@ def unpack(path: Path, folder: Path) -> None:
         for entry in _checked(archive, where):
             if entry.filename.startswith(NEEDED) and not entry.is_dir():
                 target = folder.joinpath(*PurePosixPath(entry.filename).parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(_bytes(archive, entry, where))
+                data = _bytes(archive, entry, where)
+                try:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(data)
+                except OSError as error:
+                    raise ModelError(f"{where}: {printable(entry.filename)} cannot be unpacked: {error.strerror}") from None
 
 
 def _opened(path: Path) -> ZipFile:
     """The archive. Raises ModelError: it cannot be read."""
     try:
         return ZipFile(path)
-    except BadZipFile as error:
+    except (BadZipFile, NotImplementedError) as error:
         raise ModelError(f"{printable(path.name)}: it is no zip archive, as FMUs are: {error}") from None
     except OSError as error:
         raise ModelError(f"{printable(path.name)}: the file cannot be read: {error.strerror}") from None

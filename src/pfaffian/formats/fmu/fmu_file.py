@@ -175,8 +175,10 @@ def _counts(root: Element, version: str) -> tuple[int, int]:
         tags = [c.tag for c in children]
         return tags.count("ContinuousStateDerivative"), tags.count("EventIndicator")
     derivatives = next((c for c in children if c.tag == "Derivatives"), None)
-    indicators = int(number(root.attributes.get("numberOfEventIndicators", "0"), "numberOfEventIndicators"))
-    return len(derivatives.children) if derivatives else 0, indicators
+    indicators = number(root.attributes.get("numberOfEventIndicators", "0"), "numberOfEventIndicators")
+    if not (0 <= indicators < 2**32 and indicators == int(indicators)):
+        raise root.error(f"numberOfEventIndicators {indicators:g} is no whole number from 0 to 2^32 - 1")
+    return len(derivatives.children) if derivatives else 0, int(indicators)
 
 
 def _variable(element: Element, typed: Element, array: bool) -> FMUVariable:
