@@ -147,3 +147,5 @@ def test_clocks_are_declared_and_refused_where_there_are_none(tmp_path: Path) ->
     assert "no clock" in it.messages[-1]
     with pytest.raises(pf.ModelError, match="clocks need version"):
         pf.fmu(block(), tmp_path / "no.fmu", version="2.0", control=law(), clocks=True)
+    with pytest.raises(pf.ModelError, match="periods of a law in discrete time, and there is none"):
+        pf.fmu(block(), tmp_path / "no.fmu", clocks=True)

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "base": ["fixed", "file"], "begin": [0.0], "beside": [False], "beyond": ["raise"],
     "bias": [(0, 0, 0, 0, 0, 0)], "body_b": ["world"],
     "branches": [1], "by": [("q", "v", "u", "t", "parameters")], "cells": [40], "centre": [ORIGIN], "chords": [4],
+    "clocks": [False],
     "coefficient": [1.0], "collar": [0.0],
     "com": [ORIGIN], "complete": [False], "component": [0], "correct_start": [True], "corrections": [2],
     "count": [10, 1024], "coupling": [1.0],

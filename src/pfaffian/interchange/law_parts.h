@@ -60,30 +60,27 @@ static int next_event(const Machine *now, double *next) {
 
 static int clock_of(unsigned r) { return CLOCKED && r >= N_VARIABLES && r < N_VARIABLES + N_SAMPLERS ? (int)(r - N_VARIABLES) : -1; }
 
+static int are_clocks(Instance *i, const unsigned *vr, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (clock_of(vr[k]) < 0) return refuse(i, "there is no clock of this value reference");
+  return GOOD;
+}
+
 static int tick(Instance *i, const unsigned *vr, size_t n, const _Bool *value) {
-  for (size_t k = 0; k < n; k++) {
-    const int j = clock_of(vr[k]);
-    if (j < 0) return refuse(i, "there is no clock of this value reference");
-    i->now.ticks[j] = value[k];
-  }
+  if (are_clocks(i, vr, n) != GOOD) return WRONG;
+  for (size_t k = 0; k < n; k++) i->now.ticks[clock_of(vr[k])] = value[k];
   return GOOD;
 }
 
 static int ticking(Instance *i, const unsigned *vr, size_t n, _Bool *value) {
-  for (size_t k = 0; k < n; k++) {
-    const int j = clock_of(vr[k]);
-    if (j < 0) return refuse(i, "there is no clock of this value reference");
-    value[k] = i->now.ticks[j];
-  }
+  if (are_clocks(i, vr, n) != GOOD) return WRONG;
+  for (size_t k = 0; k < n; k++) value[k] = i->now.ticks[clock_of(vr[k])];
   return GOOD;
 }
 
 /* Intervals or shifts of clocks. */
 static int clock_times(Instance *i, const unsigned *vr, size_t n, const double *of, double *value) {
-  for (size_t k = 0; k < n; k++) {
-    const int j = clock_of(vr[k]);
-    if (j < 0) return refuse(i, "there is no clock of this value reference");
-    value[k] = of[j];
-  }
+  if (are_clocks(i, vr, n) != GOOD) return WRONG;
+  for (size_t k = 0; k < n; k++) value[k] = of[clock_of(vr[k])];
   return GOOD;
 }

@@ -187,6 +187,8 @@ def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any],
     s, m, start = simulation, simulation.mechanism, timing.start
     if in_python(s.control):
         raise ModelError("fmu: a law in Python cannot run without Python; write it by control.discrete or control.Control")
+    if timing.clocked and not s.control.parts:
+        raise ModelError("fmu: clocks are the periods of a law in discrete time, and there is none: leave clocks out")
     if timing.exchange:
         refuse_instants(s)
     arguments = start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"])

@@ -92,8 +92,8 @@ def variables_of(machine: FMUMachine) -> FMUVariables:
     ]
     sides = [Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)]
     clocks = [
-        Variable(named(f"clock.{group[0].title}"), next(place), "input", variability="discrete", interval=period, shift=phase)
-        for group, (period, phase) in zip(rates_of_law(s.control) if machine.clocked else (), machine.instants, strict=False)
+        Variable(named(f"clock.{p.title}"), next(place), "input", variability="discrete", interval=p.period, shift=p.phase)
+        for p, *_ in (rates_of_law(s.control) if machine.clocked else ())
     ]
     return FMUVariables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides, clocks)))
 
