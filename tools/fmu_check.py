@@ -4,6 +4,7 @@
 
 valid        findings of fmpy's validation, which should be none
 run          co-simulation by fmpy for so many seconds: largest difference from `pf.run`, which should be 0
+controlled   the same with steps under error control, beside `pf.stepper(m, accuracy=...)`, which should be 0 as well
 exchange     model exchange by fmpy's CVODE: largest difference from a run to an accuracy, and violation after each step
 derivatives  directional and adjoint derivatives through CasADi's DaeBuilder, beside `pf.derivatives`, relative to the largest
 
@@ -36,6 +37,9 @@ STEP, DERIVATIVE, EXCHANGE, VIOLATION = 1e-3, 1e-12, 1e-7, 1e-9
 
 TOLERANCE = 1e-11
 """Relative tolerance of CVODE."""
+
+ACCURACY, CALL = 1e-8, 1 / 64
+"""Of steps under error control; communication step [s]."""
 
 SHORT = 0.5
 """Time over which model exchange is compared [s]: motions that are chaotic part from each other later."""
@@ -79,6 +83,22 @@ def simulated(file: Path, seconds: float, interval: float, names: list[str]) -> 
     rows = np.flatnonzero(np.diff(np.append(found["time"], np.inf)) > interval / 2)
     values = np.stack([found[n][rows] for n in names], axis=1)
     return found["time"][rows], values, float(found["violation"][rows].max()) if has else 0.0
+
+
+def controlled(m: pf.Mechanism, folder: Path, start: dict[str, Any], seconds: float) -> float:
+    """Largest difference of an FMU that steps under error control from the stepper."""
+    file = pf.fmu(m, folder / "controlled.fmu", accuracy=ACCURACY, step=CALL, **start).file
+    if findings := validate_fmu(str(file)):
+        raise SystemExit(f"fmpy finds in {file.name}: {findings}")
+    names = [f"{part}.{n}" for part, of in (("q", m.q_names), ("v", m.v_names)) for n in of]
+    found = fmpy.simulate_fmu(str(file), stop_time=seconds, step_size=CALL, output_interval=CALL, output=names)
+    s, worst = pf.stepper(m, accuracy=ACCURACY), 0.0
+    rows = np.stack([found[n] for n in names], axis=1)
+    s.reset(rows[0, : m.nq], rows[0, m.nq :], parameters=start.get("parameters"), correct_start=False)
+    for row in rows:
+        worst = max(worst, float(np.abs(row - np.concatenate([s.q, s.v])).max()))
+        s.advance(CALL)
+    return worst
 
 
 def free_motions(m: pf.Mechanism, q: np.ndarray) -> np.ndarray:
@@ -128,6 +148,9 @@ def checked(name: str, m: pf.Mechanism, start: dict[str, Any], seconds: float) -
             off = np.abs(q[:n] - result["q"].values[:n]).max()
             passes &= off == 0 and n == result.sizes["time"]
             words.append(f"run {off:g}")
+        off = controlled(m, folder, start, seconds)
+        passes &= off == 0
+        words.append(f"controlled {off:g}")
         short = min(seconds, SHORT)
         for version in ("3.0", "2.0"):
             file = written(m, folder, "model exchange", version, start)
