@@ -350,14 +350,14 @@ def _smoothed(keep: np.ndarray, near: np.ndarray, reach: float) -> np.ndarray:
     """What each pixel keeps of its brightness: the mean over its block of 2 x 2 pixels and those beside it, as far as they show
     something at the distance of the pixel.   keep: of each block.   near: 1 / distance of each pixel."""
     rows, columns = (np.arange(n) // 2 for n in near.shape)
-    far, kept = np.pad(near[::2, ::2], 1), np.pad(keep, 1)
+    far, block = np.pad(near[::2, ::2], 1), np.pad(keep, 1)
     total, weight = np.zeros(near.shape), np.zeros(near.shape)
     for j in range(3):
         for i in range(3):
             at = np.ix_(rows + j, columns + i)
             beside = (far[at] > 0) & (np.abs(far[at] - near) <= reach * near**2)
             w = (2 if i == 1 else 1) * (2 if j == 1 else 1) * beside
-            total, weight = total + w * kept[at], weight + w
+            total, weight = total + w * block[at], weight + w
     return np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
 
 
