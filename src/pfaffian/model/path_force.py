@@ -37,8 +37,8 @@ class PathSpring:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        own = (("stiffness", self.stiffness), ("rest", self.rest), ("damping", self.damping))
-        return (*(Range(word, x) for word, x in own), *self.path.ranges)
+        given = (("stiffness", self.stiffness), ("rest", self.rest), ("damping", self.damping))
+        return (*(Range(word, x) for word, x in given), *self.path.ranges)
 
     def stretch(self, length: ca.SX) -> ca.SX:
         """(1, 1) length beyond the rest length, zero where a cable is slack [m]."""
