@@ -203,7 +203,7 @@ def test_states_of_a_machine_in_which_nothing_else_varies(tmp_path: Path) -> Non
     assert found.sizes["run"] == 1 and pf.sweeps.damaged(tmp_path / "loads.zarr") == []
     again = pf.loads(swept(m, tmp_path, empty, {"q:a": STROKE}, guess=GUESS)).compute()
     np.testing.assert_array_equal(again["force"], pf.loads(varied).compute()["force"])
-    with pytest.raises(ModelError, match="space: {label: values} is needed"):
+    with pytest.raises(ModelError, match="values} is needed"):
         pf.sweep(m, empty, store=tmp_path / "none", keep="loads", duration=0.1)
     with pytest.raises(ModelError, match="states have no noise, so there is no seed"):
         swept(m, tmp_path / "none", {"seed": [0]}, {"q:a": STROKE}, guess=GUESS)
