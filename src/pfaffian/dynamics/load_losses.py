@@ -253,16 +253,16 @@ class _Equation(NamedTuple):
             part = w + G @ Q
             size = ca.sqrt(ca.sumsqr(part) + TINY_LOAD**2)
             load, slope = load + c * size, slope + (self.factor * c / size) * (part.T @ G)
-        most, own = self.factor * load, ca.SX.eye(Q.numel())[n, :]
+        most, unit = self.factor * load, ca.SX.eye(Q.numel())[n, :]
         if self.rest is None:
-            return _Residual(Q[n] + most, own + slope, ca.fabs(most))
+            return _Residual(Q[n] + most, unit + slope, ca.fabs(most))
         rate, change = self.rest
         along = change / change[n]
         left = rate / change[n] + along @ Q
         slides = ca.fabs(Q[n] - left) > most
         against = ca.if_else(Q[n] > left, 1, -1)  # the direction in which friction would have to exceed its largest value
         value = ca.if_else(slides, Q[n] - against * most, left)
-        return _Residual(value, ca.if_else(slides, own - against * slope, along), most)
+        return _Residual(value, ca.if_else(slides, unit - against * slope, along), most)
 
     @property
     def feedback(self) -> ca.SX:
