@@ -240,9 +240,9 @@ ON_A = [("a", (0, 0, 1)), ("a", (0, 0.2, 2))]
 
 
 def with_bracket(path: Path) -> pf.Mechanism:
-    """The machine with a bracket at (0.1, 0, 0) on its arm, which a line touches."""
+    """The machine with a bracket at (0.4, 0, 0) on its arm, which a line touches."""
     m = machine()
-    held = pf.joint("held", "fixed", "a", "bracket", placement=(0.1, 0, 0))
+    held = pf.joint("held", "fixed", "a", "bracket", placement=(0.4, 0, 0))
     spring = F.path_spring("s", path, stiffness=1)
     return m.with_(bodies=[*m.bodies, pf.body("bracket", 0.1)], joints=[*m.joints, held], forces=[spring])
 
@@ -285,8 +285,8 @@ REFUSED = {
         lambda: machine(constraints=[pf.constraints.taut_cable("c", F.path(ON_A), length=1)]), "constraint 'c': its path is on",
     ),
     "inside a cylinder of a body that is held": (
-        lambda: with_bracket(F.path([A, F.guide("a", 0.2, axis=(0, 1, 0)), ("bracket", (0, 3, 0.05))])),
-        r"cylinder .* on 'a' contains the point \(0, 3, 0.05\) of 'bracket'",
+        lambda: with_bracket(F.path([A, F.guide("a", 0.2, axis=(0, 1, 0)), ("bracket", (-0.3, 3, 0.05))])),
+        r"cylinder .* on 'a' contains the point \(-0.3, 3, 0.05\) of 'bracket'",
     ),
     "a drum without a name": (lambda: F.path([A, B], drums={3: 0.1}), "the key 3 is not the name of a joint"),
     "limits without a number": (lambda: F.winch("w", F.path([A, B]), limits=(np.inf, np.inf)), "leave no number"),
