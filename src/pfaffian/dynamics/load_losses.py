@@ -201,8 +201,8 @@ def motor_force(T: Terms, joint: str) -> ca.SX:
     return total
 
 
-class _Residual(NamedTuple):
-    """The residual of an equation.
+class _EquationAt(NamedTuple):
+    """An equation at given frictions: its residual, its slopes and the bound on its friction.
 
     value: (1, 1).   slopes: (1, n) along the frictions.   most: (1, 1) the largest friction under the load.
     """
@@ -246,8 +246,8 @@ class _Equation(NamedTuple):
         drift = ca.jtimes(s, k.q, k.q_dot)
         return cls(number, mu, sizes, base, turned, (along @ a[:, 0] + drift + s / f.settle, along @ a[:, 1:]))
 
-    def at(self, Q: ca.SX) -> _Residual:
-        """The residual of the equation under frictions Q (n, 1)."""
+    def at(self, Q: ca.SX) -> _EquationAt:
+        """The equation under frictions Q (n, 1)."""
         load, slope, n = ca.SX(0), ca.SX(1, Q.numel()), self.number
         for c, w, G in zip(self.sizes, self.base, self.turned, strict=True):
             part = w + G @ Q
@@ -255,14 +255,14 @@ class _Equation(NamedTuple):
             load, slope = load + c * size, slope + (self.factor * c / size) * (part.T @ G)
         most, unit = self.factor * load, ca.SX.eye(Q.numel())[n, :]
         if self.rest is None:
-            return _Residual(Q[n] + most, unit + slope, ca.fabs(most))
+            return _EquationAt(Q[n] + most, unit + slope, ca.fabs(most))
         rate, change = self.rest
         along = change / change[n]
         left = rate / change[n] + along @ Q
         slides = ca.fabs(Q[n] - left) > most
         against = ca.if_else(Q[n] > left, 1, -1)  # the direction in which friction would have to exceed its largest value
         value = ca.if_else(slides, Q[n] - against * most, left)
-        return _Residual(value, ca.if_else(slides, unit - against * slope, along), most)
+        return _EquationAt(value, ca.if_else(slides, unit - against * slope, along), most)
 
     @property
     def feedback(self) -> ca.SX:
