@@ -44,18 +44,19 @@ def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
     """Raise ModelError for a number of an element that is out of its range at parameter values p (runs, np)."""
     kinds = {"force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints, "compound": m.compounds}
     found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
-    if not found or not len(p):
+    if not found:
         return
     f = ca.Function("ranges", [m.p_symbols], [ca.densify(ca.vertcat(*[r.x for _, r in found]))])
-    values = np.array(f(p.T)).reshape(len(found), len(p))
-    good = np.array([[r.above] for _, r in found])
-    wrong = ~np.where(good, values > 0, values >= 0)
-    if wrong.any():
-        i, run = np.argwhere(wrong)[0].tolist()
-        what, r = found[i]
-        raise ModelError(
-            f"{what} in run {run} ({_named(m, p[run])}): {r.what} {values[i, run]:g} {r.words}; correct parameters="
-        )
+    above = np.array([[r.above] for _, r in found])
+    for begin in range(0, len(p), BLOCK):
+        block = p[begin : begin + BLOCK]
+        values = np.array(f(block.T)).reshape(len(found), len(block))
+        for i, run in np.argwhere(~np.where(above, values > 0, values >= 0))[:1].tolist():
+            what, r = found[i]
+            raise ModelError(
+                f"{what} in run {begin + run} ({_named(m, block[run])}): {r.what} {values[i, run]:g} {r.words}; correct "
+                "parameters="
+            )
 
 
 def _named(m: Mechanism, p: np.ndarray) -> str:
