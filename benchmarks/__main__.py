@@ -34,6 +34,7 @@ NAMES = (
     "qp",
     "multicopter",
     "laws",
+    "inputs_and_loads",
     "reduction",
     "embedded",
     "fit",

@@ -97,7 +97,7 @@ WRONG = {
     "axes: {mass: {from: 0, to: 1, count: 2, values: [1]}}, keep: {a: {maximum: v}}": "an axis needs either `from`",
     "axes: {mass: {from: 0, to: 1, count: 1e9}}, keep: {a: {maximum: v}}": "a whole number from 1 to 1e\\+07",
     "axes: {mass: [1]}": "the key 'keep' is missing",
-    "keep: {a: {maximum: v}}": "a sweep needs axes or samples",
+    "keep: {a: {maximum: v}}": "a sweep needs axes, samples or states",
     "axes: {mass: [1]}, keep: {a: {maximun: v}}": "did you mean 'maximum'",
     "axes: {mass: [1]}, keep: {a: {maximum: v, mean: v}}": "one statistic is needed",
     "axes: {mass: [1]}, keep: {a: {maximum: v, level: 1}}": "maximum lacks these options",
@@ -131,6 +131,11 @@ def test_loads_over_states_in_a_terminal(cli, here):
     assert cli("sweep", "pendulum.yaml", "--store", "loads.zarr").status == 0
     table = pf.loads(pf.sweeps.open_store(here / "loads.zarr")).load()
     np.testing.assert_allclose(table["force"][:, 0], 9.81 * np.array([1, 3]), rtol=1e-12)
+    alone = "sweep: {states: {'q:hinge': [0, 1]}, keep: loads}"
+    (here / "alone.yaml").write_text(PENDULUM + alone)
+    assert cli("sweep", "alone.yaml", "--store", "alone.zarr").status == 0
+    mass = float(pf.formats.parse_yaml(PENDULUM)[0].p_defaults[0])
+    np.testing.assert_allclose(pf.loads(pf.sweeps.open_store(here / "alone.zarr")).load()["force"], 9.81 * mass, rtol=1e-12)
     section = "sweep: {axes: {mass: [1]}, keep: {a: {at_maximum: q, of: v}, b: {time_of_maximum: v}}}"
     assert pf.formats.parse_yaml(PENDULUM + section)[1].sweep.keep == {
         "a": ("at_maximum", "q", ("v",)), "b": ("time_of_maximum", "v", ())

@@ -236,6 +236,17 @@ def test_lines_take_few_operations_more_than_a_spring():
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 A, B = ("world", (0, 0, 2)), ("load", (0, 0, 0))
+ON_A = [("a", (0, 0, 1)), ("a", (0, 0.2, 2))]
+
+
+def with_bracket(path: Path) -> pf.Mechanism:
+    """The machine with a bracket at (0.4, 0, 0) on its arm, which a line touches."""
+    m = machine()
+    held = pf.joint("held", "fixed", "a", "bracket", placement=(0.4, 0, 0))
+    spring = F.path_spring("s", path, stiffness=1)
+    return m.with_(bodies=[*m.bodies, pf.body("bracket", 0.1)], joints=[*m.joints, held], forces=[spring])
+
+
 REFUSED = {
     "one point": (lambda: F.path([A]), "two points"),
     "no list": (lambda: F.path("rope"), "two points"),
@@ -268,6 +279,17 @@ REFUSED = {
     "a stroke turned round": (
         lambda: F.cylinder("c", "world", "load", bore=0.1, stroke=(2, 1), stiffness=1), r"stroke must be \(shortest, longest\)",
     ),
+    "on one body": (lambda: machine(forces=[F.path_spring("s", F.path(ON_A), stiffness=1)]), "'s': its path is on 'a' alone"),
+    "a winch on one body": (lambda: machine(actuators=[F.winch("w", F.path(ON_A))]), "actuator 'w': its path is on 'a' alone"),
+    "a cable on one body": (
+        lambda: machine(constraints=[pf.constraints.taut_cable("c", F.path(ON_A), length=1)]), "constraint 'c': its path is on",
+    ),
+    "inside a cylinder of a body that is held": (
+        lambda: with_bracket(F.path([A, F.guide("a", 0.2, axis=(0, 1, 0)), ("bracket", (-0.3, 3, 0.05))])),
+        r"cylinder .* on 'a' contains the point \(-0.3, 3, 0.05\) of 'bracket'",
+    ),
+    "a drum without a name": (lambda: F.path([A, B], drums={3: 0.1}), "the key 3 is not the name of a joint"),
+    "limits without a number": (lambda: F.winch("w", F.path([A, B]), limits=(np.inf, np.inf)), "leave no number"),
     "pressures of a cable": (lambda: F.pressures(F.cable("c", "world", "load", length=1, stiffness=1)), "made by pf.forc"),
 }  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,21 @@ def test_each_run_of_a_batch_has_its_own_gust():
         close(np.mean(x[:, i] * x[:, j]), 0, few * sigma**2, "axes", 1)
     neighbours = np.mean(x[1:] * x[:-1], axis=0)
     close(neighbours, np.zeros(3), 2 * few * sigma**2, "neighbours", 1)
+
+
+def test_a_seed_gives_the_same_wind_as_a_number_and_as_a_parameter():
+    """A run of a batch is repeated alone by its number."""
+    wind, how = pf.Parameter("wind", 2), {"intensity": (1.0, 2.0, 0.5), "length": 30.0, "speed": 4.0}
+    of_runs, alone = forces.gust((5, 0, 0), seed=wind, **how), [forces.gust((5, 0, 0), seed=n, **how) for n in (0, 1, 12345)]
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [pf.joint("j", "translation", "world", "ball")], parameters=[wind])
+    parts = {"runs": lambda T: of_runs(T.kinematics)} | {str(i): partial(_wind_of, g) for i, g in enumerate(alone)}
+    found = pf.compile_terms(m, parts, backend="numpy")(t=3.0, parameters={"wind": [0, 1, 12345]})
+    for i in range(3):
+        close(found[str(i)][i], found["runs"][i], 1e-10, f"wind of the seed {i}", 1)
+
+
+def _wind_of(gust, T):
+    return gust(T.kinematics)
 
 
 def wrong_gear(**given):

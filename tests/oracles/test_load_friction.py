@@ -213,6 +213,35 @@ def test_friction_of_a_run_follows_its_inputs() -> None:
     np.testing.assert_allclose(found["a"][0], pf.forward_dynamics(m, [0, 0], [1.0, 0.0], [5.0]).v_dot, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("sticks", "radius"), [(False, 0.5), (True, 0.05)])
+def test_iterations_converge_though_frictions_load_each_other(sticks: bool, radius: float) -> None:
+    """Random loads of three joints, whose frictions change each other's by up to the spectral radius of their gains."""
+    random, n = np.random.default_rng(3), 3
+    w, G, c, H = ca.SX.sym("w", 2 * n), ca.SX.sym("G", 2 * n, n), ca.SX.sym("c", n), ca.SX.sym("H", n, n + 1)
+    equations = [
+        load_losses._Equation(
+            i, c[i], (ca.SX(1),), [w[2 * i : 2 * i + 2]], [G[2 * i : 2 * i + 2, :]], (H[i, 0], H[i, 1:]) if sticks else None
+        )
+        for i in range(n)
+    ]
+    f = ca.Function("f", [w, G, c, H], list(load_losses.friction(equations)))
+    for _ in range(200):
+        loads, gains = random.normal(size=2 * n) * 10 ** random.uniform(-1, 1, 2 * n), random.normal(size=(2 * n, n))
+        K = np.hypot(gains[::2], gains[1::2])
+        mu = random.uniform(0.2, 1, n)
+        mu *= radius / np.abs(np.linalg.eigvals(mu[:, None] * K)).max()
+        L = random.normal(size=(n, n))
+        rest = np.column_stack([random.normal(size=n), L @ L.T + 0.3 * np.eye(n)])
+        sign = np.ones(n) if sticks else random.choice([-1, 1], n)
+        Q, faults = (np.array(x).ravel() for x in f(loads, gains, sign * mu, rest))
+        assert not faults.any()
+        pressing = (loads + gains @ Q).reshape(n, 2)
+        most = mu * np.hypot(*pressing.T)
+        still = rest[:, 0] + rest[:, 1:] @ Q
+        wanted = np.clip(Q - still / np.diag(rest[:, 1:]), -most, most) if sticks else -sign * most
+        np.testing.assert_allclose(Q, wanted, atol=1e-7 * most.max())
+
+
 def test_iterations_that_do_not_converge_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     m, _ = four_bar_on_pins()
     q, v = moving_four_bar(m)

@@ -300,6 +300,18 @@ def test_doors_of_files(tmp_path: Path) -> None:
         pf.read(tmp_path / "wrong.yaml")
 
 
+def on_the_world() -> pf.Mechanism:
+    slide = pf.joint("slide", "prismatic", "world", "cart")
+    return pf.mechanism("cart", [pf.body("cart", 1.0)], [slide], forces=[pf.wrench("push", "world", [1, 0, 0, 0, 0, 0])])
+
+
+def barred_ball() -> pf.Mechanism:
+    bodies = [pf.body(name, 1.0, inertia=1.0) for name in ("knuckle", "arm")]
+    ball = pf.joint("ball", "spherical", "world", "knuckle")
+    hinge = pf.joint("hinge", "revolute", "world", "arm")
+    return pf.mechanism("axle", bodies, [ball, hinge], forces=[forces.anti_roll_bar("bar", "hinge", "ball", 1.0)])
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -307,6 +319,10 @@ def test_doors_of_files(tmp_path: Path) -> None:
         (lambda: forces.road(lambda x, y: ca.log(x)), "height is nan at x = -1"),
         (lambda: forces.road([0.0, 1.0], x=[1, 0]), "2 increasing places"),
         (lambda: forces.road([0.0, 1.0]), "2 increasing places"),
+        (lambda: forces.road(["a", "b"], x=[0, 1]), "road: z: .* is not an array of real numbers"),
+        (lambda: forces.road([[0.0, 1.0], [1.0]], x=[0, 1], y=[0, 1]), "road: z: .* is not an array of real numbers"),
+        (lambda: forces.road(np.array([1j, 0.0]), x=[0, 1]), "road: z: .* is not an array of real numbers"),
+        (lambda: forces.road([], x=[]), r"heights \(nx, ny\) are needed"),
         (lambda: forces.road(lambda x, y: 0 * x, x=[0.0]), "a function of x and y needs none"),
         (lambda: wheel_on(3), "force 'tyre': road: a road is needed"),
         (lambda: wheel_on(forces.road([0.0], x=[0.0]), vertical=0.0), "force 'tyre': vertical"),
@@ -320,8 +336,12 @@ def test_doors_of_files(tmp_path: Path) -> None:
             "force 'eye': radial",
         ),
         (lambda: forces.anti_roll_bar("bar", "left", "left", 1.0), "both ends are on joint 'left'"),
+        (lambda: forces.anti_roll_bar("bar", "left", "right", 1.0, ratio=0), "force 'bar': ratio 0 leaves 'right' without"),
+        (lambda: on_the_world(), "force 'push': it acts on the world"),
+        (lambda: barred_ball(), "joint 'ball' has 4 coordinates; a bar turns with a joint of one"),
     ],
 )
 def test_wrong_parts_are_refused(make: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        make()
+        m = make()
+        pf.forward_dynamics(m, m.neutral())

@@ -194,6 +194,21 @@ def test_states_out_of_reach_are_told(tmp_path: Path) -> None:
         swept(m, tmp_path / "none", {"l": [0.5, 0.6]}, {"q:bob.x": [0.9]}, guess=DOWN)
 
 
+def test_states_of_a_machine_in_which_nothing_else_varies(tmp_path: Path) -> None:
+    """Its reactions along the stroke are those of the machine that varies, and a second call reads them from the store."""
+    m, empty = lift(), dict[str, Any]()
+    load = dict(zip(m.p_names, m.p_defaults, strict=True))["load"]
+    found = swept(m, tmp_path, empty, {"q:a": STROKE}, guess=GUESS)
+    varied = swept(m, tmp_path / "varied", {"load": [load]}, {"q:a": STROKE}, guess=GUESS)
+    assert found.sizes["run"] == 1 and pf.sweeps.damaged(tmp_path / "loads.zarr") == []
+    again = pf.loads(swept(m, tmp_path, empty, {"q:a": STROKE}, guess=GUESS)).compute()
+    np.testing.assert_array_equal(again["force"], pf.loads(varied).compute()["force"])
+    with pytest.raises(ModelError, match="values} is needed"):
+        pf.sweep(m, empty, store=tmp_path / "none", keep="loads", duration=0.1)
+    with pytest.raises(ModelError, match="states have no noise, so there is no seed"):
+        swept(m, tmp_path / "none", {"seed": [0]}, {"q:a": STROKE}, guess=GUESS)
+
+
 @pytest.mark.parametrize(
     ("states", "how", "words"),
     [

@@ -38,7 +38,7 @@ def command(chosen: argparse.Namespace) -> int:
 
     m, settings = read(chosen)
     if settings.sweep is None:
-        raise ModelError(f"{text(chosen.file.name)}: there is no section `sweep:`; it needs axes or samples, and keep")
+        raise ModelError(f"{text(chosen.file.name)}: there is no section `sweep:`; it needs axes, samples or states, and keep")
     s = settings.sweep
     space: dict[str, Any] = {label: (dim, list(x)) for label, (dim, x) in s.listed.items()}
     if s.ranges:

@@ -33,9 +33,8 @@ from pfaffian.terms.terms import FOLLOWING, LOAD_LOSSES, JointLosses, Terms, sha
 from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.wrenches import turn
 
-ITERATIONS, FACTORED = 6, 2
-"""Number of Newton iterations for the friction of several joints, or of one with several parts or with sticking; and how many
-of them have slopes of their own, while the others use those of the last of these."""
+ITERATIONS = 5
+"""Number of Newton iterations for the friction of several joints, or of one with several parts or with sticking."""
 
 RESIDUAL = 1e-8
 """Largest residual of the friction after the iterations, relative to the loads."""
@@ -202,6 +201,17 @@ def motor_force(T: Terms, joint: str) -> ca.SX:
     return total
 
 
+class _EquationAt(NamedTuple):
+    """An equation at given frictions: its residual, its slopes and the bound on its friction.
+
+    value: (1, 1).   slopes: (1, n) along the frictions.   most: (1, 1) the largest friction under the load.
+    """
+
+    value: ca.SX
+    slopes: ca.SX
+    most: ca.SX
+
+
 class _Equation(NamedTuple):
     """The equation of the friction Q_i of one joint.
 
@@ -236,19 +246,23 @@ class _Equation(NamedTuple):
         drift = ca.jtimes(s, k.q, k.q_dot)
         return cls(number, mu, sizes, base, turned, (along @ a[:, 0] + drift + s / f.settle, along @ a[:, 1:]))
 
-    def load(self, Q: ca.SX) -> ca.SX:
-        """(1, 1) the load under frictions Q (n, 1)."""
-        parts = zip(self.sizes, self.base, self.turned, strict=True)
-        return sum((c * ca.sqrt(ca.sumsqr(w + G @ Q) + TINY_LOAD**2) for c, w, G in parts), ca.SX(0))
-
-    def residual(self, Q: ca.SX) -> ca.SX:
-        """(1, 1) the residual of the equation."""
+    def at(self, Q: ca.SX) -> _EquationAt:
+        """The equation under frictions Q (n, 1)."""
+        load, slope, n = ca.SX(0), ca.SX(1, Q.numel()), self.number
+        for c, w, G in zip(self.sizes, self.base, self.turned, strict=True):
+            part = w + G @ Q
+            size = ca.sqrt(ca.sumsqr(part) + TINY_LOAD**2)
+            load, slope = load + c * size, slope + (self.factor * c / size) * (part.T @ G)
+        most, unit = self.factor * load, ca.SX.eye(Q.numel())[n, :]
         if self.rest is None:
-            return Q[self.number] + self.factor * self.load(Q)
+            return _EquationAt(Q[n] + most, unit + slope, ca.fabs(most))
         rate, change = self.rest
-        resting = Q[self.number] - (rate + change @ Q) / change[self.number]
-        most = self.factor * self.load(Q)
-        return Q[self.number] - ca.fmax(-most, ca.fmin(resting, most))
+        along = change / change[n]
+        left = rate / change[n] + along @ Q
+        slides = ca.fabs(Q[n] - left) > most
+        against = ca.if_else(Q[n] > left, 1, -1)  # the direction in which friction would have to exceed its largest value
+        value = ca.if_else(slides, Q[n] - against * most, left)
+        return _EquationAt(value, ca.if_else(slides, unit - against * slope, along), most)
 
     @property
     def feedback(self) -> ca.SX:
@@ -270,10 +284,9 @@ def friction(equations: Sequence[_Equation]) -> tuple[ca.SX, ca.SX]:
         return Q, ca.vertcat(ca.logic_not(room > 0), 0)
     K = ca.vertcat(*[e.feedback for e in equations])
     pivots = ca.diag(_factors(ca.SX.eye(n) - K))
-    Q = _iterated(lambda Q: ca.vertcat(*[e.residual(Q) for e in equations]), n)
-    left = ca.vertcat(*[e.residual(Q) for e in equations])
-    size = ca.vertcat(*[ca.fabs(e.factor) * e.load(Q) + TINY_LOAD for e in equations])
-    missed = ca.logic_not(ca.mmax(ca.fabs(left) / size) <= RESIDUAL)
+    Q = _iterated(equations)
+    left, _, most = _all_at(equations, Q)
+    missed = ca.logic_not(ca.mmax(ca.fabs(left) / (most + TINY_LOAD)) <= RESIDUAL)
     return Q, ca.vertcat(ca.logic_not(pivots > 0), missed)
 
 
@@ -285,19 +298,19 @@ def _closed_form(e: _Equation) -> tuple[ca.SX, ca.SX]:
     return -c * weight / (half + ca.sqrt(half**2 + room * weight)), room
 
 
-def _iterated(residual: Callable[[ca.SX], ca.SX], n: int) -> ca.SX:
-    """(n, 1) Q after ITERATIONS of Newton, the last ones with the slopes of the last of FACTORED."""
-    Q = ca.SX.sym("Q", n)
-    F = ca.densify(residual(Q))
-    free = ca.vertcat(*[s for s in ca.symvar(F) if not any(ca.is_equal(s, x) for x in ca.vertsplit(Q))])
-    f = ca.Function("f", [Q, free], [F])
-    slopes = ca.Function("slopes", [Q, free], [ca.densify(ca.jacobian(F, Q))])
-    now, factors = ca.SX.zeros(n, 1), None
-    for i in range(ITERATIONS):
-        if i < FACTORED or factors is None:
-            factors = _factors(slopes(now, free))
-        now = now - _solve(factors, f(now, free))
-    return now
+def _iterated(equations: Sequence[_Equation]) -> ca.SX:
+    """(n, 1) Q after ITERATIONS of Newton."""
+    Q = ca.SX.zeros(len(equations), 1)
+    for _ in range(ITERATIONS):
+        left, slopes, _most = _all_at(equations, Q)
+        Q = Q - _solve(_factors(slopes), left)
+    return Q
+
+
+def _all_at(equations: Sequence[_Equation], Q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """(n, 1) the residuals of all equations, (n, n) their slopes, and (n, 1) the largest frictions."""
+    values, slopes, most = zip(*[e.at(Q) for e in equations], strict=True)
+    return ca.densify(ca.vertcat(*values)), ca.densify(ca.vertcat(*slopes)), ca.vertcat(*most)
 
 
 def _factors(A: ca.SX) -> ca.SX:

@@ -18,11 +18,12 @@ number.py              numbers of a mechanism: a float, a named parameter, or an
 path.py                lines through points of bodies, over pulleys and round cylinders and spheres
 path_force.py          springs, dampers and winches along a path, and a cable of fixed length
 pose.py                poses: rotation and position of one frame in another
+ranges.py              what numbers of elements must be, also where a run sets their parameters
 reprs.py               short texts of the parts of a model, and HTML tables for notebooks
 shape.py               shapes of bodies, with mass, mass centre and inertia for a uniform density
 slider_crank.py        the travel of a slider that a rod pushes
 traced_function.py     user functions, each with a digest of the expressions that it returned when it was traced
-unphysical.py          bodies with physically impossible mass and inertia at given parameter values
+unphysical.py          bodies, and other elements, with impossible numbers at given parameter values
 user_functions.py      all calls of user functions, so that errors in them name the element at fault
 with_numbers.py        a mechanism with numbers in place of some parameters
 """

@@ -188,6 +188,7 @@ def check_references(
         if isinstance(c, (Holonomic, Nonholonomic)):
             law = c.phi if isinstance(c, Holonomic) else c.eta
             _check_bodies(f"constraint {c.name!r}", getattr(law, "bodies", ()), bodies)
+            _check_path(f"constraint {c.name!r}", getattr(law, "path", None))
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
@@ -199,6 +200,9 @@ def check_references(
         if len(set(named)) < len(named) and not isinstance(f, PathSpring):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
+        _check_path(f"force {f.name!r}", getattr(f, "path", None))
+        if named == (WORLD,):
+            raise ModelError(f"force {f.name!r}: it acts on the world, which nothing moves; name a body")
         for n in joints_of(f):
             if n not in owners:
                 raise ModelError(f"force {f.name!r}: {_no_joint(constraints, owners, n)}")
@@ -217,6 +221,7 @@ def _check_actuators(
             continue
         if isinstance(a, Winch):
             _check_bodies(f"actuator {a.name!r}", a.path.bodies, bodies)
+            _check_path(f"actuator {a.name!r}", a.path)
             for n in a.path.joints:
                 if n not in owners:
                     raise ModelError(f"actuator {a.name!r}: {_no_joint(constraints, owners, n)}")
@@ -288,6 +293,14 @@ def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
     for n in names:
         if n not in bodies:
             raise ModelError(f"{what}: there is no body {n!r}; {nearest(n, sorted(bodies))}")
+
+
+def _check_path(what: str, path: Any) -> None:
+    """Raise ModelError for a path of constant length.   what: the label of the element that runs along it."""
+    if isinstance(path, Path) and len(set(path.bodies)) == 1 and not path.drums:
+        raise ModelError(
+            f"{what}: its path is on {path.bodies[0]!r} alone, so that its length never changes; name a point of another body"
+        )
 
 
 def check_parameters(found: Iterable[tuple[str, ca.SX]], parameters: Sequence[Parameter], values: Values) -> None:

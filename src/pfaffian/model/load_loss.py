@@ -6,6 +6,7 @@ import casadi as ca
 
 from pfaffian.model import reprs
 from pfaffian.model.data import data
+from pfaffian.model.ranges import Range
 
 GUIDE, PIN, SCREW, GEAR = "guide", "pin", "screw", "gear"
 
@@ -39,3 +40,13 @@ class LoadLoss:
     def __repr__(self) -> str:
         parts = [f"of the {self.carrier} {self.joint!r}", f"coefficient {reprs.number(self.sliding)}"]
         return reprs.words(self, *parts, name=self.name)
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        if self.carrier == GEAR:
+            both = (("efficiency", self.sliding), ("efficiency backward", self.static))
+            return tuple(r for word, e in both for r in (Range(word, e, True), Range(f"1 less the {word}", 1 - e)))
+        excess = Range("static friction less sliding friction", self.static - self.sliding)
+        sizes = (Range("a length", x) for x in ca.vertsplit(self.lengths))
+        return Range("coefficient", self.sliding), excess, *sizes

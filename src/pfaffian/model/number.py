@@ -346,6 +346,13 @@ def positive(value: Any, what: str) -> ca.SX:
     return x
 
 
+def single(x: ca.SX, joint: str, what: str) -> ca.SX:
+    """The coordinate x of a joint. Raises ModelError: the joint has several, or none.   what: what turns with it."""
+    if x.numel() != 1:
+        raise ModelError(f"joint {joint!r} has {x.numel()} coordinates; {what} turns with a joint of one")
+    return x
+
+
 def sx_named(value: Any, what: str) -> ca.SX:
     """One number, Parameter, expression or DM matrix as SX.   what: the label of the value in error messages."""
     try:
@@ -376,6 +383,8 @@ def interval(value: Any, what: str) -> tuple[float, float]:
         raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}") from None
     if not low <= high:
         raise ModelError(f"{what} ({low}, {high}) are the wrong way round")
+    if low == np.inf or high == -np.inf:
+        raise ModelError(f"{what} ({low}, {high}) leave no number; an open end is (-inf, high) or (low, inf)")
     return low, high
 
 

@@ -17,8 +17,9 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.wrapping import Wrapped, round_cylinder, round_sphere
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, at_defaults, direction, positive, several, vector
+from pfaffian.model.number import Scalar, at_defaults, direction, positive, several, single, vector
 from pfaffian.model.pose import Pose, align_z, clean
+from pfaffian.model.ranges import Range
 
 
 @data
@@ -89,6 +90,9 @@ class PathPart(Protocol):
     @property
     def numbers(self) -> tuple[ca.SX, ...]: ...
 
+    @property
+    def ranges(self) -> tuple[Range, ...]: ...
+
     def pieces(self, k: Any) -> list[LinePiece]: ...
 
 
@@ -111,6 +115,13 @@ class Strand:
         """All its numbers, for checks."""
         points = [x.point if isinstance(x, Through) else ca.vertcat(x.frame.p, x.radius) for x in self.stations]
         return (*points, self.falls)
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        guides = [x for x in self.stations if isinstance(x, Guide)]
+        radii = [Range(f"the radius of the {x.kind} on {x.body!r}", x.radius, True) for x in guides]
+        return (*radii, Range("the falls of the path", self.falls, True))
 
     def spans(self) -> list[tuple[Through, Guide | None, Through]]:
         """Each pair of neighbouring points, and what the line goes round between them."""
@@ -170,6 +181,12 @@ class Path:
         return tuple(x for s in self.strands for x in s.numbers) + tuple(d.radius for d in self.drums)
 
     @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        drums = (Range(f"the radius of the drum on {d.joint!r}", d.radius, True) for d in self.drums)
+        return (*(r for s in self.strands for r in s.ranges), *drums)
+
+    @property
     def joints(self) -> tuple[str, ...]:
         return tuple(d.joint for d in self.drums)
 
@@ -187,7 +204,7 @@ class Path:
 
     def line(self, k: Any) -> LinePiece:
         """The whole line: its length, and its pulls on all bodies; those on the same point are added up."""
-        length = sum((d.radius * _single(k.joint(d.joint), d.joint) for d in self.drums), ca.SX(0))
+        length = sum((d.radius * single(k.joint(d.joint), d.joint, "a drum") for d in self.drums), ca.SX(0))
         found: dict[int, Pull] = {}
         for strand in self.strands:
             for piece in strand.pieces(k):
@@ -207,19 +224,19 @@ def _straight(k: Any, a: Through, b: Through) -> LinePiece:
 
 def _bent(k: Any, a: Through, round_: Guide, b: Through) -> LinePiece:
     """The piece from a to b round a cylinder or sphere."""
+    places = k.tree.place
+    on, X = places[round_.body]
+    for end in (a, b):
+        link, Y = places[end.body]
+        if link == on and end.body != round_.body:  # bodies that a fixed joint holds together
+            still = X.inverse() @ Y
+            _check_outside(round_, end, still.R @ end.point + still.p)
     R = k.rotation(round_.body) @ round_.frame.R
     arms = [k.line(round_.body, end.body, round_.frame.p, end.point) for end in (a, b)]
     found = round_.wrapped(*(R.T @ arm for arm in arms))
     at_a, at_b = R @ found.at_a, R @ found.at_b
     on_guide = Pull(round_.body, round_.frame.p, -(at_a + at_b), -(ca.cross(arms[0], at_a) + ca.cross(arms[1], at_b)))
     return LinePiece(found.length, [Pull(a.body, a.point, at_a, None), Pull(b.body, b.point, at_b, None), on_guide])
-
-
-def _single(x: ca.SX, joint: str) -> ca.SX:
-    """The coordinate x of the joint of a drum. Raises ModelError: the joint has several."""
-    if x.numel() != 1:
-        raise ModelError(f"joint {joint!r} has {x.numel()} coordinates; a drum turns with a joint of one")
-    return x
 
 
 # -- making -----------------------------------------------------------------------------------------------------------
@@ -264,6 +281,9 @@ def path(stations: Iterable[Any], *, falls: Scalar = 1.0, drums: Mapping[str, Sc
             raise ModelError(f"path: the point {reprs.number(x.point)} of {x.body!r} stands twice in a row; leave one out")
     if drums is not None and not isinstance(drums, Mapping):
         raise ModelError(f"path: drums must be a dict of joint -> radius, got {brief(drums)}")
+    for joint in drums or {}:
+        if not isinstance(joint, str):
+            raise ModelError(f"path: drums: the key {brief(joint)} is not the name of a joint")
     wound = tuple(Drum(joint, positive(r, f"path: radius of the drum on {joint!r}")) for joint, r in (drums or {}).items())
     return Path((Strand(items, positive(falls, "path: falls")),), wound)
 
@@ -283,15 +303,20 @@ def _check_guide(x: Guide, beside: tuple[Through | Guide, ...]) -> None:
     if len(beside) < 2 or not all(isinstance(y, Through) for y in beside):
         raise ModelError(f"{what} needs a point of the line before and after it; add (body, point)")
     for y in beside:
-        seen = x.frame.inverse() if isinstance(y, Through) and y.body == x.body else None
-        if seen is None or not isinstance(y, Through):
-            continue
-        away = seen.R @ y.point + seen.p
-        inside = at_defaults(ca.norm_2(away if x.kind == "sphere" else away[:2]) - x.radius)
-        if inside is not None and inside.item() < 0:
-            raise ModelError(
-                f"{what} contains the point {reprs.number(y.point)} of the line; move it out, or make the radius smaller"
-            )
+        if isinstance(y, Through) and y.body == x.body:
+            _check_outside(x, y, y.point)
+
+
+def _check_outside(x: Guide, y: Through, point: ca.SX) -> None:
+    """Raise ModelError if a cylinder or sphere contains a point of the line that is fixed on its body, at `point` (3, 1)."""
+    seen = x.frame.inverse()
+    away = seen.R @ point + seen.p
+    inside = at_defaults(ca.norm_2(away if x.kind == "sphere" else away[:2]) - x.radius)
+    if inside is not None and inside.item() < 0:
+        raise ModelError(
+            f"path: the {x.kind} of radius {reprs.number(x.radius)} on {x.body!r} contains the point {reprs.number(y.point)} "
+            f"of {y.body!r} on the line; move it out, or make the radius smaller"
+        )
 
 
 def guide(body: str, radius: Scalar, *, centre: Any = (0, 0, 0), axis: Any = None, side: Any = None) -> Guide:

@@ -12,6 +12,7 @@ from pfaffian.model.constraint import Holonomic
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, not_negative, positive, scalar
 from pfaffian.model.path import Path
+from pfaffian.model.ranges import Range
 
 
 @data
@@ -32,6 +33,12 @@ class PathSpring:
         parts = [repr(self.path), f"stiffness {reprs.number(self.stiffness, 'N/m')}", f"rest {reprs.number(self.rest, 'm')}"]
         parts += [f"damping {reprs.number(self.damping, 'N s/m')}", *(["only pulls"] if self.pulls_only else [])]
         return reprs.words(self, *parts, name=self.name)
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        given = (("stiffness", self.stiffness), ("rest", self.rest), ("damping", self.damping))
+        return (*(Range(word, x) for word, x in given), *self.path.ranges)
 
     def stretch(self, length: ca.SX) -> ca.SX:
         """(1, 1) length beyond the rest length, zero where a cable is slack [m]."""
@@ -70,6 +77,11 @@ class Winch:
         """The velocities of joints on which it acts directly: none."""
         return ()
 
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return self.path.ranges
+
     def __repr__(self) -> str:
         low, high = self.limits
         return reprs.words(
@@ -93,6 +105,11 @@ class FixedLength:
     @property
     def joints(self) -> tuple[str, ...]:
         return self.path.joints
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return (Range("length", self.length, True), *self.path.ranges)
 
     def __call__(self, k: Any) -> ca.SX:
         return self.path.length(k) - self.length

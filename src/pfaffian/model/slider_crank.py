@@ -9,6 +9,7 @@ import casadi as ca
 from pfaffian.model.data import data
 from pfaffian.model.path import LinePiece, Pull
 from pfaffian.model.pose import Pose
+from pfaffian.model.ranges import Range
 
 
 @data
@@ -36,6 +37,11 @@ class SliderCrank:
     def numbers(self) -> tuple[ca.SX, ...]:
         """All its numbers, for checks."""
         return self.frame.p, self.point, self.rod, self.falls
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be: a transmission of a file may have any."""
+        return ()
 
     def pieces(self, k: Any) -> list[LinePiece]:
         """The travel, and its pulls on the crank and on the body of the slider."""

@@ -1,4 +1,4 @@
-"""Bodies with physically impossible mass and inertia at given parameter values."""
+"""Bodies, and other elements, with impossible numbers at given parameter values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.inertia import are_physical, is_physical, moments, pseudo
 from pfaffian.model.check import impossible_bodies
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.ranges import ranges_of
 
 BLOCK = 2**14
 """Number of runs that are checked at once."""
 
 
 def check_parameters(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError if a body is physically impossible at parameter values p (runs, np), unless the mechanism is lenient."""
+    """Raise ModelError if a body, or a number of another element, is impossible at parameter values p (runs, np).
+
+    A lenient mechanism may have impossible bodies.
+    """
+    _check_ranges(m, p)
     varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
     if m.lenient or not len(p):
         return
@@ -29,11 +34,34 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
             block = p[begin : begin + BLOCK]
             P = np.array(mapped(len(block))(block.T)).reshape(4, len(block), 4).transpose(1, 0, 2)
             for run in np.flatnonzero(~are_physical(P))[:1]:
-                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, block[run], strict=True))
                 raise ModelError(
-                    f"body {b.name!r} in run {begin + run} ({at}): {is_physical(P[run])}; correct it, or make the mechanism "
-                    "lenient"
+                    f"body {b.name!r} in run {begin + run} ({_named(m, block[run])}): {is_physical(P[run])}; correct it, or "
+                    "make the mechanism lenient"
                 )
+
+
+def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError for a number of an element that is out of its range at parameter values p (runs, np)."""
+    kinds = {"force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints, "compound": m.compounds}
+    found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
+    if not found:
+        return
+    f = ca.Function("ranges", [m.p_symbols], [ca.densify(ca.vertcat(*[r.x for _, r in found]))])
+    above = np.array([[r.above] for _, r in found])
+    for begin in range(0, len(p), BLOCK):
+        block = p[begin : begin + BLOCK]
+        values = np.array(f(block.T)).reshape(len(found), len(block))
+        for i, run in np.argwhere(~np.where(above, values > 0, values >= 0))[:1].tolist():
+            what, r = found[i]
+            raise ModelError(
+                f"{what} in run {begin + run} ({_named(m, block[run])}): {r.what} {values[i, run]:g} {r.words}; correct "
+                "parameters="
+            )
+
+
+def _named(m: Mechanism, p: np.ndarray) -> str:
+    """The values p (np,) of the parameters, for a message."""
+    return ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, p, strict=True))
 
 
 def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:

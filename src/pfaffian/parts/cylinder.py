@@ -15,6 +15,7 @@ from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, several, vector
 from pfaffian.model.path import Path, path
 from pfaffian.model.path_force import Winch
+from pfaffian.model.ranges import Range
 from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, press_of
 from pfaffian.parts.drives import energy_of_gaps, loss_of_gaps
 
@@ -44,6 +45,15 @@ class Cylinder:
     @property
     def bodies(self) -> tuple[str, str]:
         return self.body_a, self.body_b
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        (shortest, longest), above = self.stroke, (("bore", self.bore), ("stiffness", self.stiffness), ("smooth", self.smooth))
+        orders = (("bore less rod", self.bore - self.rod), ("longest less shortest stroke", longest - shortest))
+        below = (("rod", self.rod), ("friction", self.friction), ("viscous", self.viscous))
+        rest = (*above, *orders, ("shortest stroke", shortest))
+        return (*(Range(word, x, True) for word, x in rest), *(Range(word, x) for word, x in below))
 
     @property
     def exponent(self) -> ca.SX:

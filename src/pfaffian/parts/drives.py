@@ -344,8 +344,7 @@ def gust(
         >>> len(set(pf.run(m, duration=0.1, parameters={"wind": [0, 1, 2]}, backend="numpy").v[:, -1, 0].values.tolist()))
         3
     """
-    varied = isinstance(seed, (Parameter, ca.SX))
-    if not varied and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+    if not isinstance(seed, (Parameter, ca.SX)) and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ModelError(f"gust: seed must be a whole number from 0 or a Parameter, got {brief(seed)}")
     sigma, L = (_three_floats(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
     (V,) = _three_floats(speed, "gust: speed")[:1]
@@ -354,20 +353,14 @@ def gust(
     for word, x, given in (("length", L, length), ("speed", V, speed)):
         if not np.all(x > 0):
             raise ModelError(f"gust: {word} must be above zero, got {brief(given)}")
-    random = np.random.default_rng(0 if varied else seed)  # type: ignore[arg-type]
     # The power up to the frequency w is sigma^2 2/pi atan(T w). It is cut into equal parts, one for each cosine, and the
     # frequency of a cosine is drawn at random within its part.
-    within, phase = random.uniform(0.02, 0.98, (3, COSINES)), random.uniform(0, 2 * np.pi, (3, COSINES))
-    omega = np.tan(np.pi / 2 * (np.arange(COSINES) + within) / COSINES) * V / L[:, None]
+    random, number = np.random.default_rng(0), scalar(seed, "gust: seed")
+    within, phase = (_turned(random.uniform(0, 1, (3, COSINES)), number, random) for _ in range(2))
+    quantile = np.pi / 2 / COSINES * (ca.repmat(ca.SX(ca.DM(np.arange(COSINES))).T, 3, 1) + 0.02 + 0.96 * within)
+    omega = ca.sin(quantile) / ca.cos(quantile) * ca.repmat(ca.SX(ca.DM(V / L)), 1, COSINES)
     amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / COSINES), (3, COSINES))
-    parts = [ca.SX(ca.DM(np.array(x))) for x in (amplitude, omega, phase)]
-    if varied:
-        number = scalar(seed, "gust: seed")
-        place = 0.02 + 0.96 * _turned((within - 0.02) / 0.96, number, random)
-        quantile = np.pi / 2 / COSINES * (ca.repmat(ca.SX(ca.DM(np.arange(COSINES))).T, 3, 1) + place)
-        parts[1] = ca.sin(quantile) / ca.cos(quantile) * ca.repmat(ca.SX(ca.DM(V / L)), 1, COSINES)
-        parts[2] = 2 * np.pi * _turned(phase / (2 * np.pi), number, random)
-    return Gust(vector(mean, 3, "gust: mean"), *parts)
+    return Gust(vector(mean, 3, "gust: mean"), ca.SX(ca.DM(np.array(amplitude))), omega, 2 * np.pi * phase)
 
 
 def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca.SX:

@@ -16,7 +16,8 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
-from pfaffian.model.number import Scalar, direction, floats, not_negative, positive, scalar, vector
+from pfaffian.model.number import Scalar, direction, floats, not_negative, positive, real_array, scalar, vector
+from pfaffian.model.ranges import Range
 from pfaffian.model.user_functions import call_for_value
 from pfaffian.parts.tyre import SLIP_SMOOTHING, magic_formula, magic_numbers
 
@@ -123,11 +124,11 @@ def road(z: Any, x: Any = None, y: Any = None) -> Road:
         if not [s for s in ca.symvar(height) if not (ca.is_equal(s, X[0]) or ca.is_equal(s, X[1]))]:
             _check_finite(np.array(ca.Function("z", [X], [height])(PROBED.T)).ravel(), PROBED)
         return made
-    heights = np.array(z, dtype=float) if isinstance(z, (list, tuple, np.ndarray)) else floats(z, "road: z")
+    heights = real_array(z, "road: z").astype(float)
     heights = heights[:, None] if heights.ndim == 1 else heights
-    lines = [_lines(given, word, n) for given, word, n in zip((x, y), "xy", (*heights.shape, 0, 0), strict=False)]
-    if heights.ndim != 2:
+    if heights.ndim != 2 or not heights.size:
         raise ModelError(f"road: heights (nx, ny) are needed, got {brief(z)}")
+    lines = [_lines(given, word, n) for given, word, n in zip((x, y), "xy", heights.shape, strict=True)]
     _check_finite(heights.ravel(), np.array([(a, b) for a in lines[0] for b in lines[1]]))
     return Road(ca.SX(ca.DM(heights)), *[ca.SX(ca.DM(one)) for one in lines])
 
@@ -171,6 +172,13 @@ class RoadTyre:
     friction: ca.SX
     shape: tuple[ca.SX, ca.SX, ca.SX]
     speed: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        above = (("radius", self.radius), ("vertical", self.stiffness), ("speed", self.speed))
+        below = (("damping", self.damping), ("friction", self.friction))
+        return (*(Range(word, x, True) for word, x in above), *(Range(word, x) for word, x in below))
 
     def __call__(self, k: Any) -> ca.SX:
         R = k.rotation(self.wheel)

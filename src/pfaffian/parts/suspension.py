@@ -13,8 +13,9 @@ from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.joint import axis_frame
-from pfaffian.model.number import Scalar, not_negative, positive, vector
+from pfaffian.model.number import Scalar, at_defaults, not_negative, positive, scalar, single, vector
 from pfaffian.model.pose import Pose
+from pfaffian.model.ranges import Range
 from pfaffian.parts.elastic import Bushing, bushing
 
 
@@ -96,7 +97,9 @@ def anti_roll_bar(
     if left == right:
         raise ModelError(f"{what}: both ends are on joint {left!r}; name the joints of two arms")
     k, d = not_negative(stiffness, f"{what}: stiffness"), not_negative(damping, f"{what}: damping")
-    bar = Twist(left, right, vector([ratio], 1, f"{what}: ratio")[0])
+    bar = Twist(left, right, scalar(ratio, f"{what}: ratio"))
+    if (turns := at_defaults(bar.ratio)) is not None and not turns.any():
+        raise ModelError(f"{what}: ratio 0 leaves {right!r} without the bar; give the left angle per right angle, 1 or -1")
     spring, damper = Potential(f"{name} spring", BarSpring(bar, k)), Dissipation(f"{name} damper", BarDamper(bar, d))
     return Compound(name, (spring,) if d.is_zero() else (spring, damper), AntiRollBar(left, right, k, bar.ratio, d))
 
@@ -111,6 +114,11 @@ class AntiRollBar:
     ratio: ca.SX
     damping: ca.SX
 
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return Range("stiffness", self.stiffness), Range("damping", self.damping)
+
 
 @data
 class Twist:
@@ -122,7 +130,7 @@ class Twist:
 
     def angle(self, k: Any) -> ca.SX:
         """(1, 1) the twist [rad]."""
-        return k.joint(self.left) - self.ratio * k.joint(self.right)
+        return single(k.joint(self.left), self.left, "a bar") - self.ratio * single(k.joint(self.right), self.right, "a bar")
 
     def rate(self, k: Any) -> ca.SX:
         """(1, 1) the rate of the twist [rad/s]."""

@@ -68,9 +68,6 @@ def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any)
     for name in options:
         if name not in OF_STATES:
             raise ModelError(f"sweep: {name} is for runs; a sweep over states takes {', '.join(OF_STATES)}")
-    for label in space.axes:
-        if argument_of(label, m)[0] == "seed":
-            raise ModelError("sweep: states have no noise, so they have no seed")
     recording = as_recording(keep)
     for name, x in recording.statistics.items() if recording else ():
         if x.kind in WITHOUT_TIME:
@@ -79,14 +76,13 @@ def as_states(m: Mechanism, space: Space, options: Mapping[str, Any], keep: Any)
     return StateSweep(m, space, options, options.get("outputs") or {}, record, recording)
 
 
-def at_states(s: StateSweep, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
-    """What is kept of the states of some runs.   values: (runs,) of each axis of the runs.
+def at_states(s: StateSweep, values: Mapping[str, np.ndarray], runs: int, threads: int) -> xr.Dataset:
+    """What is kept of the states of some runs.   values: (runs,) of each axis of the runs.   runs: their number.
 
     Each state is assembled on the branch of the one before, the first on that of `guess`.
     Raises RunError: no state of any run is within reach.
     """
-    of = s.values
-    runs, count = len(next(iter(values.values()))), s.space.runs
+    of, count = s.values, s.space.runs
     given, u = _given(s, values, runs, count)
     q, v, lost = _assembled(given, runs, count)
     if lost.all():

@@ -123,7 +123,7 @@ def sweep(
         space: {label: values}; a label is the name of a parameter, "q:NAME", "v:NAME", "u:NAME" or "seed". Plain values
             (n,) get a dimension of that label; ("dimension", values) or a DataArray over one dimension name it;
             `sweeps.samples` fills a box. Axes that share a dimension vary together, and dimensions multiply; the last one
-            varies fastest.
+            varies fastest. {} for one machine alone, whose `states` vary.
         store: folder of the store, such as "runs.zarr", created if there is none.
         keep: what is stored of each run, as `record` of `run`: {"peak": statistics.maximum("v")} for numbers over the run,
             names of signals for trajectories; "loads" for the peak loads of all joints and closures, see `loads`.

@@ -39,7 +39,7 @@ from pfaffian.sweeps.at_states import StateSweep, as_states, at_states
 from pfaffian.sweeps.blocks import STATUS, StoredBlocks
 from pfaffian.sweeps.description import described, stored_identity
 from pfaffian.sweeps.opaque import content
-from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
+from pfaffian.sweeps.space import ONE_RUN, SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
 """Arguments of `run` that a sweep sets itself."""
@@ -159,7 +159,7 @@ class Sweep:
         stored = result[names]
         if "error" in result:
             stored["error"] = result["error"].max("time", keep_attrs=True)
-        stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
+        stored["space"] = ("run", "axis"), np.column_stack([np.zeros((len(which), 0)), *values.values()]).astype(float)
         started = np.flatnonzero(stored["status"].values != len(json.loads(stored["status"].attrs["meaning"])) - 1)
         stored.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
         units = [unit_of(label, self.system.mechanism) for label in self.space.axes]
@@ -174,7 +174,7 @@ class Sweep:
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:
         """The result of `run`, or the states, of the runs `which`, with these values of the axes."""
         if self.states:
-            return at_states(self.states, values, threads)
+            return at_states(self.states, values, len(which), threads)
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
         if not {"accuracy", "times"} & set(given):
@@ -296,7 +296,9 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)
-    checked = as_space(space, system.mechanism)
+    checked = ONE_RUN if space == {} and chosen is not None else as_space(space, system.mechanism)
+    if chosen is not None and SEED in (*chosen.axes, *checked.axes):
+        raise ModelError("sweep: states have no noise, so there is no seed")
     if chosen is not None and (both := sorted(set(chosen.axes) & set(checked.axes))):
         raise ModelError(f"sweep: {both[0]!r} is an axis of the space and of the states; leave it out of one of them")
     law = in_python(arguments(system.mechanism, None, options.get("control"), None)[1])

@@ -137,6 +137,10 @@ class Space:
         return hashed.hexdigest()
 
 
+ONE_RUN = Space({"run": 1}, {})
+"""One run, in which nothing varies but its states."""
+
+
 def argument_of(label: str, m: Mechanism) -> tuple[str, str]:
     """The argument of `run` that an axis sets, and the name of the entry in it. Raises ModelError: the label is unknown."""
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names}

@@ -61,8 +61,8 @@ def read_sweep(node: Node) -> SweepSettings:
         given["count"] = _whole(s["count"])
         given |= {"method": s["method"].choice(get_args(Method))} if "method" in s else {}
         given |= {"seed": _whole(s["seed"], 0)} if "seed" in s else {}
-    if not listed and not given:
-        raise node.error("a sweep needs axes or samples")
+    if not (listed or given or states):
+        raise node.error("a sweep needs axes, samples or states")
     return SweepSettings(listed=listed, keep=keep, states=states, block=_whole(f["block"]) if "block" in f else None, **given)
 
 

@@ -1,0 +1,60 @@
+"""Numbers of lines, losses and vehicle parts that parameters of a run put out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError
+
+F = pf.forces
+X = pf.Parameter("x", 0.3)
+LINE = F.path([("world", (0.5, 0, 2)), ("load", (0, 0, 0))])
+ROUND = F.path([("world", (0.9, 0, 2)), F.guide("world", X, axis=(0, 1, 0), centre=(0, 0, 1)), ("load", (0, 0, 0))])
+ON_DRUM = F.path([("world", (0.5, 0, 2)), ("load", (0, 0, 0))], drums={"lift": X})
+FLAT = F.road([0.0], x=[0.0])
+MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
+    "a coefficient": (lambda: {"forces": [F.guide_friction("rub", "lift", X)]}, -0.1, "force 'rub'.*coefficient -0.1 must"),
+    "static friction": (
+        lambda: {"forces": [F.guide_friction("rub", "lift", X, static=0.4)]}, 0.5, "static friction less sliding friction -0.1",
+    ),
+    "an efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 1.25, "1 less the efficiency -0.25 must not"),
+    "no efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 0.0, "efficiency 0 must be above"),
+    "a cylinder": (lambda: {"forces": [F.path_spring("s", ROUND, stiffness=1)]}, 0.0, "the cylinder on 'world' 0 must"),
+    "a drum": (lambda: {"actuators": [F.winch("w", ON_DRUM)]}, -0.1, "actuator 'w'.*radius of the drum on 'lift' -0.1 must"),
+    "a rest length": (lambda: {"forces": [F.path_spring("s", LINE, stiffness=1, rest=X)]}, -1.0, "rest -1 must not"),
+    "a cable": (lambda: {"constraints": [pf.constraints.taut_cable("c", LINE, length=X)]}, -1.0, "constraint 'c'.*length -1"),
+    "a tyre": (lambda: {"forces": [F.road_tyre("t", "load", 0.3, road=FLAT, vertical=1e4, friction=X)]}, -1.0, "friction -1"),
+    "a rod": (
+        lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, rod=X, stroke=(1, 2), stiffness=1)]}, 0.5,
+        "compound 'c'.*bore less rod -0.1 must be",
+    ),
+}  # fmt: skip
+
+
+def press(**parts: Any) -> pf.Mechanism:
+    lift = pf.joint("lift", "prismatic", "world", "load")
+    return pf.mechanism("press", [pf.body("load", 2.0)], [lift], parameters=[X], **parts)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_numbers_out_of_range_are_refused_with_their_run(name: str) -> None:
+    make, wrong, words = MADE[name]
+    m = press(**make())
+    values = np.array([0.3, 0.35, wrong, 0.3])
+    with pytest.raises(ModelError, match=rf"in run 2 \(x = {wrong:g}\)"):
+        pf.run(m, [0.2], parameters={"x": values}, duration=0.1, backend="interpreter")
+    with pytest.raises(ModelError, match=words):
+        pf.assemble(m, [0.2], parameters={"x": wrong}, backend="interpreter")
+
+
+def test_numbers_within_their_range_run() -> None:
+    """The friction of each run is its own, zero too."""
+    rail = pf.joint("lift", "prismatic", "world", "load", axis=(1, 0, 0))
+    m = press(forces=[F.guide_friction("rub", "lift", X)]).with_(joints=[rail])
+    r = pf.run(m, v=[2.0], parameters={"x": [0.0, 0.1]}, duration=0.05, step=1e-3, error=False, backend="numpy")
+    assert r.v[:, -1, 0].values == pytest.approx([2.0, 2.0 - 0.1 * 9.81 * 0.05], abs=1e-6)
