@@ -47,15 +47,20 @@ class StateRates(NamedTuple):
     row: np.ndarray
 
 
-def rates(problem: Problem, q: np.ndarray, w: np.ndarray, a: np.ndarray) -> StateRates:
+def rates(problem: Problem, q: np.ndarray, w: np.ndarray, a: np.ndarray, into: StateRates | None = None) -> StateRates:
     """The StateRates at q (runs, nq) on the constraints.
 
     w, a: (runs, nv) rates of the fixed coordinates and their derivatives, and what those of the others shall be near to.
+    into: arrays for the results, new ones if it is not given.
     """
     fixed = tuple(problem.fixed.q[0].tolist())
     of = _kernel(problem.m, problem.backend, fixed, lanes_for(len(q)))
-    found = call(of, q, w, a, np.sqrt(problem.fixed.weight), problem.p, problem.instants)
-    return StateRates(*found[:4], *[x[:, 0] for x in found[4:]])
+    given = q, w, a, np.sqrt(problem.fixed.weight), problem.p, problem.instants
+    if into is None:
+        found = call(of, *given)
+        return StateRates(*found[:4], *[x[:, 0] for x in found[4:]])
+    call(of, *given, into=[*into[:4], *[x[:, None] for x in into[4:]]])
+    return into
 
 
 def row_name(m: Mechanism, row: int) -> str:

@@ -384,11 +384,14 @@ def lanes_for(runs: int) -> int:
     return 1 if runs <= FEW_RUNS else 8
 
 
-def call(of: kernel.Kernel, *given: np.ndarray) -> list[np.ndarray]:
-    """The outputs of a kernel for arguments (runs, n), or (n,) where all runs share them; the first one is (runs, n)."""
-    if len(given[0]) == 1:  # without the axis of runs a call costs a third
+def call(of: kernel.Kernel, *given: np.ndarray, into: list[np.ndarray] | None = None) -> list[np.ndarray]:
+    """The outputs of a kernel for arguments (runs, n), or (n,) where all runs share them; the first one is (runs, n).
+
+    into: arrays (runs, n) for the outputs, new ones if it is not given.
+    """
+    if len(given[0]) == 1 and into is None:  # without the axis of runs a call costs a third
         return [x[None] for x in of(*[x.reshape(-1) for x in given])]
-    return list(of(*given, threads=threads_for(len(given[0]), SHARE)))
+    return list(of(*given, threads=threads_for(len(given[0]), SHARE), out=into))
 
 
 @remembered(64)

@@ -535,16 +535,20 @@ def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
 
 
 def _rates(path: FollowedMotion, filled: Filled, free: np.ndarray) -> StateRates:
-    """The StateRates of all samples; where motions stay free, their accelerations are those of the velocities' splines."""
+    """The StateRates of all samples, without q_dot; where motions stay free, their accelerations are those of the velocities'
+    splines, and without them there is no w."""
     m, n = path.given.m, len(path.given.times)
-    N = len(filled.good)
-    found = StateRates(*[np.zeros((k, N)).T for k in (m.nv, m.nv, m.nq, m.nv)], *[np.zeros(N) for _ in range(3)])
+    N, loose = len(filled.good), bool((free > 0).any())
+    v, v_dot = (np.empty((m.nv, N)).T for _ in range(2))
+    numbers = [np.empty(N) for _ in range(3)]
+    q_dot = np.empty((m.nq, min(BLOCK, N))).T  # of one block
+    every_w = np.empty((m.nv, N if loose else len(q_dot))).T
     a_free = np.zeros((0, m.nv))
-    for again in range(1 + bool((free > 0).any())):
+    for again in range(1 + loose):
         if again:
             a_free = np.zeros((m.nv, N)).T
             for r in range(path.given.runs):
-                w = np.where(filled.good[r * n : (r + 1) * n, None], found.w[r * n : (r + 1) * n], 0)
+                w = np.where(filled.good[r * n : (r + 1) * n, None], every_w[r * n : (r + 1) * n], 0)
                 a_free[r * n : (r + 1) * n] = spline_slopes(path.given.times, w).first
         for b in range(0, N, BLOCK):
             part = slice(b, min(b + BLOCK, N))
@@ -552,10 +556,11 @@ def _rates(path: FollowedMotion, filled: Filled, free: np.ndarray) -> StateRates
             w = np.zeros((m.nv, len(run))).T
             a = a_free[part].copy() if again else w.copy()
             w[:, path.given.fixed], a[:, path.given.fixed] = path.given.w[part], path.given.a[part]
-            new = rates(path.problem(run, sample), filled.q[part], w, a)
-            for x, y in zip(found, new, strict=True):
-                x[part] = y
-    return found
+            into = StateRates(
+                v[part], v_dot[part], q_dot[: len(run)], every_w[part if loose else slice(len(run))], *[x[part] for x in numbers]
+            )
+            rates(path.problem(run, sample), filled.q[part], w, a, into)
+    return StateRates(v, v_dot, q_dot[:0], every_w if loose else every_w[:0], *numbers)
 
 
 def _branches(path: FollowedMotion, filled: Filled) -> np.ndarray:
