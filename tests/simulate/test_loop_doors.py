@@ -142,6 +142,20 @@ def test_a_reduced_machine_keeps_what_its_closure_carries():
     close(found[0], found[1], INTEGRATED, "cut at C and at D")
 
 
+def test_constraints_between_bodies_stay_in_a_reduced_machine():
+    """A gear from a hinge to a closure between two free bodies, whose motions are one, and a driven gear between two hinges."""
+    bodies = [pf.body(n, mass=1.0, com=(0.1, 0, 0), inertia=0.1) for n in ("hull", "arm", "wheel")]
+    flight, other = (pf.joint(f"free {n}", "free", "world", n) for n in ("hull", "arm"))
+    turn, swing = (pf.joint(n, "revolute", "hull", n, axis=(0, 0, 1)) for n in ("wheel", "arm"))
+    pin = pf.closure("pin", "revolute", "hull", "arm", placement_b=(-0.6, 0, 0), mimic=pf.mimic({"wheel": 0.5}))
+    gear = pf.holonomic("gear", lambda k: k.joint("wheel") - 2 * k.joint("arm") - 0.1 * ca.sin(9 * k.t))
+    for joints, c in (([flight, other, turn], pin), ([flight, turn, swing], gear)):
+        m = pf.mechanism("two", bodies, joints, constraints=[c], gravity=(0, 0, 0))
+        at = pf.assemble(m, v=np.linspace(2, 1, m.nv))
+        runs = [pf.run(x, at.q, at.v, duration=0.1, step=1e-3, every=50, backend="interpreter") for x in (m, pf.reduce(m))]
+        close(runs[1]["q"].values, runs[0]["q"].values, INTEGRATED, c.name)
+
+
 def test_a_released_closure_carries_nothing():
     m = machine("C")
     (closed,) = m.constraints

@@ -403,11 +403,11 @@ REFUSED = {
         r"spring 'tether' of 'rover' depends on where 'base' is"),
     "a constraint on a coordinate": (
         lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
-        r"constraint 'hold' of 'satellite' is neither a closure between bodies"),
+        r"constraint 'hold' of 'satellite' depends on where 'flight' is, and so takes momentum"),
     "active for a while": (
         lambda: satellite(constraints=[pf.constraints.active_while(
             pf.coincide("tie", "hull", (0.5, 0, 0), "right", (0, 0, 0)), lambda k: k.t > 1)]),
-        r"constraint 'tie' of 'satellite' is neither a closure between bodies nor .* on velocities, or not always active"),
+        r"constraint 'tie' of 'satellite' is neither a constraint between bodies nor .* on velocities, or not always active"),
     "wheels active for a while": (
         lambda: rover().with_(constraints=[pf.constraints.active_while(c, lambda k: k.t > 1) for c in rover().constraints]),
         r"constraint on velocities, or not always active; a reduction by joint 'base' cannot take it"),

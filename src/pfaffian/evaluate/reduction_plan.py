@@ -20,7 +20,7 @@ from pfaffian.evaluate.symmetry import Symmetry, symmetries
 from pfaffian.maths.subgroups import name_of
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
-from pfaffian.model.constraint import Closure, Nonholonomic
+from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.applied_forces import named_forces
@@ -38,7 +38,7 @@ from pfaffian.terms.generic_states import (
 )
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.permitted_directions import Directions, in_body, labels, left_by
-from pfaffian.terms.pfaffian import VELOCITY
+from pfaffian.terms.pfaffian import VELOCITY, target_rows
 from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
     first_joint,
@@ -54,6 +54,9 @@ from pfaffian.terms.traced_now import remembered
 STATES = 24
 """Number of random states at which a reduction is planned."""
 
+INTERNAL = (Closure, Holonomic)
+"""Kinds of constraints that act between bodies only, or else are refused."""
+
 KINEMATIC = ("the permitted motion", "kinetic energy")
 """Parts of the equations that are no forces."""
 
@@ -63,7 +66,7 @@ class Plan(NamedTuple):
 
     group: entries of v that the constraints determine from the others.   y: the other entries.
     spatial: joints whose momenta are spatial ones in the state.   conserved: entries of y whose momenta only forces change.
-    closed: whether there are reactions of closures.
+    closed: whether there are reactions between bodies.
     unclear: decisions that were not clear, in words; what may be conserved counts as not conserved.
     """
 
@@ -96,7 +99,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     Raises ModelError: the mechanism cannot be reduced (with the causes).
     """
     first = carrier(m)
-    _check_constraints(m, first.name)
+    _check_constraints(m, first)
     if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.all_constraints):
         return _chaplygin(m, first, by)
     if by is not None:
@@ -114,7 +117,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
     more = _further(m, (), y, [first.name])
-    closed = any(isinstance(c, Closure) for c in m.all_constraints)
+    closed = any(isinstance(c, INTERNAL) for c in m.all_constraints)
     return Plan((), y, (*spatial, *more.spatial), (*entries, *more.conserved), closed, tuple(unclear) or more.unclear)
 
 
@@ -130,7 +133,7 @@ def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan
         raise ModelError(f"reduce: {_no_symmetry(found)}")
     of_base = common.roots[common.base].joints
     more = _further(m, (), y, list(of_base), [name for name in common.joints if name not in of_base])
-    closed = any(isinstance(c, Closure) for c in m.all_constraints)
+    closed = any(isinstance(c, INTERNAL) for c in m.all_constraints)
     entries = common.entries(shared(m).kinematics.tree)
     return Plan((), y, more.spatial, (*entries, *more.conserved), closed, tuple(_doubts(found)) or more.unclear)
 
@@ -150,20 +153,39 @@ def _no_symmetry(found: Symmetry) -> str:
     )
 
 
-def _check_constraints(m: Mechanism, first: str) -> None:
-    """Raise ModelError for a constraint that is not always active, or neither a closure of moving bodies nor on velocities."""
+def _check_constraints(m: Mechanism, first: Joint | CommonMotion) -> None:
+    """Raise ModelError for a constraint that is not always active, or neither between moving bodies nor on velocities."""
     for c in m.all_constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
                 f"closure {c.name!r} ties {m.name!r} to {fixed.pop()!r}, which does not move, and so takes momentum from joint "
-                f"{first!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
+                f"{first.name!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
             )
-        if not isinstance(c, (Closure, Nonholonomic)) or c.active is not None:
+        if not isinstance(c, (Closure, Holonomic, Nonholonomic)) or c.active is not None:
             raise ModelError(
-                f"constraint {c.name!r} of {m.name!r} is neither a closure between bodies nor a constraint on velocities, or "
-                f"not always active; a reduction by joint {first!r} cannot take it: write it as a closure or a joint, or run "
-                "the mechanism as it is"
+                f"constraint {c.name!r} of {m.name!r} is neither a constraint between bodies nor a constraint on velocities, "
+                f"or not always active; a reduction by joint {first.name!r} cannot take it: write it as a closure or a joint, "
+                "or run the mechanism as it is"
             )
+        if isinstance(c, Holonomic) and not _acts_between_bodies(m, c, first):
+            raise ModelError(
+                f"constraint {c.name!r} of {m.name!r} depends on where {first.name!r} is, and so takes momentum from it: "
+                "run the mechanism as it is, or write the constraint with coordinates of the other joints"
+            )
+
+
+def _acts_between_bodies(m: Mechanism, c: Holonomic, first: Joint | CommonMotion) -> bool:
+    """Whether a constraint permits the motions that carry all bodies."""
+    T = shared(m)
+    rows = target_rows(T.kinematics, c)
+    tree, unit = T.kinematics.tree, speed_units(m, m.p_defaults)
+    entries = first.entries(tree) if isinstance(first, CommonMotion) else indices(m, (first.name,))
+    fields = first.fields(T.kinematics) if isinstance(first, CommonMotion) else ca.SX.eye(m.nv)[:, entries]
+    push = rows.A @ fields @ ca.DM(np.diag(unit[entries]))
+    at = at_generic_states(m, {"A": rows.A, "push": ca.densify(push)})
+    size = np.linalg.norm(at["A"] * unit, axis=2, keepdims=True)
+    known = tell(m, f"whether constraint {c.name!r} acts between bodies only", vanishing(at["push"], size))
+    return bool(known.all())
 
 
 def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
@@ -199,7 +221,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
             continue
         y = tuple(others(m, entries))
         more = _further(m, tuple(entries), y, list(names))
-        closed = any(isinstance(c, Closure) for c in m.all_constraints)
+        closed = any(isinstance(c, INTERNAL) for c in m.all_constraints)
         return Plan(tuple(entries), y, more.spatial, more.conserved, closed, more.unclear)
     raise ModelError(
         f"reduce: the constraints of {m.name!r} determine the velocities of no group from the others: "

@@ -557,7 +557,11 @@ def _rates(path: FollowedMotion, filled: Filled, free: np.ndarray) -> StateRates
             a = a_free[part].copy() if again else w.copy()
             w[:, path.given.fixed], a[:, path.given.fixed] = path.given.w[part], path.given.a[part]
             into = StateRates(
-                v[part], v_dot[part], q_dot[: len(run)], every_w[part if loose else slice(len(run))], *[x[part] for x in numbers]
+                v[part],
+                v_dot[part],
+                q_dot[: len(run)],
+                every_w[part if loose else slice(len(run))],
+                *[x[part] for x in numbers],
             )
             rates(path.problem(run, sample), filled.q[part], w, a, into)
     return StateRates(v, v_dot, q_dot[:0], every_w if loose else every_w[:0], *numbers)

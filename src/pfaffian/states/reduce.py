@@ -57,8 +57,8 @@ def reduce(
     after each step the attitude is corrected to agree with them.
 
     Args:
-        m: open chains or trees. Closures between their bodies remain constraints with reactions; closures to the floor are
-            allowed together with wheels or blades, and are treated as constraints like these.
+        m: open chains or trees. Closures and equations of coordinates between their bodies remain constraints with reactions;
+            closures to the floor are allowed together with wheels or blades, and are treated as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities the constraints determine; searched if None.
         momentum: (k,) spatial momentum of the first joint in every run [N s, N m s], for a machine without external forces.
             The state is then that of the reduced space, [q; orbit; momentum]: orbit is the given momentum in the axes of the

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pfaffian.evaluate.reduction_plan import (
-    carrier,
-)
+from pfaffian.evaluate.reduction_plan import INTERNAL, carrier
 from pfaffian.evaluate.symmetry import symmetries
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
-from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.states.reduction_data import Reduction
 from pfaffian.terms.common_motion import CommonMotion
@@ -53,8 +50,8 @@ def about(r: Reduction) -> tuple[str, ...]:
             if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if plan.closed:
-        closures = reprs.listed([c.name for c in m.all_constraints if isinstance(c, Closure)])
-        out.append(f"closures {closures} exert reactions, which cancel in the momentum of all bodies")
+        internal = reprs.listed([c.name for c in m.all_constraints if isinstance(c, INTERNAL)])
+        out.append(f"constraints {internal} exert reactions, which cancel in the momentum of all bodies")
     return tuple(out)
 
 
