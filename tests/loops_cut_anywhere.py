@@ -47,6 +47,20 @@ ROD_BETWEEN_BALLS = {
     "rock": Hinge("world", "rocker", (0.3, 0, 0.2), (0, 0, 0), (1, 0, 0)),
 }
 
+_CONE = {"A": (1, 0, 0.1), "B": (0.6, 0.7, 0.2), "C": (-0.1, 0.8, 0.6), "D": (-0.2, 0.1, 1)}
+_SPHERE = {name: tuple(0.1 + 0.4 * x for x in axis) for name, axis in _CONE.items()}
+
+SPHERICAL = {
+    name: Hinge(one, other, _SPHERE[name], _SPHERE[name], _CONE[name])
+    for name, one, other in (
+        ("A", "world", "crank"),
+        ("B", "crank", "coupler"),
+        ("C", "coupler", "rocker"),
+        ("D", "world", "rocker"),
+    )
+}
+"""Four hinges whose axes meet in a point, closed where all angles are zero: five rows, of which two are redundant."""
+
 
 def linkage(
     hinges: Mapping[str, Hinge],

@@ -6,7 +6,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, ROD_BETWEEN_BALLS, linkage
+from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, ROD_BETWEEN_BALLS, SPHERICAL, linkage
 from tests.tolerance import ALGEBRA, INTEGRATED, PEER_CONSTRAINED, close
 
 CARRIED = {"C": {"stiffness": 2.0, "rest": 0.3, "damping": 0.5, "armature": 0.3}}
@@ -91,6 +91,18 @@ DOORS = {
 def test_a_door_gives_the_same_wherever_the_loop_is_cut(door):
     of, tolerance = DOORS[door]
     close(of(machine("C")), of(machine("D")), tolerance, door)
+
+
+def test_the_acceleration_of_a_closure_determines_that_of_the_machine():
+    """Also where rows of the closure vanish up to rounding, as of hinges whose axes meet."""
+    found = []
+    for cut in ("C", "D", "A"):
+        m = linkage(SPHERICAL, cut, {"C": {"damping": 0.5}}, actuators=[pf.actuator("motor", "B")])
+        at = pf.assemble(m, m.neutral(), {"B": 2.0})
+        found.append(pf.inverse_dynamics(m, at.q, at.v, {"C": 1.5}, complete=True).u)
+    close(found, np.tile(found[1], (3, 1)), PEER_CONSTRAINED, "moment of the motor")
+    with pytest.raises(pf.RunError, match="violate the constraints"):
+        pf.constraints.complete_acceleration(m, at.q, at.v, {"C": 1.5, "B": 9.0})
 
 
 def test_singularities_take_a_motor_where_the_loop_is_cut():

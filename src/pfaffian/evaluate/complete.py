@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.control.idle import idle_at
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError, listed
-from pfaffian.evaluate.arrays import configurations, named, parameter_values, velocities
+from pfaffian.evaluate.arrays import as_batch, configurations, named, parameter_values, velocities
 from pfaffian.evaluate.compiled import compile_terms, given
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.single_values import as_number
+from pfaffian.model.loop_coordinates import velocities_of_closures
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.loop_joints import loop_rates
+from pfaffian.terms.loop_rotors import rotor_acceleration
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import Terms, shared
 
 BROKEN = 1e-6
 """Largest residual of a row at given accelerations, relative to the size of the row's terms."""
+
+
+class LinearRows(NamedTuple):
+    """Rows A v_dot = b of one state.   A: (n, nv).   b: (n,).   rest: (n,) sizes of rows without terms.   names: (n,)."""
+
+    A: np.ndarray
+    b: np.ndarray
+    rest: np.ndarray
+    names: tuple[str, ...]
 
 
 def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
@@ -28,8 +42,8 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     Args:
         m: the mechanism.
         q, v: a state on the constraints, (n,), (runs, n) or {name: number}; omitted entries are neutral and zero.
-        a: {velocity: number or (runs,)} with the given components [m/s^2, rad/s^2]. Motions that nothing drives and on which
-            nothing depends, such as the spin of a rod between two ball joints, need none.
+        a: {velocity: number or (runs,)} with the given components [m/s^2, rad/s^2], those of closures too. Motions that
+            nothing drives and on which nothing depends, such as the spin of a rod between two ball joints, need none.
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or an array in the mechanism's order; defaults where left out.
     Returns: (..., nv) v_dot, for instance for `inverse_dynamics`.
@@ -48,9 +62,10 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     """
     as_mechanism(m)
     check_given(a, m.v_names, "a")
-    known, given_a = named(a, m.v_names), velocities(m, a, "a")
+    names = (*m.v_names, *velocities_of_closures(m))
+    given_a, known = as_batch(a, names, np.zeros(len(names)), "a"), named(a, names)
     if not known.any():
-        raise ModelError(f"a: {{velocity: number}} is needed, for some of {listed(m.v_names)}")
+        raise ModelError(f"a: {{velocity: number}} is needed, for some of {listed(names)}")
     at = given(
         least=1,
         q=(q, configurations(m, q)),
@@ -59,23 +74,45 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
         parameters=(parameters, parameter_values(m, parameters)),
     )
     qs, vs, accelerations, p = at.spread
-    f = compile_terms(m, {"A": lambda T: T.A, "b": lambda T: T.b, "M": lambda T: T.M, "off": _off}, squeeze=False)
+    along = np.flatnonzero(known[m.nv :]).tolist()
+    f = compile_terms(m, _expressions(m, along), squeeze=False)
     terms = f.matrices(qs, vs, t=as_number(t, "t"), parameters=p)
     check_on_constraints(m, terms["off"])
-    rows = zip(terms["A"], terms["b"][:, :, 0], terms["M"], accelerations, zip(qs, vs, p, strict=True), strict=True)
-    done = [_completed(m, A, b, M, row, known, partial(_idle, m, state, t)) for A, b, M, row, state in rows]
+    target, rows = accelerations[:, m.nv :][:, along, None], (*row_names(shared(m).kinematics), *np.array(names[m.nv :])[along])
+    A, b = np.concatenate([terms["A"], terms["J"]], axis=1), np.concatenate([terms["b"], target - terms["h"]], axis=1)
+    rest = np.concatenate([terms["rest"], 0 * target], axis=1)
+    done = [
+        _completed(m, LinearRows(A[i], b[i, :, 0], rest[i, :, 0], rows), terms["M"][i], x[: m.nv], known[: m.nv], idle)
+        for i, x in enumerate(accelerations)
+        for idle in (partial(idle_at, m, qs[i], vs[i], t, p[i]),)
+    ]
     return at.shaped(np.array(done))
 
 
-def _idle(m: Mechanism, state: tuple[np.ndarray, np.ndarray, np.ndarray], t: float) -> np.ndarray:
-    """(nv, k) the idle motions at a state (q, v, p)."""
-    q, v, p = state
-    return idle_at(m, q, v, t, p)
+def _expressions(m: Mechanism, along: list[int]) -> dict[str, Callable[[Terms], ca.SX]]:
+    """A, b, M, the residuals `off` and the sizes at rest of the rows; J (n, nv) and h (n, 1) of the accelerations J v_dot + h
+    of closures, those of the indices `along` among the velocities of all of them."""
+    closures = tuple(m.loop_joints.values())
+
+    def J(T: Terms) -> ca.SX:
+        return ca.vertcat(ca.SX(0, m.nv), *[loop_rates(T.kinematics, c) for c in closures])[along, :]
+
+    def h(T: Terms) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *[rotor_acceleration(T.kinematics, c) for c in closures])[along, :]
+
+    of: dict[str, Callable[[Terms], ca.SX]] = {
+        "A": lambda T: T.A,
+        "b": lambda T: T.b,
+        "M": lambda T: T.M,
+        "off": off_constraints,
+        "rest": _size_at_rest,
+    }
+    return of | {"J": J, "h": h}
 
 
-def _off(T: Terms) -> Any:
-    """Residuals of the state, as an expression."""
-    return off_constraints(T)
+def _size_at_rest(T: Terms) -> ca.SX:
+    """(m, 1) size of each row where none of its terms has one: of a row that vanishes, rounding is left."""
+    return BROKEN / T.inverse_scales(BROKEN)
 
 
 def _within(X: np.ndarray, Y: np.ndarray) -> bool:
@@ -85,32 +122,25 @@ def _within(X: np.ndarray, Y: np.ndarray) -> bool:
 
 
 def _completed(
-    m: Mechanism,
-    A: np.ndarray,
-    b: np.ndarray,
-    M: np.ndarray,
-    a: np.ndarray,
-    known: np.ndarray,
-    idle: Callable[[], np.ndarray],
+    m: Mechanism, of: LinearRows, M: np.ndarray, a: np.ndarray, known: np.ndarray, idle: Callable[[], np.ndarray]
 ) -> np.ndarray:
     """(nv,) the completed acceleration of one state. Directions are compared in the metric of the diagonal of M.
 
     idle: returns the idle motions (nv, k) there, which may stay free: they get the shortest acceleration.
     """
+    A, b, rest, rows = of
     unit = 1 / np.sqrt(np.diag(M))
-    rest, missing = A[:, ~known] * unit[~known], b - A[:, known] @ a[known]
-    _, sizes, V = np.linalg.svd(rest, full_matrices=True)
+    unknown, missing = A[:, ~known] * unit[~known], b - A[:, known] @ a[known]
+    _, sizes, V = np.linalg.svd(unknown, full_matrices=True)
     rank = int((sizes > RANK_TOLERANCE * np.linalg.norm(A * unit, axis=1).max(initial=0.0)).sum())
-    if rank < rest.shape[1] and not _within(V[rank:].T, idle()[~known] / unit[~known, None]):
+    if rank < unknown.shape[1] and not _within(V[rank:].T, idle()[~known] / unit[~known, None]):
         names = np.array(m.v_names)[~known]
         loose = [str(n) for n, part in zip(names, np.abs(V[rank:]).max(axis=0), strict=True) if part > 1e-6]
-        raise RunError(f"a: {rest.shape[1] - rank} motion(s) stay free, of {listed(loose)}; give as many more of them")
+        raise RunError(f"a: {unknown.shape[1] - rank} motion(s) stay free, of {listed(loose)}; give as many more of them")
     a = a.copy()
-    a[~known] = unit[~known] * np.linalg.lstsq(rest, missing, rcond=None)[0]
-    size = np.sqrt((A**2) @ a**2 + b**2) + 1e-300
-    worst = int(np.argmax(np.abs(A @ a - b) / size)) if len(A) else 0
-    if len(A) and abs(A[worst] @ a - b[worst]) > BROKEN * max(size[worst], 1e-9):
-        raise RunError(
-            f"a: the given components violate the constraints, row {worst} by {A[worst] @ a - b[worst]:.3g}; give fewer"
-        )
+    a[~known] = unit[~known] * np.linalg.lstsq(unknown, missing, rcond=None)[0]
+    size, left = np.sqrt((A**2) @ a**2 + b**2) + rest + 1e-300, A @ a - b
+    worst = int(np.argmax(np.abs(left) / size)) if len(A) else 0
+    if len(A) and abs(left[worst]) > BROKEN * size[worst]:
+        raise RunError(f"a: the given components violate the constraints, row {rows[worst]!r} by {left[worst]:.3g}; give fewer")
     return a

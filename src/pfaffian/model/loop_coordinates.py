@@ -49,6 +49,21 @@ def _loop_coordinates(m: Mechanism) -> LoopCoordinates:
     )
 
 
+def coordinates_of_closures(m: Mechanism) -> tuple[str, ...]:
+    """Names of the coordinates of all joints that close loops."""
+    return tuple(name for j in _closing_joints(m) for name in _labelled(j, j.q_names))
+
+
+def velocities_of_closures(m: Mechanism) -> tuple[str, ...]:
+    """Names of the velocities of all joints that close loops."""
+    return tuple(name for j in _closing_joints(m) for name in _labelled(j, j.v_names))
+
+
+def _closing_joints(m: Mechanism) -> list[Joint]:
+    """The joints that close loops."""
+    return [c.joint for c in m.loop_joints.values() if c.joint is not None]
+
+
 def labels(j: Joint) -> tuple[str, ...]:
     """Names of all coordinates and velocities of a joint that closes a loop."""
     return _labelled(j, j.q_names) + _labelled(j, j.v_names)

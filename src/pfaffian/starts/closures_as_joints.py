@@ -16,11 +16,12 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import unknown
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.body import body
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint, JointFactor, JointKind
-from pfaffian.model.loop_coordinates import labels
+from pfaffian.model.loop_coordinates import coordinates_of_closures, labels, velocities_of_closures
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.terms.equations_digest import digest
@@ -81,9 +82,10 @@ def _turned(m: Mechanism, names: tuple[str, ...]) -> np.ndarray:
 def closures_as_joints(m: Mechanism, q: Any, v: Any, guess: Any, hold: Iterable[str]) -> ClosuresAsJoints | None:
     """The closures whose coordinates or rates are named in a start, None without any.   q, v, guess, hold: see `assemble`.
 
-    Raises ModelError: a closure without coordinates, one that forces hold, or chosen velocities.
+    Raises ModelError: an unknown name, a closure without coordinates, one that forces hold, or chosen velocities.
     """
     given = [x if isinstance(x, Mapping) else {} for x in (q, guess, v)]
+    _check_names(m, dict(zip(("q", "guess", "v"), given, strict=True)))
     names = closures_named(m, [n for x in (*given, tuple(hold)) for n in x])
     if not names:
         return None
@@ -91,6 +93,17 @@ def closures_as_joints(m: Mechanism, q: Any, v: Any, guess: Any, hold: Iterable[
     open_q = np.array([n not in given[0] and n not in given[1] for n in whole.q_names])
     open_v = np.array([n not in given[2] for n in whole.v_names])
     return ClosuresAsJoints(m, whole, names, open_q, open_v)
+
+
+def _check_names(m: Mechanism, given: Mapping[str, Mapping[Any, Any]]) -> None:
+    """Raise ModelError for a name, among those that each argument gives, that is neither of the tree nor of a closure."""
+    more = coordinates_of_closures(m), velocities_of_closures(m)
+    for what, names in given.items():
+        known = (*m.v_names, *more[1]) if what == "v" else (*m.q_names, *more[0])
+        closures = {c.name for c in m.all_constraints if isinstance(c, Closure)}  # refused below, with the reason
+        for name in names:
+            if name not in known and name not in closures:
+                raise unknown(name, known, what)
 
 
 def closures_named(m: Mechanism, names: Iterable[Any]) -> tuple[str, ...]:

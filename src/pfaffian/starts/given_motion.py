@@ -20,6 +20,7 @@ from pfaffian.maths.spline import spline_slopes
 from pfaffian.model.body import body
 from pfaffian.model.constraint import closure
 from pfaffian.model.joint import Joint, joint
+from pfaffian.model.loop_coordinates import coordinates_of_closures
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, several
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
@@ -113,7 +114,9 @@ def _with_targets(m: Mechanism, q: Mapping[Any, Any]) -> tuple[Mechanism, dict[A
             continue
         owner, place = _tool(name)
         if owner not in {b.name for b in m.bodies}:
-            raise ModelError(f"q: there is no coordinate or body {brief(name)}; {nearest(owner, [*m.q_names, *_names(m)])}")
+            raise ModelError(
+                f"q: there is no coordinate or body {brief(name)}; {nearest(owner, [*m.q_names, *coordinates_of_closures(m), *_names(m)])}"
+            )
         if m.velocities is not None:
             raise ModelError(
                 f"along=True: the pose of body {owner!r} cannot be given where velocities are chosen by pf.velocities"

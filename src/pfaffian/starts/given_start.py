@@ -20,6 +20,7 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.formats.text.run_settings import StartValues
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.model.loop_coordinates import coordinates_of_closures
 from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.model.unphysical import check_parameters
 from pfaffian.starts.closures_as_joints import ClosuresAsJoints, closures_as_joints, widened
@@ -157,7 +158,7 @@ def fixed_by_name(m: Mechanism, hold: tuple[str, ...]) -> np.ndarray:
         elif name in m.q_names:
             marked |= fixed_velocities(m, np.array([n == name for n in m.q_names]))
         else:
-            raise unknown(name, tuple(dict.fromkeys((*m.q_names, *m.v_slices))), "hold")
+            raise unknown(name, tuple(dict.fromkeys((*m.q_names, *m.v_slices, *coordinates_of_closures(m)))), "hold")
     return marked
 
 
