@@ -295,7 +295,7 @@ test_wrong_arguments_are_named = refusals(WRONG, (pf.ModelError, pf.RunError))
 
 
 def test_accelerations_that_break_rows_or_leave_motions_free():
-    with pytest.raises(pf.RunError, match="violate the constraints, row '.*' by"):
+    with pytest.raises(pf.RunError, match=r"violate the constraints, row '.*' by"):
         COMPLETE(TWO, [0, 0], [0, 0], {"A": 1.0, "B": 2.0})
     loose = TWO.with_(constraints=[])
     with pytest.raises(pf.RunError, match=r"1 motion\(s\) stay free, of B"):

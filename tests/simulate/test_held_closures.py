@@ -141,9 +141,12 @@ def test_what_cannot_be_held_is_refused():
     m = pf.mechanism("pendulum", [pf.body("bob", 1.0)], [spring], constraints=[rod])
     with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) has no coordinate"):
         pf.assemble(m, {"rod": 1.0})
-    with pytest.raises(pf.ModelError, match="there is no 'E'"):
-        pf.assemble(linkage(FOUR_BAR, "C"), {"E": 1.0})
     cut = linkage(FOUR_BAR, "C")
+    for named in ({"q": {"E": 1.0}}, {"v": {"E": 1.0}}, {"guess": {"E": 1.0}}, {"hold": ["E"]}):
+        with pytest.raises(pf.ModelError, match=f"{next(iter(named))}: there is no 'E'; there are A, B, D, C"):
+            pf.assemble(cut, **named)
+    with pytest.raises(pf.ModelError, match="there are A, B, D, C, coupler, crank, rocker"):
+        pf.assemble(cut, {"E": [0.1, 0.2]}, along=True)
     with pytest.raises(pf.ModelError, match="an impact takes no coordinate of closure 'C'"):
         pf.impact(cut, {"C": 0.2}, [0.0, 0.0, 0.0])
     with pytest.raises(pf.ModelError, match="a start without correction takes no coordinate of closure 'C'"):

@@ -114,9 +114,8 @@ def _with_targets(m: Mechanism, q: Mapping[Any, Any]) -> tuple[Mechanism, dict[A
             continue
         owner, place = _tool(name)
         if owner not in {b.name for b in m.bodies}:
-            raise ModelError(
-                f"q: there is no coordinate or body {brief(name)}; {nearest(owner, [*m.q_names, *coordinates_of_closures(m), *_names(m)])}"
-            )
+            known = [*m.q_names, *coordinates_of_closures(m), *_names(m)]
+            raise ModelError(f"q: there is no coordinate or body {brief(name)}; {nearest(owner, known)}")
         if m.velocities is not None:
             raise ModelError(
                 f"along=True: the pose of body {owner!r} cannot be given where velocities are chosen by pf.velocities"
