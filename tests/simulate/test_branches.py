@@ -185,6 +185,28 @@ def test_a_screw_keeps_its_whole_turns():
     assert np.abs(pf.assemble(m, {"nut.angle": angles}).named["nut.z"] - -0.02 * angles).max() < 1e-12
 
 
+@pytest.mark.parametrize("cut", ["turn", "slide", "thread"])
+def test_a_jack_keeps_its_whole_turns_wherever_it_is_cut_and_whatever_is_held(cut):
+    """A nut that turns, a spindle that slides and the thread between them: each coordinate determines the others."""
+    joints, ends = [], {"turn": ("world", "nut"), "slide": ("world", "spindle"), "thread": ("nut", "spindle")}
+    kinds = {"turn": "revolute", "slide": "prismatic", "thread": "helical"}
+    more = {"thread": {"pitch": 0.01}}
+    for name in ("slide", "thread", "turn") if cut == "turn" else ("turn", "slide", "thread"):
+        parent, child = ends[name] if (cut, name) != ("turn", "thread") else ends[name][::-1]
+        axis = (0, 0, 1) if (parent, child) == ends[name] else (0, 0, -1)
+        if name != cut:
+            joints.append(pf.joint(name, kinds[name], parent, child, axis=axis, **more.get(name, {})))
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("nut", "spindle")]
+    closed = pf.closure(cut, kinds[cut], *ends[cut], **more.get(cut, {}))
+    m = pf.mechanism("jack", bodies, joints, constraints=[closed])
+    angles = np.array([0.3, 0.7, -1.0, 1.6, -12.0, 40.0]) * 2 * np.pi
+    by = {"turn": angles, "slide": -0.01 * angles, "thread": -angles}
+    for held, values in by.items():
+        found = pf.assemble(m, {held: values}).named
+        for name, x in found.items():
+            assert np.abs(x - by[name]).max() < 1e-11, (held, name)
+
+
 @pytest.mark.parametrize("name", [n for n in zoo.machines() if zoo.machine(n).m.constraints])
 def test_the_start_of_a_file_starts_everything(name):
     m, s = zoo.machine(name)[2:]

@@ -15,6 +15,7 @@ import numpy as np
 from pfaffian.model.mechanism import check_configuration
 from pfaffian.starts.branch import UNKNOWN, sides
 from pfaffian.starts.newton import Problem, evaluated, fixed_entries, position_step
+from pfaffian.starts.screws import turns_of_slides
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25
@@ -248,9 +249,12 @@ def _longest(x: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def rotations(problem: Problem, q: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """(runs,) the largest rotation of a fixed coordinate on the way from q to its value in `goal` (runs, nq) [rad]."""
-    angles = fixed_entries(problem.m, problem.fixed.q) & np.array([unit == "rad" for unit in problem.m.q_units], dtype=bool)
-    return np.asarray(np.abs(np.where(angles, goal - q, 0)).max(axis=1, initial=0.0))
+    """(runs,) the largest rotation of a fixed coordinate, or of a screw that a fixed slide turns, on the way from q to `goal`
+    (runs, nq) [rad]."""
+    angle = np.array([unit == "rad" for unit in problem.m.q_units]) + turns_of_slides(problem.m, problem.p)
+    return np.asarray(
+        np.abs(np.where(fixed_entries(problem.m, problem.fixed.q), (goal - q) * angle, 0)).max(axis=1, initial=0.0)
+    )
 
 
 def _change(ratio: np.ndarray) -> np.ndarray:
