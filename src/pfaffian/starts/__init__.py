@@ -12,9 +12,9 @@ held_rates.py          velocities, accelerations and regularity under given moti
 holonomy.py            how the base of a floating machine moves while the joints follow a path
 impact.py              plastic impact: constraints begin to act, and velocities jump
 newton.py              Newton iterations onto phi(q, t) = 0 and eta(q, v, t) = 0
-screws.py              coordinates whose whole turns matter: of screws, and in a loop with one
 singularities.py       how near a parallel machine is to its singular configurations
 start.py               the start of a run: put onto the constraints with the named coordinates fixed
 start_search.py        searches where Newton's iterations fail; names of coordinates at fault
 trajectory.py          assemblies along given motions, on one branch
+whole_turns.py         coordinates whose whole turns matter: of screws, and in a loop with one
 """

@@ -15,7 +15,7 @@ import numpy as np
 from pfaffian.model.mechanism import check_configuration
 from pfaffian.starts.branch import UNKNOWN, sides
 from pfaffian.starts.newton import Problem, evaluated, fixed_entries, position_step
-from pfaffian.starts.screws import turns_of_slides
+from pfaffian.starts.whole_turns import turns_of_slides
 from pfaffian.terms.lengths import scales
 
 CONTRACTS = 0.25

@@ -26,7 +26,7 @@ from pfaffian.starts.newton import (
     may_converge,
     newton,
 )
-from pfaffian.starts.screws import periodic
+from pfaffian.starts.whole_turns import periodic
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import POSITION, row_names
 from pfaffian.terms.terms import shared, symbols, turning
@@ -388,7 +388,7 @@ def _formatted(value: float | np.ndarray) -> str:
 def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     """Configurations q (runs, nq), each with angles within half a turn of `near` and quaternions of the same sign.
 
-    Angles whose whole turns matter keep them, see `screws.periodic`.
+    Angles whose whole turns matter keep them, see `whole_turns.periodic`.
     """
     q, angles = q.copy(), periodic(m)
     q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
