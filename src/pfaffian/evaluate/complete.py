@@ -78,14 +78,13 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     f = compile_terms(m, _expressions(m, along), squeeze=False)
     terms = f.matrices(qs, vs, t=as_number(t, "t"), parameters=p)
     check_on_constraints(m, terms["off"])
-    target, rows = accelerations[:, m.nv :][:, along, None], (*row_names(shared(m).kinematics), *np.array(names[m.nv :])[along])
+    rows = (*row_names(shared(m).kinematics), *[names[m.nv + i] for i in along])
+    target = accelerations[:, m.nv :][:, along, None]
     A, b = np.concatenate([terms["A"], terms["J"]], axis=1), np.concatenate([terms["b"], target - terms["h"]], axis=1)
-    rest = np.concatenate([terms["rest"], 0 * target], axis=1)
-    done = [
-        _completed(m, LinearRows(A[i], b[i, :, 0], rest[i, :, 0], rows), terms["M"][i], x[: m.nv], known[: m.nv], idle)
-        for i, x in enumerate(accelerations)
-        for idle in (partial(idle_at, m, qs[i], vs[i], t, p[i]),)
-    ]
+    rest, done = np.concatenate([terms["rest"], 0 * target], axis=1), list[np.ndarray]()
+    for i, given_row in enumerate(accelerations[:, : m.nv]):
+        of, idle = LinearRows(A[i], b[i, :, 0], rest[i, :, 0], rows), partial(idle_at, m, qs[i], vs[i], t, p[i])
+        done.append(_completed(m, of, terms["M"][i], given_row, known[: m.nv], idle))
     return at.shaped(np.array(done))
 
 
