@@ -100,7 +100,7 @@ def _check_names(m: Mechanism, given: Mapping[str, Mapping[Any, Any]]) -> None:
     more = coordinates_of_closures(m), velocities_of_closures(m)
     for what, names in given.items():
         known = (*m.v_names, *more[1]) if what == "v" else (*m.q_names, *more[0])
-        for name in names:
+        for name in names if isinstance(names, dict) else ():  # a Dataset is a Mapping too, and is refused as such
             # A closure without coordinates is refused by `closures_named`, which tells why.
             if name not in known and not any(isinstance(c, Closure) and c.name == name for c in m.all_constraints):
                 raise unknown(name, known, what)
