@@ -114,6 +114,18 @@ def slide(apart: float) -> pf.Mechanism:
     return pf.mechanism("slide", bodies, joints, actuators=ropes)
 
 
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_motions_without_motor_are_named_alike_in_any_units(length):
+    """A raft with one oblique thruster off its middle: slides and turns take part in the motions that it does not drive."""
+
+    def raft(long: float) -> pf.Mechanism:
+        push = pf.forces.thruster("push", "raft", axis=(3, 1, 0), point=(0.2 * long, 0.4 * long, 0))
+        body = pf.body("raft", 2.0, inertia=0.3 * long**2)
+        return pf.mechanism("raft", [body], [pf.joint("base", "planar", "world", "raft")], actuators=[push])
+
+    assert without_motor(raft(length)) == without_motor(raft(1.0)) != ""
+
+
 DIRECTIONS = [(0.5, True, None), (1e-6, True, None), (8e-9, True, "nonzero"), (8e-10, False, "zero"), (1e-12, False, None)]
 """How much the directions differ, whether both count as driven, and what is told."""
 
