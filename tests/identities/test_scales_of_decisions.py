@@ -21,6 +21,7 @@ from pfaffian.terms.loops import closed
 from pfaffian.terms.terms import shared, typical
 from tests import linkages
 from tests.random_mechanisms import random_tree
+from tests.tolerance import close
 
 SCALES = [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6), (1e-3, 1e6)]
 """Factors of all lengths and of all masses."""
@@ -112,6 +113,32 @@ def slide(apart: float) -> pf.Mechanism:
               pf.joint("y", "prismatic", "carriage", "table", axis=(0, 1, 0))]  # fmt: skip
     ropes = [pf.forces.transmission(name, {"x": 1.0, "y": 1.0 + x}) for name, x in (("a", 0.0), ("b", apart))]
     return pf.mechanism("slide", bodies, joints, actuators=ropes)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_motions_without_motor_are_named_alike_in_any_units(length):
+    """A raft with one oblique thruster off its middle: slides and turns take part in the motions that it does not drive."""
+
+    def raft(long: float) -> pf.Mechanism:
+        push = pf.forces.thruster("push", "raft", axis=(3, 1, 0), point=(0.2 * long, 0.4 * long, 0))
+        body = pf.body("raft", 2.0, inertia=0.3 * long**2)
+        return pf.mechanism("raft", [body], [pf.joint("base", "planar", "world", "raft")], actuators=[push])
+
+    assert without_motor(raft(length)) == without_motor(raft(1.0)) != ""
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_a_small_eccentric_moves_in_any_units(length):
+    """A rod on a pin that is 1e-7 of its length off the shaft: its twist depends on the angle, however small it is."""
+
+    def jacobian(long: float) -> np.ndarray:
+        angle = pf.coordinates("shaft", ["a"], ["a_dot"], lambda q: [[1.0]])
+        pin = lambda k: pf.pose((1e-7 * long * ca.cos(k.q[0]), 1e-7 * long * ca.sin(k.q[0]), 0))  # noqa: E731
+        rod = pf.body("rod", 2.0, com=(long, 0, 0), inertia=0.1 * long**2)
+        m = pf.mechanism("eccentric", [rod], [pf.edge("pin", "world", "rod", pin)], coordinates=[angle])
+        return pf.jacobian(m, "rod", [0.3])[:3, 0] / (1e-7 * long)
+
+    close(jacobian(length), jacobian(1.0), 1e-12, "twist of the rod, in eccentricities")
 
 
 DIRECTIONS = [(0.5, True, None), (1e-6, True, None), (8e-9, True, "nonzero"), (8e-10, False, "zero"), (1e-12, False, None)]

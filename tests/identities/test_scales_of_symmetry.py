@@ -141,6 +141,18 @@ def test_units_of_length_and_mass_change_no_symmetry(name):
     assert not told
 
 
+@pytest.mark.parametrize("name", ["a wheel off its axis", "slope"])
+def test_momenta_of_a_giant_are_no_divergence(name):
+    """In thousands of kilometres and tons, angular momenta are 1e18 times as large, and the motion is the same."""
+    moves = []
+    for long, heavy in ((1.0, 1.0), (1e6, 1e6)):
+        m = in_units(FREE[name](), long, heavy)
+        v = np.where(np.array(m.v_units) == "m/s", long, 1.0) * np.linspace(0.3, 0.5, m.nv)
+        r = pf.run(pf.reduce(m), v=v, duration=0.05, step=5e-3, backend="interpreter")
+        moves.append(r.q.values / np.where(np.array(m.q_units) == "m", long, 1.0))
+    close(moves[1], moves[0], SAME, "q in lengths of the machine", scale=1.0)
+
+
 def found(m: pf.Mechanism) -> tuple[list[list[str]], list[list[str]]]:
     """Labels of the parts of each further symmetry, and of each unclear one."""
     with collected():

@@ -77,6 +77,27 @@ def test_gravity_conserves_the_momenta_across_it():
     close(r.momentum.values[-1, 2] - r.momentum.values[0, 2], -weight * 0.05, 1e-12, "impulse of weight")
 
 
+def lift(base: str, kind: str) -> pf.Mechanism:
+    """A truck on the floor or on a rail, with a balanced drum that climbs a post as it may turn."""
+    truck, drum = pf.body("truck", 2.0, com=(0.1, 0, 0), inertia=0.3), pf.body("drum", 0.5, inertia=0.01)
+    axis = {"axis": (1, 0, 0)} if base == "prismatic" else {}
+    joints = [
+        pf.joint("base", base, "world", "truck", **axis),
+        pf.joint("post", kind, "truck", "drum", placement=(0.3, 0.1, 0)),
+    ]
+    return pf.mechanism("lift", [truck, drum], joints)
+
+
+@pytest.mark.parametrize(
+    ("base", "kind"), [("planar", "prismatic"), ("prismatic", "cylindrical"), ("translation", "prismatic")]
+)
+def test_weight_across_the_slides_of_the_base_moves_what_it_carries(base, kind):
+    """The momentum along the post is conserved while no force acts along it, but weight does; the floor does not fall."""
+    m = lift(base, kind)
+    along = same(m, *start(m)).momentum.sel(momentum_entry="post.vz" if kind == "cylindrical" else "post").values
+    close(along[-1] - along[0], -9.81 * 0.5 * 0.05, 1e-12, "impulse of weight")
+
+
 def test_outside_forces_change_the_momentum_by_their_impulse():
     m = satellite(forces=[pf.wrench("jet", "right", axes="WORLD")])
     r = same(m, *start(m), u={"jet.fx": 0.7})

@@ -21,7 +21,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import least_squares, orthogonalise, smallest
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
+from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, speed_units, tell, unit_rows
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
@@ -86,4 +86,5 @@ def without_motor(m: Mechanism) -> str:
     B = at_generic_states(m, {"B": motor_matrix(shared(m))})["B"]
     if tell(m, "whether the actuators drive every velocity", rank(B)) == m.nv:
         return ""
-    return mainly(participation(complement(unit_rows(B[0].T), ZERO)), m.v_names)
+    comparable = unit_rows(B[0].T * speed_units(m, m.p_defaults))
+    return mainly(participation(complement(comparable, ZERO)), m.v_names)

@@ -14,6 +14,7 @@ from pfaffian.control.reference import Reference, Setpoint
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.generic_states import speed_units
 from pfaffian.terms.terms import Terms
 
 INSTANTS = 4
@@ -44,8 +45,9 @@ def undriven(constrained: bool = True) -> Reason:
     """
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        N = null_directions(x["A"])
-        lost = participation(N @ weakest(x["B"].T @ N).inputs)
+        unit = speed_units(m, m.p_defaults)
+        N = null_directions(x["A"] * unit)
+        lost = participation(N @ weakest((x["B"].T * unit) @ N).inputs)
         motors = ", ".join(m.motor_names)
         words = f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
         return words + ("" if (lost[x["B"].any(axis=1)] >= SHARE * lost.max()).any() else _ways_out(m, lost))
@@ -73,7 +75,8 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
     """
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        J, N = x["J"], null_directions(x["A"])
+        unit = speed_units(m, m.p_defaults)
+        J, N = x["J"] * unit, null_directions(x["A"] * unit)
         sizes = np.linalg.norm(J, axis=1, keepdims=True)
         least = weakest((np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N).T)
         names = [f"task coordinate {i}" for i in range(len(J))]

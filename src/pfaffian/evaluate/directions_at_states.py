@@ -17,7 +17,6 @@ from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.effects import NONE, SOME, changes_of, changing
 from pfaffian.evaluate.reduction_plan import (
-    KINEMATIC,
     SAMPLES,
     STATES,
     Plan,
@@ -120,8 +119,8 @@ def moves(m: Mechanism) -> Moves:
             continue
         differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
         sliding = tuple(i for i in along.moved if m.v_units[i] == "m/s")
-        if sliding and differing and not set(KINEMATIC) & set(differing):
-            # On a slope the direction in which a machine heads matters, and where it stands does not.
+        if sliding and differing:
+            # On a slope, or where it may tip over, the attitude of a machine matters, and where it stands does not.
             along = along._replace(moved=sliding)
             differing = place_dependence(m, along, at, [elsewhere(m, along.moved, x, random) for x in at])
         if not differing:

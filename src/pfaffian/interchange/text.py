@@ -9,7 +9,6 @@ from pfaffian.interchange.accurate_step import accurate_programs, accurate_table
 from pfaffian.interchange.c_tables import c_string, exact, table
 from pfaffian.interchange.machine import FMUMachine
 from pfaffian.interchange.variables import FMUVariables, free
-from pfaffian.kernel.program.numpy_loop import LIMIT
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
 from pfaffian.simulate.record.result import status_of
@@ -36,7 +35,7 @@ def tables(machine: FMUMachine, variables: FMUVariables) -> str:
         f"#define MODEL_EXCHANGE {int(machine.exchange)}",
         "enum { " + ", ".join(f"{name} = {n}" for name, n in counts.items()) + " };",
         f"static const double T_START = {float(machine.start).hex()}, STEP_LENGTH = {float(machine.step).hex()};",
-        f"static const double LIMIT = {LIMIT.hex()}, MOST_VIOLATION = {MOST_VIOLATION.hex()};",
+        f"static const double LIMIT = {s.system.limit.hex()}, MOST_VIOLATION = {MOST_VIOLATION.hex()};",
         f"static const double MOST_DRIFT = {MOST_DRIFT.hex()};",
         table("double", "U_START", exact(np.zeros(len(s.w_names)))),
         table("double", "P_START", exact(machine.p)),

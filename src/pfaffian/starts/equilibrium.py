@@ -373,7 +373,12 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     F, A, B, phi, M, scale, size = (np.array(x) for x in statics(*state))
     if not all(np.isfinite(x).all() for x in (F, A, B, phi)):
         return _undefined(len(F))
-    back = np.linalg.inv(np.linalg.cholesky(M)).T
+    try:
+        back = np.linalg.inv(np.linalg.cholesky(M)).T
+    except np.linalg.LinAlgError:
+        raise ModelError(
+            f"equilibrium: a motion of {case.m.name!r} has no inertia; lock it, or give what it moves inertia"
+        ) from None
     unit = np.eye(len(F))[case.fixed]
     rows, along = (_unit_rows(np.vstack([X, unit]) @ back) for X in (A, B))
     phi = np.concatenate([phi.ravel(), np.zeros(len(unit))]) / rows.lengths

@@ -17,6 +17,8 @@ from pfaffian import kernel
 from pfaffian.control.reason import foremost
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.program.numpy_loop import LIMIT
+from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
@@ -120,6 +122,16 @@ class AbstractSystem:
     def nx(self) -> int:
         """Size of the state."""
         return sum(len(part.names) for part in self.parts)
+
+    @cached_property
+    def limit(self) -> float:
+        """The magnitude beyond which a state has diverged; momenta exceed velocities by the size of the inertias."""
+        if not self.other_state:
+            return LIMIT
+        m, T = self.mechanism, shared(self.mechanism)
+        f = ca.Function("inertia", [T.q, T.t, m.p_symbols], [ca.densify(T.M)])
+        (M,) = values(f, m.neutral(), 0.0, m.p_defaults)
+        return LIMIT * float(np.abs(M[np.isfinite(M)]).max(initial=1.0))
 
     @cached_property
     def key(self) -> str:

@@ -146,8 +146,9 @@ class ReducedState(AbstractSystem):
         push = frame.along(pushed)
         forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.effective_gravity(r.m.gravity, push))))
         conserved, shared = r.at(r.conserved), r.at(r.shared)
-        forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
-        forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
+        # The frame falls along its slides alone: across them gravity changes momenta as in the world.
+        forces[conserved, 0] = r.by_lift(T, pushed + weight(k, frame.remaining_gravity(r.m.gravity)))[conserved, 0]
+        forces[shared, 0] = r.by_lift(T, pushed + weight(k))[shared, 0]
         forces[frame.entries, 0] = 0
         pi_dot = r.turned(T.q, forces + intrinsic, to_space)
         pi_dot[frame.entries, 0] = frame.rate(r.m.gravity, push)

@@ -29,7 +29,7 @@ SAMPLES = 6
 """Number of random configurations at which an entry must be the same to count as constant."""
 
 CONSTANT = 1e-12
-"""Largest difference between the values of a constant entry, relative to 1 or to the entry, if that is larger."""
+"""Largest difference between the values of a constant entry, relative to its size."""
 
 BRANCHING = frozenset(
     (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD)
@@ -124,7 +124,7 @@ def _rates_as_written(m: Mechanism, all_of_v: bool, symbols: tuple[int, ...]) ->
         else:
             G = poses[j.name]
             pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
-            S, N = _reduced(settled(m, twists(G, q, K), q, p))
+            S, N = _reduced(settled(m, twists(G, q, K), G.p, q, p))
             bases.append(S)
             rows.append(N)
     N = ca.sparsify(ca.vertcat(ca.SX(0, m.nv), *rows))
@@ -207,22 +207,28 @@ def branches(f: ca.Function) -> bool:
     return not BRANCHING.isdisjoint(codes_of(f))
 
 
-def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
-    """x with numbers for all entries that are constant wherever phi = 0, whatever the parameters.
+def settled(m: Mechanism, x: ca.SX, at: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
+    """Twists x (6, n) with numbers for all entries that are constant wherever phi = 0, whatever the parameters.
 
-    CasADi does not simplify sin^2 + cos^2 to one, nor R^T R to the unit matrix.
+    CasADi does not simplify sin^2 + cos^2 to one, nor R^T R to the unit matrix. Rotations are of the size 1, and displacements
+    of that of the largest of them, or of the position.
+
+    at: (3, 1) the position [m].
     """
-    f = ca.Function("x", [q, p], [x])
+    f, position = (ca.Function("x", [q, p], [ca.densify(y)]) for y in (x, at))
     if branches(f):
         return x
-    values = np.array([np.array(f(*at)) for at in places(m, varied=True)])
+    values, positions = (np.array([np.array(g(*where)) for where in places(m, varied=True)]) for g in (f, position))
     low, high = values.min(axis=0), values.max(axis=0)
-    same = np.isfinite(values).all(axis=0) & (high - low <= CONSTANT * np.maximum(1.0, np.abs(high)))
+    slides = np.concatenate([values[:, :3].ravel(), positions.ravel()])
+    size = np.vstack([np.full((3, 1), np.abs(slides[np.isfinite(slides)]).max(initial=0.0)), np.ones((3, 1))])
+    rounding = CONSTANT * np.maximum(size, np.abs(high))
+    same = np.isfinite(values).all(axis=0) & (high - low <= rounding)
     out = ca.SX(*x.shape)
     for i, j in zip(*x.sparsity().get_triplet(), strict=True):
         value = values[0, i, j]
         whole = round(value) if same[i, j] else 0
-        out[i, j] = x[i, j] if not same[i, j] else float(whole) if abs(value - whole) <= CONSTANT else value
+        out[i, j] = x[i, j] if not same[i, j] else float(whole) if abs(value - whole) <= rounding[i, j] else value
     return ca.sparsify(out)
 
 

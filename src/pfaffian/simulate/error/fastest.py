@@ -60,7 +60,7 @@ class Fastest(NamedTuple):
 def fastest(
     m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
-    """The fastest part at one state; None if all rates are zero, or a derivative is not finite.
+    """The fastest part at one state; None if all rates are zero, a derivative is not finite, or a motion has no inertia.
 
     q: (nq,).   v: (nv,).   w: inputs of the run.   z: states that the law integrates.   p: (np,) parameters.   control: a law
     in continuous time.
@@ -70,6 +70,8 @@ def fastest(
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return None
     Z = _free_motions(M, A)
+    if Z is None:
+        return None
     n = Z.shape[1]
     S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
     spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
@@ -89,9 +91,12 @@ def _displacements(x: Cluster) -> np.ndarray:
     return np.linalg.qr(lower if abs(x.value) > 1 else upper)[0]
 
 
-def _free_motions(M: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """(nv, n) velocities that the constraint rows leave, orthonormal in the metric of M."""
-    L = np.linalg.cholesky(M)
+def _free_motions(M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+    """(nv, n) velocities that the constraint rows leave, orthonormal in the metric of M; None if a motion has no inertia."""
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return None
     _, sizes, rows = np.linalg.svd(np.linalg.solve(L, A.T).T) if len(A) else (0, np.zeros(0), np.eye(len(M)))
     free = rows[int((sizes > RANK_TOLERANCE * sizes.max(initial=0.0)).sum()) :]
     return np.linalg.solve(L.T, free.T)
@@ -108,7 +113,9 @@ def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p:
     M, A, *slopes = (np.array(x) for x in f(q, v, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return []
-    Z, found = _free_motions(M, A), []
+    Z, found = _free_motions(M, A), list[Fastest]()
+    if Z is None:
+        return []
     for name, S, D in zip(names, slopes[::2], slopes[1::2], strict=True):
         joint = name.removeprefix(OF_JOINT)
         spring, damper = (f"{x} of {joint}" if joint != name else f"{x} of {name}" for x in ("the spring", "the damper"))

@@ -286,7 +286,7 @@ class Solver(NamedTuple):
         left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], self.longest)
         most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
         steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
-        loop, span = self._steps_of(stiff).loop, Span(0.0, 1.0, steps)
+        loop, span = self._steps_of(stiff).loop, Span(0.0, 1.0, steps, limit=self.simulation.system.limit)
         r = loop(lane, w[None], p, span, threads=self.threads, status=solved.status[lanes])
         recorded = self._record(solved, r.records, r.x, lanes, w, p)
         if watch.steps:

@@ -260,7 +260,7 @@ class Stepper:
     @property
     def loop(self) -> tuple[kernel.Rollout, Span]:
         """The compiled loop, and the span of one step from the start, with the sampling instants of the law."""
-        return self._rollout, Span(self._at.start, self._options.step, 1, sampling=self._due)
+        return self._rollout, Span(self._at.start, self._options.step, 1, limit=self._s.system.limit, sampling=self._due)
 
     def observe(self) -> dict[str, np.ndarray]:
         """q, v and the signals in `record` of the stepper at the current instant: {name: (size,) or (runs, size)}.
@@ -274,7 +274,7 @@ class Stepper:
             {'q': array([0.]), 'v': array([3.]), 'energy': array([9.])}
         """
         at = self._at
-        span = Span(at.start, self._options.step, 0, first=self._k, last=True, sampling=self._due)
+        span = self.loop[1]._replace(steps=0, first=self._k, last=True)
         r = self._rollout(at.x, at.u, at.p, span, status=at.status, stopped=at.stopped)
         record = r.records[0, 0] if self._options.runs is None else r.records[0]
         return {name: record[..., where].copy() for name, where in entries_of(self._s.signals).items()}

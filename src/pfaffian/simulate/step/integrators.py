@@ -51,7 +51,7 @@ def _rk4(s: StepData) -> Moved:
         X_stage[at, 0] += h**2 * bend()[rate, 0]
         x_stage = s.variables.state(X_stage)
         stage = s.f(x_stage, w, s.t + part)
-        faults = later_faults(faults, first, x_stage, stage)
+        faults = later_faults(s, faults, first, x_stage, stage)
         slopes.append(stage.rate)
     k1, k2, k3, k4 = slopes
     moved = s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4))
@@ -66,7 +66,7 @@ def _semi_implicit(s: StepData) -> Moved:
     K = Kinematics(m, s.x[: m.nq, 0], v, s.t)
     moved, faults = s.variables.state(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
     if faults.numel():
-        faults = later_faults(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
+        faults = later_faults(s, faults, first, moved, s.f(moved, s.u1, s.t + s.h))
     return Moved(moved, faults, first.near, NO_FAULTS)
 
 
@@ -173,7 +173,7 @@ def _midpoint(s: StepData) -> Moved:
     for _ in range(POLISHED):
         guess, part, off = correct(reached(stage.rate), part, off, stage)
     change = s.h * largest_entry(iterates[-1][1])
-    faults = later_faults(first.faults, first, middle, stage)
+    faults = later_faults(s, first.faults, first, middle, stage)
     return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)))
 
 
@@ -258,14 +258,14 @@ def _tr_bdf2(s: StepData) -> Moved:
         return s.solved(k, base, g, u, t), x, stage, s.h * largest_entry(change)
 
     k1, x, stage, change = solve_stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
-    faults = later_faults(first.faults, first, x, stage)
+    faults = later_faults(s, first.faults, first, x, stage)
     base = X + 2**0.5 / 4 * s.h * (k0 + k1)
     k2, x, stage, last = solve_stage(base, k1, s.u1, s.t + s.h)
     moved = s.variables.state(base + g * k2)
     if s.tangent.corrects:
         moved = _project_softly(s, moved, stage, solve)
     unconverged = ca.fmax(change, last) > CONVERGED * (1 + largest_entry(s.x))
-    return Moved(moved, later_faults(faults, first, x, stage), stage.near, unconverged)
+    return Moved(moved, later_faults(s, faults, first, x, stage), stage.near, unconverged)
 
 
 def _project_softly(s: StepData, x: ca.SX, stage: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:

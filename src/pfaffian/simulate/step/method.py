@@ -10,9 +10,6 @@ import casadi as ca
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.states.variables import Variables
 
-DIVERGED = 1e12
-"""A stage whose state has a larger norm has diverged; its faults are not reported as a cause."""
-
 
 class Stage(NamedTuple):
     """The right-hand side at a state.
@@ -52,6 +49,7 @@ class StepData(NamedTuple):
 
     start: right-hand side of the first stage.   f: right-hand side of all other stages.
     settled: (x, t) -> x with quaternions of unit length.   project: (x, t, near) -> x on the constraints.
+    limit: a stage whose state has a larger norm has diverged; its faults are not reported as a cause.
     energy: (x, way, t) -> T + V and its slope along way.   tangent: the Tangent of the state.
     iterations: number of Newton iterations in each stage of `tr-bdf2`.
     solved: (k, base, g, u, t) -> k, the solution of k = f(base + g k). Where a step is differentiated, its derivatives are
@@ -68,6 +66,7 @@ class StepData(NamedTuple):
     project: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
     energy: Callable[[ca.SX, ca.SX, ca.SX], Any]
     tangent: Tangent
+    limit: float
     x: ca.SX
     p: ca.SX
     u0: ca.SX
@@ -100,12 +99,12 @@ class Moved(NamedTuple):
     rates: ca.SX | None = None
 
 
-def later_faults(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
+def later_faults(s: StepData, faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
     """The faults so far, and those with a side that are raised at x or whose side changed sign since the step began."""
     sided, faults = first.sides.sparsity().get_triplet()[0], ca.SX(faults)
     raised, side = faults[sided, 0], first.sides[sided, 0]
     later = ca.logic_or(here.faults[sided, 0] * side != 0, side * here.sides[sided, 0] < 0)
-    faults[sided, 0] = ca.if_else(raised != 0, raised, ca.if_else(ca.sumsqr(x) < DIVERGED**2, later, 0))
+    faults[sided, 0] = ca.if_else(raised != 0, raised, ca.if_else(ca.sumsqr(x) < s.limit**2, later, 0))
     return faults
 
 

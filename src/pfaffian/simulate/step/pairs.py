@@ -68,7 +68,7 @@ def explicit(pair: EmbeddedPair, s: StepData) -> Moved:
             X_stage[at, 0] += c**2 / 2 * h**2 * first.rate[rate, 0]
         x_stage = s.variables.state(X_stage)
         stage = s.f(x_stage, s.u0 + c * (s.u1 - s.u0), s.t + c * h)
-        faults = later_faults(faults, first, x_stage, stage)
+        faults = later_faults(s, faults, first, x_stage, stage)
         rates.append(stage.rate)
         states.append(X_stage)
     end = X + reached(pair.b)

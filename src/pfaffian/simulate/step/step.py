@@ -132,7 +132,7 @@ class Functions(NamedTuple):
     project: (x, p, t, near) -> (x, violation); `near` is the part of `carried` for the correction.
     energy: (x, way, p, t) -> T + V and its derivative along `way`.
     terms: structure of the other part of `carried`, for the integrator.
-    settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent: of the state.
+    settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent, limit: of the state.
     solved: (k, base, g, u, p, t) -> k, see `StepData`.
     slopes: (x, u, p, t) -> derivatives, and the number of coordinates, see `StepData`; only for integrators that need them.
     """
@@ -143,6 +143,7 @@ class Functions(NamedTuple):
     terms: Any
     settled: Callable[[ca.SX, ca.SX], ca.SX]
     tangent: Tangent
+    limit: float
     solved: Callable[..., ca.SX] = lambda k, *_: k
     slopes: ca.Function | None = None
     coordinates: int = 0
@@ -188,6 +189,7 @@ def time_step(
         project=lambda x, t, near: project(x, p, t, near)[0],
         energy=lambda x, way, t: energy(x, way, p, t),
         tangent=functions.tangent,
+        limit=functions.limit,
         x=x,
         p=p,
         u0=u0,

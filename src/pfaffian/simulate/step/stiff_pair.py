@@ -106,7 +106,7 @@ def radau5(s: StepData) -> Moved:
             x = s.variables.state(X + Z[i])
             stage = s.f(x, s.u0 + c * (s.u1 - s.u0), s.t + c * h)
             rates[i] = h * stage.rate
-            faults = later_faults(faults, first, x, stage) if k == ITERATIONS - 1 else faults
+            faults = later_faults(s, faults, first, x, stage) if k == ITERATIONS - 1 else faults
         r = _combined(INVERSE, rates)
         alone = real.solve(Complex(r[0] - REAL * W[0], ca.SX(*X.shape))).re
         both = pair.solve(Complex(r[1], r[2]).less(Complex(ca.SX(PAIR.real), ca.SX(PAIR.imag)) * Complex(W[1], W[2])))

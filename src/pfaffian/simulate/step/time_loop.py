@@ -38,7 +38,7 @@ def settled(s: Simulation, loop: kernel.Rollout, x: np.ndarray, u: np.ndarray, p
     if not eventful(s):
         return x
     never = [(LARGEST, LARGEST - 1)] * (len(loop.shapes) - 2)
-    r = loop(x, u, p, kernel.Span(t, 0.0, 1, sampling=never))
+    r = loop(x, u, p, kernel.Span(t, 0.0, 1, limit=s.system.limit, sampling=never))
     d = s.nx - s.layout.size
     jumps = EventNumbers(*r.x[:, d:][:, s.layout.events].T).last >= 0
     states = np.where(jumps[:, None], r.x[:, :d], x[:, :d])
@@ -74,10 +74,15 @@ class TimeLoop:
         """Whether a law in Python is evaluated between the steps."""
         return in_python(self.simulation.control) is not None
 
+    @property
+    def _limit(self) -> float:
+        """The magnitude beyond which the state has diverged."""
+        return self.simulation.system.limit
+
     def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
         """The Span of `steps` steps of the run from step `first`.   last: whether the last state is recorded."""
         when = self.when
-        return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, sampling=self.due)
+        return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, self._limit, self.due)
 
     def steps(self, x: np.ndarray, at: slice, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
         """The next steps of the runs `at`, from their states x (runs, nx) at step `first`.
@@ -103,7 +108,8 @@ class TimeLoop:
     def _in_parts(self, parts: int) -> kernel.Span:
         """The Span of trial steps, with each step of the run divided into `parts` substeps."""
         when, due = self.when, [(period * parts, phase * parts) for period, phase in self.due]
-        return kernel.Span(when.start, when.step / parts, 0, hold=self.hold, stride=when.stride * parts, sampling=due)
+        length, stride = when.step / parts, when.stride * parts
+        return kernel.Span(when.start, length, 0, hold=self.hold, stride=stride, limit=self._limit, sampling=due)
 
     def _alone(self, x: np.ndarray, first: int, steps: int, parts: int) -> RolloutResult:
         """Trial steps of a batch of one run, where preparing a call takes longer than the call: prepared calls are reused."""

@@ -80,9 +80,8 @@ def trace(sim: Traceable) -> Traced:
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
     observe = ca.Function("observe", inputs, [at.records])
-    functions = Functions(
-        rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
-    )
+    of_state = tangent(sim.system, _corrects(sim))
+    functions = Functions(rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), of_state, sim.system.limit)
     if sim.integrator.slopes:
         coordinates = sim.mechanism.nq if sim.system.parts[0].name == "q" else 0
         functions = functions._replace(slopes=_slopes(sim, rhs), coordinates=coordinates)
