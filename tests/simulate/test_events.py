@@ -324,18 +324,55 @@ def test_conditions_and_gaps_know_the_time_at_which_a_run_starts(how, start):
     close(r.q.values[-1], [1.0 + after * 0.5], INSTANT, "place")
 
 
-def test_an_event_at_the_last_instant_is_listed_once():
+def grip() -> tuple[pf.Mechanism, dict, float]:
+    """A sledge of 0.5 m/s that a hook holds from 0.3 m on, and the instant."""
+    held, slide = pf.Parameter("held", 0.0), pf.joint("x", "prismatic", "world", "sledge", axis=(1, 0, 0))
+    hook = pf.constraints.active_while(pf.nonholonomic("hook", lambda k: k.v[0]), lambda k: held > 0.5)
+    m = pf.mechanism("grip", [pf.body("sledge", 3.0)], [slide], constraints=[hook], parameters=[held])
+    switches = {"held": lambda k: ca.if_else(k.q[0] > 0.3, 1, held)}
+    return m, {"q": [0.0], "v": [0.5], "switches": switches}, 0.6
+
+
+def soft_wall() -> tuple[pf.Mechanism, dict, float]:
+    """The sledge, which touches a soft stop at that instant."""
+    m, how, instant = grip()
+    wall = pf.forces.stop("wall", "x", high=0.3, stiffness=200.0)
+    return pf.mechanism("wall", m.bodies, m.joints, forces=[wall]), {"q": [0.0], "v": [0.5]}, instant
+
+
+@pytest.mark.parametrize(
+    "case, length",
+    [("rebound", "accuracy"), ("switch", "accuracy"), ("soft", "accuracy"), ("rebound", "step"), ("switch", "step")],
+)
+def test_an_event_at_the_last_instant_is_listed_once(case, length):
     """The record there is of the side before it, and so is the state from which another run continues."""
-    instant = np.sqrt(2 / G)
-    how = {"accuracy": 1e-8, "backend": "interpreter"}
-    first = pf.run(bounce(0.5), [1.0], times=[0.0, instant], **how)
-    rest = pf.run(bounce(0.5), start_from=first, times=[instant + 0.1], **how)
-    whole = pf.run(bounce(0.5), [1.0], times=[0.0, instant, instant + 0.1], **how)
+    kinds = {"rebound": lambda: (bounce(0.5), {"q": [1.0]}, np.sqrt(2 / G)), "switch": grip, "soft": soft_wall}
+    m, begin, instant = kinds[case]()
+    again, more = {k: x for k, x in begin.items() if k == "switches"}, {"backend": "interpreter"}
+    if length == "accuracy":
+        more, first = more | {"accuracy": 1e-8}, {"times": [0.0, instant]}
+        both, last = {"times": [0.0, instant, instant + 0.1]}, {"times": [instant + 0.1]}
+    else:
+        more |= {"step": instant / 6, "error_bound": np.inf}
+        first, last, both = ({"duration": n * instant / 6} for n in (6, 2, 8))
+    start, whole = pf.run(m, **begin, **first, **more), pf.run(m, **begin, **both, **more)
+    rest = pf.run(m, start_from=start, **again, **last, **more)
     np.testing.assert_array_equal(rest.q.values[-1], whole.q.values[-1])
-    np.testing.assert_array_equal(
-        np.r_[pf.events(first).time.values, pf.events(rest).time.values], pf.events(whole).time.values
-    )
-    close(pf.events(whole).time.values, [instant], INSTANT, "instant")
+    one, two, all_of_them = (pf.events(r).time.values for r in (start, rest, whole))
+    close(one, [instant], INSTANT, "instant")
+    np.testing.assert_array_equal(np.r_[one, two], all_of_them)
+
+
+def test_inputs_that_another_run_brings_may_cause_an_event_at_its_first_instant():
+    """That event is not one which the run before it has listed."""
+    on, slide = pf.Parameter("on", 0.0), pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("push", "x")])
+    law = pf.of_motion(lambda T, motion: ca.if_else(motion.v_dot[0] > 1, 1, 0))
+    how = {"switches": {"on": law}, "backend": "interpreter", "accuracy": 1e-6}
+    first = pf.run(m, [0.0], times=[0.0, 0.5], u={"push": 0.5}, **how)
+    rest = pf.run(m, start_from=first, times=[1.0], u={"push": 2.0}, **how)
+    assert not len(pf.events(first).time)
+    close(pf.events(rest).time.values, [0.5], INSTANT, "instant")
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------
