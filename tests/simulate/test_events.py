@@ -488,6 +488,33 @@ def test_gaps_that_contradict_each_other_rebound_one_after_another():
     close(float(r.stopped), 0.5, 1e-9, "instant")
 
 
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+def test_constraints_that_begin_at_once_and_contradict_each_other_are_named_at_their_instant(how):
+    """A sledge meets two belts of different speeds at 0.3 m. No shorter step would help, so the run ends there."""
+    x = pf.joint("x", "prismatic", "world", "sledge", axis=(1, 0, 0))
+    belts = [
+        pf.constraints.active_while(pf.nonholonomic(name, lambda k, w=w: k.v[0] - w), lambda k: k.q[0] > 0.3)
+        for name, w in (("slow belt", 0.1), ("fast belt", 0.6))
+    ]
+    m = pf.mechanism("belts", [pf.body("sledge", 1.0)], [x], constraints=belts, gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="violation above the limit.*'slow belt', 'fast belt', or rows beside them"):
+        r = pf.run(m, [0.0], [0.5], duration=1.0, backend="interpreter", **how)
+    close(float(r.stopped), 0.6, 1e-9, "instant")
+
+
+@pytest.mark.parametrize("integrator, exactness", [("radau5", 1e-5), ("tr-bdf2", 1e-2)])
+def test_implicit_rules_find_an_event_on_the_path_of_their_stages(integrator, exactness):
+    """A crane whose cart strikes a buffer, in steps of 0.05 s. On a straight path its place would be found too slowly."""
+    cart, bob = pf.body("cart", 1.0), pf.body("bob", 0.8, com=(0, 0, -0.4), inertia=0.01)
+    slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0), stiffness=30.0)
+    swing = pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))
+    m = pf.mechanism("crane", [cart, bob], [slide, swing], forces=[pf.forces.stop("buffer", "x", low=-0.15, impact=0.8)])
+    how = {"duration": 0.5, "backend": "interpreter", "error_bound": np.inf, "error": False}
+    r = pf.run(m, [0.2, 1.2], step=0.05, scheme=pf.Scheme(integrator=integrator), **how)
+    exact = pf.events(pf.run(m, [0.2, 1.2], duration=0.5, accuracy=1e-8, backend="interpreter"))
+    close(pf.events(r).time.values, exact.time.values, exactness, "instants")
+
+
 def test_wrong_impacts_are_refused():
     for given, words in (
         ({"impact": 1.2}, "from 0 to 1, got 1.2"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from pfaffian.control.layout import EventNumbers
 from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 
@@ -34,6 +35,13 @@ def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
     places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
     names = listed([repr(events.names[i]) for i in places])
     return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
+
+
+def contradicting_names(s: Simulation, at: np.ndarray) -> list[str]:
+    """What may have made the runs `at` leave their constraints, in machines some of whose constraints begin to act."""
+    names = listed([repr(c.name) for c in switched(s.mechanism)])
+    way_out = "let one of them cease to act (active_while), or take a shorter step"
+    return [f"{names}, or rows beside them, may contradict each other where they begin to act: {way_out}"] * len(at)
 
 
 def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:

@@ -183,6 +183,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     old, new = lane[: at.moving, 0], _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
+    if event:  # a step that passes one cannot be shortened
+        ended = ca.logic_or(ended, ca.logic_and(active, ca.logic_and(event.jumps, ca.logic_not(good))))
     faults[_place(s), 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
