@@ -335,7 +335,7 @@ def grip() -> tuple[pf.Mechanism, dict, float]:
 
 def soft_wall() -> tuple[pf.Mechanism, dict, float]:
     """The sledge, which touches a soft stop at that instant."""
-    m, how, instant = grip()
+    m, _, instant = grip()
     wall = pf.forces.stop("wall", "x", high=0.3, stiffness=200.0)
     return pf.mechanism("wall", m.bodies, m.joints, forces=[wall]), {"q": [0.0], "v": [0.5]}, instant
 

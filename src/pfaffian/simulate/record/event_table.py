@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 LAST = 2.0**12 * float(np.finfo(float).eps)
-"""Time from the end of a run, relative to the time itself, within which an event counts as at its last instant: rounding decides
-on which side of the end it is."""
+"""Time from the end of a run, relative to the time itself, within which an event counts as at its last instant: rounding
+decides on which side of the end it is."""
 
 
 def at_last(end: float) -> float:

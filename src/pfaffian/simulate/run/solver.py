@@ -191,7 +191,8 @@ class Solver(NamedTuple):
                 since[lane[:, at.time] == self.elapsed] = self.elapsed
             lane[:, at.since], lane[:, at.barrier] = since, interval.barrier
             ends = np.flatnonzero(since == self.end)
-            self._keep(solved, ends, lane[ends, : at.moving], w[ends])
+            if ends.size:
+                self._keep(solved, ends, lane[ends, : at.moving], w[ends])
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
             if interval.since == self.elapsed == 0:
@@ -336,7 +337,9 @@ class Solver(NamedTuple):
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
         through = np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end))
-        self._keep(solved, lanes[through], passed[(times[:, through] < self.end).sum(axis=0) - 1, through], w[through])
+        if through.size:
+            before = passed[(times[:, through] < self.end).sum(axis=0) - 1, through]
+            self._keep(solved, lanes[through], before, w[through])
         at_begin, at_barrier = times[0] == x[:, at.since], ends == x[:, at.barrier]
         begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
         begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)

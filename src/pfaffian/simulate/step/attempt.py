@@ -26,6 +26,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import first_length_of, limit, pair_of_next_step
@@ -105,6 +106,10 @@ class Lane(NamedTuple):
 
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
+    return once_for(s, "lane", lambda: _lane(s))
+
+
+def _lane(s: Simulation) -> Lane:
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
     speeds = slice(n + 8, n + 8 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
