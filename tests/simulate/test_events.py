@@ -3,6 +3,8 @@ error control."""
 
 from __future__ import annotations
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -192,6 +194,7 @@ def test_events_without_end_are_named(condition, how):
         r = pf.run(m, [0.3], [0.5], duration=3.0, backend="interpreter", **moving, **how)
     if "accuracy" in how:
         assert int(r.status) > 0 and 0 < float(r.stopped) < 1
+        assert re.search(r"the last 10 (follow within \S+ s|are at one instant)", str(r.reason.values))
 
 
 def puck(z, v, switch, g=0.0, **how):

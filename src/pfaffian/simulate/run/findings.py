@@ -70,7 +70,7 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
         more = {status_of(runs.simulation, "integrator"): unresolved(runs.simulation, runs.x, p, result["stopped"])}
     if eventful(runs.simulation):
-        more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x)
+        more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x, result)
         more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)
     if switched(runs.simulation.mechanism):
         more[FIRST_FAULT] = partial(contradicting_names, runs.simulation)
