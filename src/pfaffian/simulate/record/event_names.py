@@ -11,7 +11,6 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 
-
 SHOWN = 10
 """Number of the last events of a run that stopped whose rate is told."""
 
