@@ -254,7 +254,7 @@ def run(
         estimated=as_estimated(error, count),
     )
     result = computed(batch)
-    if end:
+    if start_from is not None:
         drop_listed(result, start_from)
     return result.labelled(squeeze and count == 1)
 
