@@ -11,7 +11,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 
-SHOWN = 10
+RECENT_EVENTS = 10
 """Number of the last events of a run that stopped whose rate is told."""
 
 
@@ -39,7 +39,7 @@ def _rate(result: Draft, run: int) -> str:
     not known."""
     if "accuracy" not in result.attrs:
         return ""
-    times = result["event_time"][result["event_run"] == run][-SHOWN:]
+    times = result["event_time"][result["event_run"] == run][-RECENT_EVENTS:]
     long = np.ptp(times) if len(times) else 0.0
     return f", the last {len(times)} {f'follow within {long:.2g} s' if long > 0 else 'are at one instant'}"
 

@@ -110,6 +110,7 @@ def lane_of(s: Simulation) -> Lane:
 
 
 def _lane(s: Simulation) -> Lane:
+    """The Lane of a simulation, in the order of the text above."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
     speeds = slice(n + 8, n + 8 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
