@@ -20,7 +20,6 @@ import numpy as np
 import xarray as xr
 
 import pfaffian as pf
-from pfaffian.formats.bundled import example
 from pfaffian.study import Claim, blank_figure
 
 EXACT = 1e-11
@@ -96,7 +95,7 @@ def pendulum() -> Motion:
 
 def andrews() -> Motion:
     """Andrews' squeezing mechanism, which is fast and not stiff."""
-    m, settings = pf.read(example("andrews"))
+    m, settings = pf.read("zoo:andrews")
     q = np.ravel(pf.assemble(m, settings.q, guess=settings.guess).q)
     return Motion(m, q, None, 0.0, 0.01, 20, 5, {"u": settings.u})
 
