@@ -3,6 +3,8 @@ error control."""
 
 from __future__ import annotations
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -192,6 +194,7 @@ def test_events_without_end_are_named(condition, how):
         r = pf.run(m, [0.3], [0.5], duration=3.0, backend="interpreter", **moving, **how)
     if "accuracy" in how:
         assert int(r.status) > 0 and 0 < float(r.stopped) < 1
+        assert re.search(r"the last 10 (follow within \S+ s|are at one instant)", str(r.reason.values))
 
 
 def puck(z, v, switch, g=0.0, **how):
@@ -324,18 +327,55 @@ def test_conditions_and_gaps_know_the_time_at_which_a_run_starts(how, start):
     close(r.q.values[-1], [1.0 + after * 0.5], INSTANT, "place")
 
 
-def test_an_event_at_the_last_instant_is_listed_once():
+def grip() -> tuple[pf.Mechanism, dict, float]:
+    """A sledge of 0.5 m/s that a hook holds from 0.3 m on, and the instant."""
+    held, slide = pf.Parameter("held", 0.0), pf.joint("x", "prismatic", "world", "sledge", axis=(1, 0, 0))
+    hook = pf.constraints.active_while(pf.nonholonomic("hook", lambda k: k.v[0]), lambda k: held > 0.5)
+    m = pf.mechanism("grip", [pf.body("sledge", 3.0)], [slide], constraints=[hook], parameters=[held])
+    switches = {"held": lambda k: ca.if_else(k.q[0] > 0.3, 1, held)}
+    return m, {"q": [0.0], "v": [0.5], "switches": switches}, 0.6
+
+
+def soft_wall() -> tuple[pf.Mechanism, dict, float]:
+    """The sledge, which touches a soft stop at that instant."""
+    m, _, instant = grip()
+    wall = pf.forces.stop("wall", "x", high=0.3, stiffness=200.0)
+    return pf.mechanism("wall", m.bodies, m.joints, forces=[wall]), {"q": [0.0], "v": [0.5]}, instant
+
+
+@pytest.mark.parametrize(
+    "case, length",
+    [("rebound", "accuracy"), ("switch", "accuracy"), ("soft", "accuracy"), ("rebound", "step"), ("switch", "step")],
+)
+def test_an_event_at_the_last_instant_is_listed_once(case, length):
     """The record there is of the side before it, and so is the state from which another run continues."""
-    instant = np.sqrt(2 / G)
-    how = {"accuracy": 1e-8, "backend": "interpreter"}
-    first = pf.run(bounce(0.5), [1.0], times=[0.0, instant], **how)
-    rest = pf.run(bounce(0.5), start_from=first, times=[instant + 0.1], **how)
-    whole = pf.run(bounce(0.5), [1.0], times=[0.0, instant, instant + 0.1], **how)
+    kinds = {"rebound": lambda: (bounce(0.5), {"q": [1.0]}, np.sqrt(2 / G)), "switch": grip, "soft": soft_wall}
+    m, begin, instant = kinds[case]()
+    again, more = {k: x for k, x in begin.items() if k == "switches"}, {"backend": "interpreter"}
+    if length == "accuracy":
+        more, first = more | {"accuracy": 1e-8}, {"times": [0.0, instant]}
+        both, last = {"times": [0.0, instant, instant + 0.1]}, {"times": [instant + 0.1]}
+    else:
+        more |= {"step": instant / 6, "error_bound": np.inf}
+        first, last, both = ({"duration": n * instant / 6} for n in (6, 2, 8))
+    start, whole = pf.run(m, **begin, **first, **more), pf.run(m, **begin, **both, **more)
+    rest = pf.run(m, start_from=start, **again, **last, **more)
     np.testing.assert_array_equal(rest.q.values[-1], whole.q.values[-1])
-    np.testing.assert_array_equal(
-        np.r_[pf.events(first).time.values, pf.events(rest).time.values], pf.events(whole).time.values
-    )
-    close(pf.events(whole).time.values, [instant], INSTANT, "instant")
+    one, two, all_of_them = (pf.events(r).time.values for r in (start, rest, whole))
+    close(one, [instant], INSTANT, "instant")
+    np.testing.assert_array_equal(np.r_[one, two], all_of_them)
+
+
+def test_inputs_that_another_run_brings_may_cause_an_event_at_its_first_instant():
+    """That event is not one which the run before it has listed."""
+    on, slide = pf.Parameter("on", 0.0), pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 1.0)], [slide], parameters=[on], actuators=[pf.actuator("push", "x")])
+    law = pf.of_motion(lambda T, motion: ca.if_else(motion.v_dot[0] > 1, 1, 0))
+    how = {"switches": {"on": law}, "backend": "interpreter", "accuracy": 1e-6}
+    first = pf.run(m, [0.0], times=[0.0, 0.5], u={"push": 0.5}, **how)
+    rest = pf.run(m, start_from=first, times=[1.0], u={"push": 2.0}, **how)
+    assert not len(pf.events(first).time)
+    close(pf.events(rest).time.values, [0.5], INSTANT, "instant")
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------
@@ -449,6 +489,33 @@ def test_gaps_that_contradict_each_other_rebound_one_after_another():
     with pytest.warns(pf.RunWarning, match="events follow one another without end: .*'walls"):
         r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, backend="interpreter")
     close(float(r.stopped), 0.5, 1e-9, "instant")
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-6}], ids=str)
+def test_constraints_that_begin_at_once_and_contradict_each_other_are_named_at_their_instant(how):
+    """A sledge meets two belts of different speeds at 0.3 m. No shorter step would help, so the run ends there."""
+    x = pf.joint("x", "prismatic", "world", "sledge", axis=(1, 0, 0))
+    belts = [
+        pf.constraints.active_while(pf.nonholonomic(name, lambda k, w=w: k.v[0] - w), lambda k: k.q[0] > 0.3)
+        for name, w in (("slow belt", 0.1), ("fast belt", 0.6))
+    ]
+    m = pf.mechanism("belts", [pf.body("sledge", 1.0)], [x], constraints=belts, gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="violation above the limit.*'slow belt', 'fast belt', or rows beside them"):
+        r = pf.run(m, [0.0], [0.5], duration=1.0, backend="interpreter", **how)
+    close(float(r.stopped), 0.6, 1e-9, "instant")
+
+
+@pytest.mark.parametrize("integrator, exactness", [("radau5", 1e-5), ("tr-bdf2", 1e-2)])
+def test_implicit_rules_find_an_event_on_the_path_of_their_stages(integrator, exactness):
+    """A crane whose cart strikes a buffer, in steps of 0.05 s. On a straight path its place would be found too slowly."""
+    cart, bob = pf.body("cart", 1.0), pf.body("bob", 0.8, com=(0, 0, -0.4), inertia=0.01)
+    slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0), stiffness=30.0)
+    swing = pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))
+    m = pf.mechanism("crane", [cart, bob], [slide, swing], forces=[pf.forces.stop("buffer", "x", low=-0.15, impact=0.8)])
+    how = {"duration": 0.5, "backend": "interpreter", "error_bound": np.inf, "error": False}
+    r = pf.run(m, [0.2, 1.2], step=0.05, scheme=pf.Scheme(integrator=integrator), **how)
+    exact = pf.events(pf.run(m, [0.2, 1.2], duration=0.5, accuracy=1e-8, backend="interpreter"))
+    close(pf.events(r).time.values, exact.time.values, exactness, "instants")
 
 
 def test_wrong_impacts_are_refused():

@@ -68,7 +68,7 @@ def warn_of_first_steps(watch: StepErrorMonitor) -> bool:
 
 def warn_of_stiffness(watch: StepErrorMonitor, x: np.ndarray, named: bool) -> None:
     """Warn RunWarning before a run about springs and dampers whose time constants are shorter than its steps, which the scheme
-    cannot follow, and about contacts and stops for which `tr-bdf2` may not converge.
+    cannot follow, and about contacts and stops for which an implicit one may not converge.
 
     x: (runs, nx) states at the start, some of which are examined.   named: whether a warning already named the fastest part.
     """
@@ -78,8 +78,8 @@ def warn_of_stiffness(watch: StepErrorMonitor, x: np.ndarray, named: bool) -> No
     fast = _too_fast(watch, _start_instants(watch, x))
     if s.scheme.stiff and fast:
         notice(
-            f"{_listed(fast)} of {s.mechanism.name!r}: faster than the step of {when.step:g} s, so in contact tr-bdf2 may not "
-            "converge, or may gain energy; take softer surfaces, a larger creep, or a step of "
+            f"{_listed(fast)} of {s.mechanism.name!r}: faster than the step of {when.step:g} s, so in contact "
+            f"{s.scheme.integrator} may not converge, or may gain energy; take softer surfaces, a larger creep, or a step of "
             f"{MAX_RATE / 2 / abs(fast[0].rate):.1g} s",
             RunWarning,
         )

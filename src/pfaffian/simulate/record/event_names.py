@@ -6,8 +6,13 @@ import numpy as np
 
 from pfaffian.control.layout import EventNumbers
 from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.simulate.step.activation import switched
+from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
+
+RECENT_EVENTS = 10
+"""Number of the last events of a run that stopped whose rate is told."""
 
 
 def numbers_of(s: Simulation, x: np.ndarray) -> EventNumbers:
@@ -22,9 +27,21 @@ def last_names(s: Simulation, x: np.ndarray) -> list[str]:
     return [names[int(i) + 1] for i in numbers_of(s, x).last]
 
 
-def reasons(s: Simulation, x: np.ndarray, at: np.ndarray) -> list[str]:
-    """What the endless events of the runs `at` are of, from the last states x (runs, nx) of all runs."""
-    return [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
+def reasons(s: Simulation, x: np.ndarray, result: Draft, at: np.ndarray) -> list[str]:
+    """What the endless events of the runs `at` are of, and how fast they follow one another, from the last states x (runs, nx)
+    of all runs and the events of their result, if it has them."""
+    named = [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
+    return [f"{words}{_rate(result, int(run))}" if words else "" for words, run in zip(named, at, strict=True)]
+
+
+def _rate(result: Draft, run: int) -> str:
+    """In which time the last events of a run to an accuracy follow one another; of a step of one length that failed they are
+    not known."""
+    if "accuracy" not in result.attrs:
+        return ""
+    times = result["event_time"][result["event_run"] == run][-RECENT_EVENTS:]
+    long = np.ptp(times) if len(times) else 0.0
+    return f", the last {len(times)} {f'follow within {long:.2g} s' if long > 0 else 'are at one instant'}"
 
 
 def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
@@ -34,6 +51,13 @@ def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
     places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
     names = listed([repr(events.names[i]) for i in places])
     return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
+
+
+def contradicting_names(s: Simulation, at: np.ndarray) -> list[str]:
+    """What may have made the runs `at` leave their constraints, in machines some of whose constraints begin to act."""
+    names = listed([repr(c.name) for c in switched(s.mechanism)])
+    way_out = "let one of them cease to act (active_while), or take a shorter step"
+    return [f"{names}, or rows beside them, may contradict each other where they begin to act: {way_out}"] * len(at)
 
 
 def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+LAST = 2.0**12 * float(np.finfo(float).eps)
+"""Time from the end of a run, relative to the time itself, within which an event counts as at its last instant: rounding
+decides on which side of the end it is."""
+
+
+def at_last(end: float) -> float:
+    """Time from the end of a run within which an event is at its last instant [s].   end: [s]."""
+    return LAST * abs(end)
+
+
 class PassedEvents(NamedTuple):
     """Steps that pass events.   before, after: (n, nx) states [x; z; d].   time: (n,) [s].   w: (n, nw) inputs.   runs: (n,) of
     each."""
@@ -94,6 +104,26 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     result.data["event_jump"] = ("event", "velocity"), jumps, about
 
 
+def drop_listed(result: Draft, earlier: xr.Dataset) -> None:
+    """Drop the events of a result that the one which it continues has listed already, as those of its last instant."""
+    if "event_time" not in result.data or "event_time" not in earlier:
+        return
+    r = earlier.attrs
+    end = float(r["first_start"]) + float(r["time_made"] if "time_made" in r else r["steps_made"] * r["step"])
+
+    def near(found: Draft | xr.Dataset) -> tuple[np.ndarray, list[tuple[int, str]]]:
+        when, run, name = (np.asarray(found[f"event_{column}"]) for column in ("time", "run", "name"))
+        return np.abs(when - end) <= 2 * at_last(end), list(zip(run.tolist(), name.tolist(), strict=True))
+
+    close, listed = near(earlier)
+    known = {each for each, at_end in zip(listed, close, strict=True) if at_end}
+    close, found = near(result)
+    new = np.array([not (at_begin and each in known) for each, at_begin in zip(found, close, strict=True)], dtype=bool)
+    for column in COLUMNS:
+        dims, values, about = result.data[f"event_{column}"]
+        result.data[f"event_{column}"] = dims, values[new], about
+
+
 def _described(s: Simulation, passed: PassedEvents, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(n,) names of events, (n,) what changes to which value, and (n, nv) the jumps of velocities.   p: (n, np) parameters."""
     events, x, y, time = events_of(s), passed.before, passed.after, passed.time
@@ -117,8 +147,8 @@ def events(result: xr.Dataset) -> xr.Dataset:
     Returns:
         Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter;
         `value`, 1 where a constraint begins to act or compliant surfaces touch (with `accuracy`), 0 where they cease, or the
-        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it. An event at the very end of a run
-        is the first one of a run that continues it.
+        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it. An event at the last instant of
+        a run is listed, though the record there is of the side before it; a run that continues lists it no more.
     Raises ModelError: the argument is no such result.
 
     Example:

@@ -14,11 +14,12 @@ from pfaffian.simulate.error.advice import too_fast, unresolved, warn_of_later_s
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
-from pfaffian.simulate.record.event_names import reasons, undefined_names, warn_of_unsplit_steps
+from pfaffian.simulate.record.event_names import contradicting_names, reasons, undefined_names, warn_of_unsplit_steps
 from pfaffian.simulate.record.near_dependent_rows import record_undecided
-from pfaffian.simulate.record.result import DIVERGED, status_of
+from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, status_of
 from pfaffian.simulate.record.stops import record_stops
 from pfaffian.simulate.run.singular_start import record_singular_starts
+from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.limits import warn_of_limits
@@ -69,8 +70,10 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
         more = {status_of(runs.simulation, "integrator"): unresolved(runs.simulation, runs.x, p, result["stopped"])}
     if eventful(runs.simulation):
-        more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x)
+        more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x, result)
         more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)
+    if switched(runs.simulation.mechanism):
+        more[FIRST_FAULT] = partial(contradicting_names, runs.simulation)
     record_stops(result, runs.simulation, runs.x, runs.start._replace(messages=runs.messages), more)
 
 

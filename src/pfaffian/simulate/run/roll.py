@@ -17,7 +17,7 @@ from pfaffian.simulate.record.result import INTERRUPTED, causes_of
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.python_law import PythonLaw
 from pfaffian.simulate.run.singular_start import REGULAR, entering
-from pfaffian.simulate.run.step_events import step_events
+from pfaffian.simulate.run.step_events import events_at_end, step_events
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop
 from pfaffian.starts.start import Start
@@ -134,6 +134,8 @@ class _Runs:
             running = self.status == 0
             self.status[running], self.stopped[running] = causes_of(self.loop.simulation).index(INTERRUPTED), self.k
             self.records[self.filled :] = np.nan
+        elif len(self.status) == 1 and not self.status.any():
+            self.events += tuple(events_at_end(self.loop, self.x, self.k))
         so_far = self.x, self.records, self.status, self.stopped, self.warned, self.tiers
         return LoopResult(*so_far, interrupted, self.events)
 

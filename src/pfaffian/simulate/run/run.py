@@ -16,6 +16,7 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.error.accuracy import BOUND, as_bound
+from pfaffian.simulate.record.event_table import drop_listed
 from pfaffian.simulate.run.accurate import RunRequest, run_accurately
 from pfaffian.simulate.run.batch import Batch, computed, started
 from pfaffian.simulate.run.companion import as_estimated
@@ -197,6 +198,8 @@ def run(
             progress=progress,
         )
         result = run_accurately(system, request)
+        if start_from is not None:
+            drop_listed(result, start_from)
         return result.labelled(squeeze and result["status"].size == 1)
     _refuse_without_accuracy(max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)
@@ -250,7 +253,10 @@ def run(
         progress=progress,
         estimated=as_estimated(error, count),
     )
-    return computed(batch).labelled(squeeze and count == 1)
+    result = computed(batch)
+    if start_from is not None:
+        drop_listed(result, start_from)
+    return result.labelled(squeeze and count == 1)
 
 
 def _bound(error_bound: Any, step: Any, scheme: Scheme) -> float:

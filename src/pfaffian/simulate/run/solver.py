@@ -18,13 +18,13 @@ from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.remember import remembered
-from pfaffian.simulate.record.event_table import PassedEvents, passed_events
+from pfaffian.simulate.record.event_table import PassedEvents, at_last, passed_events
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
-from pfaffian.simulate.step.events import events_of
+from pfaffian.simulate.step.events import eventful, events_of
 from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.sampling import in_python
@@ -42,6 +42,9 @@ GIVEN_UP = -1
 
 CHECKS = 32
 """Number of instants at which the error is estimated, if a run has fewer records."""
+
+AHEAD = 12
+"""Number of steps that are tried beyond the end of a run for events there: some of them locate, pass and settle each."""
 
 FIRST_CALL, CALL_BYTES = 256, 2**26
 """Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
@@ -188,7 +191,8 @@ class Solver(NamedTuple):
                 since[lane[:, at.time] == self.elapsed] = self.elapsed
             lane[:, at.since], lane[:, at.barrier] = since, interval.barrier
             ends = np.flatnonzero(since == self.end)
-            self._keep(solved, ends, lane[ends, : at.moving], w[ends])
+            if ends.size:
+                self._keep(solved, ends, lane[ends, : at.moving], w[ends])
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
             if interval.since == self.elapsed == 0:
@@ -197,7 +201,23 @@ class Solver(NamedTuple):
                 lane[:, at.patience] = PATIENCE if self.stiff else NEVER
                 lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
             self._pass(solved, w, runs, watch)
+        if watch.events and eventful(self.simulation):
+            self._look_ahead(solved, w, runs, watch.events)
         return solved
+
+    def _look_ahead(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, tell: Callable[[PassedEvents], None]) -> None:
+        """Tell the events of lanes at the end of the run, where rounding decides on which side of it they are. The steps that
+        pass them are made for that alone."""
+        at, end = lane_of(self.simulation), self.end + at_last(self.begin + self.end)
+        lanes = np.flatnonzero((solved.status == 0) & (solved.lane[:, at.time] < end))
+        for stiff in (False, True):
+            some = lanes[(solved.lane[lanes, at.implicit] == 1) == stiff]
+            if some.size:
+                lane, span = solved.lane[some], Span(0.0, 1.0, AHEAD)
+                lane[:, at.end] = end
+                r = self._steps_of(stiff).loop(lane, w[some][None], self.p[runs[some]], span, threads=self.threads)
+                if passed := passed_events(self.simulation, r.records, r.x, w[some], some):
+                    tell(passed)
 
     def _follow(self, lane: np.ndarray, w: np.ndarray, p: np.ndarray) -> None:
         """Give parameters that change gradually their values at the start."""
@@ -317,7 +337,9 @@ class Solver(NamedTuple):
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
         through = np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end))
-        self._keep(solved, lanes[through], passed[(times[:, through] < self.end).sum(axis=0) - 1, through], w[through])
+        if through.size:
+            before = passed[(times[:, through] < self.end).sum(axis=0) - 1, through]
+            self._keep(solved, lanes[through], before, w[through])
         at_begin, at_barrier = times[0] == x[:, at.since], ends == x[:, at.barrier]
         begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
         begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)

@@ -10,7 +10,7 @@ from pfaffian.control.layout import EventNumbers
 from pfaffian.kernel.program.numpy_loop import input_at
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.event_names import numbers_of
-from pfaffian.simulate.record.event_table import PassedEvents, passing
+from pfaffian.simulate.record.event_table import PassedEvents, at_last, passing
 from pfaffian.simulate.step.events import eventful, events_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop
@@ -32,6 +32,17 @@ def step_events(loop: TimeLoop, x: np.ndarray, first: int, steps: int, end: np.n
         found += [_of_step(loop, r.records[i, 0], k + int(i)) for i in np.flatnonzero(total[1:] > total[:-1])]
         x = r.x
     return found
+
+
+def events_at_end(loop: TimeLoop, x: np.ndarray, k: int) -> list[PassedEvents]:
+    """The events at the last instant of a single run that ends before step k, where rounding decides on which side of it they
+    are: those of a step that is made for them alone.   x: (1, nx) state at the end."""
+    if not eventful(loop.simulation):
+        return []
+    when, after = loop.when, loop.beside(x, np.zeros(1, int), first=k, steps=1)
+    end = when.start + k * when.step
+    found = step_events(loop, x, k, 1, after.x)
+    return [PassedEvents(*(values[each.time <= end + at_last(end)] for values in each)) for each in found]
 
 
 @remembered(64)

@@ -26,6 +26,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import first_length_of, limit, pair_of_next_step
@@ -105,6 +106,11 @@ class Lane(NamedTuple):
 
 def lane_of(s: Simulation) -> Lane:
     """The Lane of a simulation."""
+    return once_for(s, "lane", lambda: _lane(s))
+
+
+def _lane(s: Simulation) -> Lane:
+    """The Lane of a simulation, in the order of the text above."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
     speeds = slice(n + 8, n + 8 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
@@ -183,6 +189,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     old, new = lane[: at.moving, 0], _each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
+    if event:  # a step that passes one cannot be shortened
+        ended = ca.logic_or(ended, ca.logic_and(active, ca.logic_and(event.jumps, ca.logic_not(good))))
     faults[_place(s), 0] = tried.faulty == 0
     faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:

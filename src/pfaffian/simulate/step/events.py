@@ -48,6 +48,10 @@ state do not change in a shorter time."""
 WIDEST = 1e-5
 """Greatest exactness of an instant that slow motion widens, relative to the length of steps."""
 
+EARLY, BEYOND = 0.2, 2.0
+"""An event in the first fifth of a step is known from the path of the whole step only roughly: the next one ends beyond
+it, and so shows where it is."""
+
 MOST_AT_ONCE = 32
 """Greatest number of events without a step of ordinary length between them."""
 
@@ -246,8 +250,9 @@ class Ahead(NamedTuple):
         after = ca.if_else(self.jumps, NO_AIM, ca.if_else(landed, after, ca.fmin(aim, NO_AIM)))
         after = ca.if_else(ca.logic_and(h == 0, aim == time), 2 * NO_AIM, after)  # parameters have just jumped
         after = ca.if_else(self.switches, time, after)  # a step without length puts the state onto the new constraints
+        early = ca.if_else(self.root < EARLY, BEYOND * self.root * h, self.root * h - self.exact / 2)
         near = ca.if_else(self.exact >= 0.9 * WIDEST * h, 0.1 * h, passing)  # so wide: the event is not at the root
-        before = ca.if_else(self.root * h <= self.exact, near, self.root * h - self.exact / 2)
+        before = ca.if_else(self.root * h <= self.exact, near, early)
         return after, ca.if_else(self.located, time + before, aim)
 
     def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:

@@ -16,7 +16,7 @@ from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults
+from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults, rates_from, rates_through
 from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
 from pfaffian.simulate.step.stiff_pair import RADAU5, UNRESOLVED, StiffPair, radau5
 from pfaffian.states.variables import q_dot
@@ -67,7 +67,8 @@ def _semi_implicit(s: StepData) -> Moved:
     moved, faults = s.variables.state(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
     if faults.numel():
         faults = later_faults(s, faults, first, moved, s.f(moved, s.u1, s.t + s.h))
-    return Moved(moved, faults, first.near, NO_FAULTS)
+    path = rates_from(first.rate, s.variables.stepped(moved) - s.variables.stepped(s.x), s.h)
+    return Moved(moved, faults, first.near, NO_FAULTS, rates=path)
 
 
 # -- the midpoint rule, which conserves energy ---------------------------------------------------------------------
@@ -174,7 +175,8 @@ def _midpoint(s: StepData) -> Moved:
         guess, part, off = correct(reached(stage.rate), part, off, stage)
     change = s.h * largest_entry(iterates[-1][1])
     faults = later_faults(s, first.faults, first, middle, stage)
-    return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)))
+    path = rates_from(first.rate, s.variables.stepped(guess) - X, s.h)
+    return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)), rates=path)
 
 
 def _accelerated(iterates: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
@@ -265,7 +267,8 @@ def _tr_bdf2(s: StepData) -> Moved:
     if s.tangent.corrects:
         moved = _project_softly(s, moved, stage, solve)
     unconverged = ca.fmax(change, last) > CONVERGED * (1 + largest_entry(s.x))
-    return Moved(moved, later_faults(s, faults, first, x, stage), stage.near, unconverged)
+    path = rates_through((2 * GAMMA, 1.0), (g * (k0 + k1), s.variables.stepped(moved) - X), s.h)
+    return Moved(moved, later_faults(s, faults, first, x, stage), stage.near, unconverged, rates=path)
 
 
 def _project_softly(s: StepData, x: ca.SX, stage: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.states.variables import Variables
@@ -97,6 +98,22 @@ class Moved(NamedTuple):
     differences: ca.SX | None = None
     fastest: ca.SX | None = None
     rates: ca.SX | None = None
+
+
+def rates_through(times: Sequence[float], changes: Sequence[ca.SX], h: ca.SX) -> ca.SX:
+    """(n, 2) the rates at both ends of the polynomial path through changes (n, 1) of the stepped variables since the begin of a
+    step over h, at these times in parts of it."""
+    nodes = np.array([0.0, *times])
+    paths = [np.poly(np.delete(nodes, i)) / (c - np.delete(nodes, i)).prod() for i, c in enumerate(nodes)][1:]
+    slopes = [[float(np.polyval(np.polyder(path), end)) for path in paths] for end in (0.0, 1.0)]
+    ends = [sum((w * Z for w, Z in zip(row, changes, strict=True)), ca.SX.zeros(*changes[0].shape)) for row in slopes]
+    return ca.horzcat(*ends) / ca.if_else(h > 0, h, 1)
+
+
+def rates_from(first: ca.SX, change: ca.SX, h: ca.SX) -> ca.SX:
+    """(n, 2) the rates at both ends of the quadratic path with the rate `first` at the begin of a step over h and with this
+    change."""
+    return ca.horzcat(first, 2 * change / ca.if_else(h > 0, h, 1) - first)
 
 
 def later_faults(s: StepData, faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:

@@ -14,7 +14,7 @@ import casadi as ca
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.shifted import Complex, shifted
-from pfaffian.simulate.step.method import Moved, StepData, later_faults
+from pfaffian.simulate.step.method import Moved, StepData, later_faults, rates_through
 
 
 class StiffPair(NamedTuple):
@@ -121,7 +121,8 @@ def radau5(s: StepData) -> Moved:
     unconverged = ca.logic_not(last <= CONVERGED * (1 + largest_entry(s.x)))
     twice = J @ (J @ ca.SX([1 / (i + 1) for i in range(X.numel())]))
     fastest = ca.horzcat(twice, J @ (J @ twice))
-    return Moved(moved, faults, stage.near, unconverged, ca.horzcat(estimated, left), fastest)
+    differences = ca.horzcat(estimated, left)
+    return Moved(moved, faults, stage.near, unconverged, differences, fastest, rates_through(TIMES, Z, h))
 
 
 def _combined(weights: tuple[tuple[float, ...], ...], of: list[ca.SX]) -> list[ca.SX]:
