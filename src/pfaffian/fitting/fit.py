@@ -15,6 +15,7 @@ from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nea
 from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.determined import uncertainty
+from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
 from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings
@@ -22,7 +23,7 @@ from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
-from pfaffian.fitting.segments import cut, usual_interval
+from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
 from pfaffian.model.mechanism import Mechanism
@@ -91,7 +92,8 @@ def fit(
         progress: whether to show a progress bar.
     Returns:
         a `Fit`: values with intervals, residuals, what the records do not determine, the fitted mechanism, held-out errors.
-    Warns RunWarning: parameters that the records do not determine; a fit that did not converge.
+    Warns RunWarning: parameters that the records do not determine; a fit that did not converge; residuals far above the noise,
+        as those of a false minimum.
     Raises ModelError: a record that cannot be read, by name, signal and time; unknown names.
     Raises RunError: the motion of the first guess fails.
 
@@ -107,7 +109,8 @@ def fit(
     """
     given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
-    task = _task(s, free_parameters(s.mechanism, parameters), records, outputs or {}, given)
+    free = free_parameters(s.mechanism, parameters)
+    task = _task(s, free, records, outputs or {}, given)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
 
     def tell(iteration: int, cost: float, decrement: float) -> None:
@@ -116,10 +119,13 @@ def fit(
 
     with bar:
         problem, solution = _solved(task, tell)
+        if doubt(problem, solution) and task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID):
+            short = _task(s, free, records, outputs or {}, given._replace(horizon=None))
+            problem, solution = _by_short_segments(task, (problem, solution), short, tell)
     found = Fit(problem, solution, task.theta, task.settings.prior, given.units)
     if not solution.converged:
         notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
-    for sentence in found.undetermined:
+    for sentence in filter(None, (*found.undetermined, found.doubt)):
         notice(f"fit: {sentence}", RunWarning)
     return found
 
@@ -231,6 +237,32 @@ def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[F
                 return problem, solution
             substeps *= 2
         problem = problem._replace(segments=cut(problem.records, task.horizon, substeps))
+
+
+def _by_short_segments(
+    task: FitTask, first: tuple[FitProblem, FitSolution], short: FitTask, tell: Callable[[int, float, float], None]
+) -> tuple[FitProblem, FitSolution]:
+    """The better one of a first solution and of one that begins where short segments have led.
+
+    The sum of squares of a long motion has many minima in numbers that its phase or its growth depends on, that of a short one
+    few.
+    """
+    try:
+        _, near = _solved(short, tell)
+        other = _solved(task._replace(theta=near.theta, x=_starts_of(short, near, task)), tell)
+    except RunError:
+        return first
+    return min(first, other, key=lambda x: float((x[1].fitted.counts * np.log(x[1].deviation)).sum()))
+
+
+def _starts_of(short: FitTask, near: FitSolution, task: FitTask) -> np.ndarray:
+    """The starts of a task, from short segments that begin at the same time, where there are such."""
+    x, few, many = task.x.copy(), task.problem.segments, short.problem.segments
+    for i in range(few.runs):
+        same = (many.record == few.record[i]) & (np.abs(many.begin - few.begin[i]) < few.h / 2)
+        if same.any():
+            x[i] = near.fitted.x[np.argmax(same)]
+    return x
 
 
 def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:
