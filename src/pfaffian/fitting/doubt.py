@@ -21,8 +21,24 @@ def doubt(problem: FitProblem, solution: FitSolution) -> str:
     if not (times > FAR).any():
         return ""
     i = int(np.argmax(times))
+    segment, sample = np.unravel_index(np.nanargmax(np.abs(solution.fitted.residual[:, :, i])), problem.segments.at.shape)
+    record = problem.records[problem.segments.record[segment]].name
+    time = problem.segments.begin[segment] + problem.segments.at[segment, sample]
     return (
-        f"residuals of {problem.layout.labels[i]!r} are {times[i]:.2g} times as large as the noise of its record: these may be "
-        f"the numbers of a false minimum, or the equations lack something; give start= or guess= nearer to the truth, or "
-        f"another horizon"
+        f"residuals of {problem.layout.labels[i]!r} are {times[i]:.2g} times as large as the noise of its record, the largest "
+        f"in {record} at {time:.4g} s: these may be the numbers of a false minimum, or the equations lack something; give "
+        f"start= or guess= nearer to the truth, or another horizon{_turns(problem)}"
     )
+
+
+def _turns(problem: FitProblem) -> str:
+    """A way out where a measured angle changes by more than a turn."""
+    at, m = problem.layout.slices.get("q"), problem.of.s.mechanism
+    if at is None:
+        return ""
+    y = problem.segments.y[:, :, at].reshape(-1, m.nq)
+    for name, unit, q in zip(m.q_names, m.q_units, y.T, strict=True):
+        seen = q[np.isfinite(q)]
+        if unit == "rad" and seen.size and np.ptp(seen) > 2 * np.pi:
+            return f"; {name!r} changes by {np.ptp(seen):.3g} rad, so if these are degrees, write units={{'q': 'deg'}}"
+    return ""

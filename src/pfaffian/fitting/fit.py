@@ -18,11 +18,20 @@ from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings
+from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings, within
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
-from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
+from pfaffian.fitting.records import (
+    CheckedRecord,
+    Measurements,
+    as_records,
+    check,
+    check_degrees,
+    check_units,
+    measured_names,
+    noise,
+)
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
@@ -164,6 +173,7 @@ def _task(
     names = measured_names(read, outputs)
     of = MeasuredSystem(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
     layout = _layout(of)
+    check_units(given.units, (*layout.names, "u"))
     checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
     _check_content(m, checked, layout)
     length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
@@ -184,7 +194,9 @@ def _task(
     before = given.start.solution if isinstance(given.start, Fit) else None
     if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
         x, deviation = before.fitted.x, before.deviation
-    return FitTask(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
+    known_before = _settings(problem, given)
+    theta = within(theta, known_before, problem.names, first)
+    return FitTask(problem, theta, x, deviation, known_before, length, before is not None)
 
 
 def _layout(of: MeasuredSystem) -> Measurements:
