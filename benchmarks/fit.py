@@ -3,9 +3,9 @@
 Both sides fit the same nine numbers and all starts of segments of 0.2 s to the same two records, with the same equations, steps
 of 4 ms and weights; ours estimates the weights and the delay of the torques besides. IPOPT has exact first and second
 derivatives from CasADi. Both begin from the same numbers and the same measured starts. MuJoCo's system identification, where
-`pip install "mujoco[sysid]"` was done, fits the same numbers to the same segments from starts that it keeps. The whole set of six records has a goal
-of its own, in processor time to convergence with compiled equations. The regressor is that of the seven links of the Panda arm,
-70 columns, at as many states as its longest published record has samples.
+`pip install "mujoco[sysid]"` was done, fits the same numbers to the same segments from starts that it keeps. The whole set of
+six records has a goal of its own, in processor time to convergence with compiled equations. The regressor is that of the seven
+links of the Panda arm, 70 columns, at as many states as its longest published record has samples.
 
 Coverage of intervals, on request only: `python -m benchmarks.fit DRAWS` fits a pendulum to that many draws of noise.
 """
