@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.guesses import guesses
+from pfaffian.fitting.kept import FitState, keep, kept
 from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings, within
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
@@ -35,11 +37,15 @@ from pfaffian.fitting.records import (
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
+from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
+
+Tell = Callable[[np.ndarray, Fitted, float], None]
+"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
 
 SAMPLES = 50
 """Usual intervals in a segment, by default."""
@@ -72,6 +78,7 @@ def fit(
     control: Control | None = None,
     scheme: Scheme | None = None,
     progress: bool = False,
+    resume: str | Path | None = None,
 ) -> Fit:
     """Fit parameters of a mechanism to records of its motion: least squares over short segments whose starts are unknown too.
 
@@ -99,11 +106,12 @@ def fit(
         control: a law in continuous time that was in the loop; its inputs take the place of the mechanism's.
         scheme: of the simulation; `pf.Scheme()` by default.
         progress: whether to show a progress bar.
+        resume: a file that keeps the state after each step; if it exists, the fit goes on from there.
     Returns:
         a `Fit`: values with intervals, residuals, what the records do not determine, the fitted mechanism, held-out errors.
     Warns RunWarning: parameters that the records do not determine; a fit that did not converge; residuals far above the noise,
         as those of a false minimum.
-    Raises ModelError: a record that cannot be read, by name, signal and time; unknown names.
+    Raises ModelError: a record that cannot be read, by name, signal and time; unknown names; a file to resume of another fit.
     Raises RunError: the motion of the first guess fails.
 
     Example:
@@ -120,18 +128,25 @@ def fit(
     s = differentiable(m, control, scheme, "fit")
     free = free_parameters(s.mechanism, parameters)
     task = _task(s, free, records, outputs or {}, given)
+    first, file = task.theta, None if resume is None else as_path(resume)
+    before = kept(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
+    if before:
+        task = task._replace(theta=before.theta, x=before.x, deviation=before.deviation, near=True)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
 
-    def tell(iteration: int, cost: float, decrement: float) -> None:
+    def tell(theta: np.ndarray, here: Fitted, decrement: float) -> None:
         bar.update(1)
+        cost = here.cost / max(int(here.counts.sum()), 1)
         bar.set_postfix_str(f"cost per sample {cost:.4g}, step {np.sqrt(max(decrement, 0)):.2g} standard errors")
+        if file and here.x.shape == task.x.shape:
+            keep(file, FitState(task.problem.names, theta, here.x, here.deviation))
 
     with bar:
         problem, solution = _solved(task, tell)
         if doubt(problem, solution) and task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID):
             short = _task(s, free, records, outputs or {}, given._replace(horizon=None))
             problem, solution = _by_short_segments(task, (problem, solution), short, tell)
-    found = Fit(problem, solution, task.theta, task.settings.prior, given.units)
+    found = Fit(problem, solution, first, task.settings.prior, given.units)
     if not solution.converged:
         notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
     for sentence in filter(None, (*found.undetermined, found.doubt)):
@@ -230,7 +245,7 @@ def _settings(problem: FitProblem, given: FitOptions) -> Settings:
     return settings(problem.names, given.bounds, given.priors, lambda theta: possible(problem.at(theta)[0]))
 
 
-def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
+def _solved(task: FitTask, tell: Tell) -> tuple[FitProblem, FitSolution]:
     """The solution, with steps so short that their error is small beside the residuals."""
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
@@ -252,7 +267,7 @@ def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[F
 
 
 def _by_short_segments(
-    task: FitTask, first: tuple[FitProblem, FitSolution], short: FitTask, tell: Callable[[int, float, float], None]
+    task: FitTask, first: tuple[FitProblem, FitSolution], short: FitTask, tell: Tell
 ) -> tuple[FitProblem, FitSolution]:
     """The better one of a first solution and of one that begins where short segments have led.
 
