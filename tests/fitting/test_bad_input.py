@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.fitting import kept
+from pfaffian.fitting import fit_state
 from tests.fitting.machines import PENDULUM, pendulum
 from tests.fitting.machines import record as record_of
 
@@ -45,14 +45,14 @@ def test_residuals_far_above_the_noise_are_told() -> None:
 def test_a_fit_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     t, file = np.arange(0.0, 4.0, 0.02), tmp_path / "fit.npz"
     one = record(np.cos(2 * t), t)
-    written = kept.write_file
+    written = fit_state.write_file
 
     def stopped(*of: Any) -> None:
         written(*of)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(kept, "write_file", stopped)
+        patch.setattr(fit_state, "write_file", stopped)
         pf.fit(oscillator(), one, resume=file)
     whole, rest = pf.fit(oscillator(), one), pf.fit(oscillator(), one, resume=file)
     assert rest.iterations < whole.iterations and rest.converged

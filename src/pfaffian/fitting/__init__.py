@@ -13,7 +13,7 @@ linear_step.py      one linear step: starts eliminated segment by segment, dampi
 solve.py            Gauss-Newton with a trust region
 determined.py       combinations that are not determined, covariance, intervals
 doubt.py            residuals so large that the minimum may be a false one
-kept.py             the state of a fit in a file, to go on from
+fit_state.py        the state of a fit in a file, to go on from
 regressor.py        equation error: equations linear in inertias, base parameters
 free_inertia.py     a body whose inertia is possible for all values of ten parameters
 friction_laws.py    friction laws fitted, and compared by what they predict

@@ -18,8 +18,8 @@ from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.fit_result import Fit
+from pfaffian.fitting.fit_state import FitState, save_state, saved_state
 from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.kept import FitState, keep, kept
 from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings, within
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
@@ -129,7 +129,7 @@ def fit(
     free = free_parameters(s.mechanism, parameters)
     task = _task(s, free, records, outputs or {}, given)
     first, file = task.theta, None if resume is None else as_path(resume)
-    before = kept(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
+    before = saved_state(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
     if before:
         task = task._replace(theta=before.theta, x=before.x, deviation=before.deviation, near=True)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
@@ -139,7 +139,7 @@ def fit(
         cost = here.cost / max(int(here.counts.sum()), 1)
         bar.set_postfix_str(f"cost per sample {cost:.4g}, step {np.sqrt(max(decrement, 0)):.2g} standard errors")
         if file and here.x.shape == task.x.shape:
-            keep(file, FitState(task.problem.names, theta, here.x, here.deviation))
+            save_state(file, FitState(task.problem.names, theta, here.x, here.deviation))
 
     with bar:
         problem, solution = _solved(task, tell)

@@ -1,4 +1,4 @@
-"""The state of a fit, kept in a file after every step, from which a fit that was stopped goes on."""
+"""The state of a fit, written to a file after every step, from which a fit that was stopped goes on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class FitState(NamedTuple):
     deviation: np.ndarray
 
 
-def keep(path: Path, state: FitState) -> None:
+def save_state(path: Path, state: FitState) -> None:
     """Write the state, whole or not at all. Raises RunError: the file cannot be written."""
     file = io.BytesIO()
     np.savez(file, names=np.array(state.names), theta=state.theta, x=state.x, deviation=state.deviation)
     write_file(path, file.getvalue())
 
 
-def kept(path: Path, expected: FitState) -> FitState | None:
+def saved_state(path: Path, expected: FitState) -> FitState | None:
     """The state in a file, None if there is no file. Raises ModelError: it is not that of such a fit."""
     if not path.exists():
         return None
