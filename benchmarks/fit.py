@@ -1,10 +1,11 @@
-"""A fit of a measured double pendulum beside multiple shooting by CasADi and IPOPT, and a regressor beside Pinocchio's.
+"""A fit of a measured double pendulum beside CasADi with IPOPT and MuJoCo's sysid, and a regressor beside Pinocchio's.
 
 Both sides fit the same nine numbers and all starts of segments of 0.2 s to the same two records, with the same equations, steps
 of 4 ms and weights; ours estimates the weights and the delay of the torques besides. IPOPT has exact first and second
-derivatives from CasADi. Both begin from the same numbers and the same measured starts. The whole set of six records has a goal
-of its own, in processor time to convergence with compiled equations. The regressor is that of the seven links of the Panda arm,
-70 columns, at as many states as its longest published record has samples.
+derivatives from CasADi. Both begin from the same numbers and the same measured starts. MuJoCo's system identification, where
+`pip install "mujoco[sysid]"` was done, fits the same numbers to the same segments from starts that it keeps. The whole set of
+six records has a goal of its own, in processor time to convergence with compiled equations. The regressor is that of the seven
+links of the Panda arm, 70 columns, at as many states as its longest published record has samples.
 
 Coverage of intervals, on request only: `python -m benchmarks.fit DRAWS` fits a pendulum to that many draws of noise.
 """
@@ -16,6 +17,7 @@ import threading
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,6 +29,7 @@ import numpy as np
 
 import pfaffian as pf
 from benchmarks import robots
+from benchmarks.by_sysid import by_sysid, is_installed
 from benchmarks.check import CheckFailed, agree
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
@@ -47,6 +50,8 @@ def run(o: Options) -> Iterator[Comparison]:
     some = {name: {signal: x[:500] for signal, x in one.items()} for name, one in two.items()} if o.quick else two
     yield shooting(study.mechanism(), some, o)
     if not o.quick:
+        if is_installed():
+            yield sysid(study.mechanism(), two, o)
         yield whole(study.mechanism(), {name: known[name] for name in study.TRAIN}, o)
     if find_spec("pinocchio"):
         yield regressor(o)
@@ -68,6 +73,15 @@ def shooting(m: pf.Mechanism, records: dict[str, Any], o: Options) -> Comparison
     notes = {"segments": runs, "differ by half widths": off, "iterations": ours.iterations}
     what = f"fit of a double pendulum, {runs} segments, 9 numbers"
     return Comparison(what, "fit", times["pf.fit"], times["CasADi, IPOPT"], Goal("ratio", ">=", 10.0), notes)
+
+
+def sysid(m: pf.Mechanism, records: dict[str, Any], o: Options) -> Comparison:
+    """Ours beside MuJoCo's system identification, of the same segments; once, as the other side takes minutes."""
+    ours = partial(pf.fit, m, records, unknown={}, robust=False)
+    solve, runs = by_sysid(ours())
+    times = interleaved({"pf.fit": ours, "mujoco.sysid": solve}, 1, replace(o, repeat=1))
+    what = f"fit of a double pendulum, {runs} segments, 9 numbers, starts of the other side as measured"
+    return Comparison(what, "fit", times["pf.fit"], times["mujoco.sysid"], Goal("ratio", ">=", 10.0))
 
 
 def by_ipopt(m: pf.Mechanism, fit: pf.identification.Fit) -> tuple[Any, np.ndarray]:

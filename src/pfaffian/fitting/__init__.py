@@ -12,6 +12,8 @@ problem.py          residuals of all segments, each reduced to a small triangle
 linear_step.py      one linear step: starts eliminated segment by segment, damping, priors, bounds
 solve.py            Gauss-Newton with a trust region
 determined.py       combinations that are not determined, covariance, intervals
+doubt.py            residuals so large that the minimum may be a false one
+fit_state.py        the state of a fit in a file, to go on from
 regressor.py        equation error: equations linear in inertias, base parameters
 free_inertia.py     a body whose inertia is possible for all values of ten parameters
 friction_laws.py    friction laws fitted, and compared by what they predict

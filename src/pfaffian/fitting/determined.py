@@ -50,7 +50,11 @@ def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray, dri
             added = [j for j in left if j not in group and coupled[j, added].any()]
             group += added
         left = [i for i in left if i not in group]
-        more = "" if driven or len(group) == 1 else "; no record has an input, so the scale of masses and forces is missing"
+        more = (
+            ""
+            if driven or len(group) == 1
+            else "; no record has an input, so the scale of masses and forces is missing: a record with known forces tells it"
+        )
         found.append(_sentence(directions, sorted(group), names, theta) + more)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,21 +16,36 @@ from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nea
 from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.determined import uncertainty
+from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.fit_result import Fit
+from pfaffian.fitting.fit_state import FitState, save_state, saved_state
 from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings
+from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings, within
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
-from pfaffian.fitting.records import CheckedRecord, Measurements, as_records, check, check_degrees, measured_names, noise
-from pfaffian.fitting.segments import cut, usual_interval
+from pfaffian.fitting.records import (
+    CheckedRecord,
+    Measurements,
+    as_records,
+    check,
+    check_degrees,
+    check_units,
+    measured_names,
+    noise,
+)
+from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import as_unknowns
+from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
+
+Tell = Callable[[np.ndarray, Fitted, float], None]
+"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
 
 SAMPLES = 50
 """Usual intervals in a segment, by default."""
@@ -62,6 +78,7 @@ def fit(
     control: Control | None = None,
     scheme: Scheme | None = None,
     progress: bool = False,
+    resume: str | Path | None = None,
 ) -> Fit:
     """Fit parameters of a mechanism to records of its motion: least squares over short segments whose starts are unknown too.
 
@@ -89,10 +106,12 @@ def fit(
         control: a law in continuous time that was in the loop; its inputs take the place of the mechanism's.
         scheme: of the simulation; `pf.Scheme()` by default.
         progress: whether to show a progress bar.
+        resume: a file that keeps the state after each step; if it exists, the fit goes on from there.
     Returns:
         a `Fit`: values with intervals, residuals, what the records do not determine, the fitted mechanism, held-out errors.
-    Warns RunWarning: parameters that the records do not determine; a fit that did not converge.
-    Raises ModelError: a record that cannot be read, by name, signal and time; unknown names.
+    Warns RunWarning: parameters that the records do not determine; a fit that did not converge; residuals far above the noise,
+        as those of a false minimum.
+    Raises ModelError: a record that cannot be read, by name, signal and time; unknown names; a file to resume of another fit.
     Raises RunError: the motion of the first guess fails.
 
     Example:
@@ -107,19 +126,30 @@ def fit(
     """
     given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
-    task = _task(s, free_parameters(s.mechanism, parameters), records, outputs or {}, given)
+    free = free_parameters(s.mechanism, parameters)
+    task = _task(s, free, records, outputs or {}, given)
+    first, file = task.theta, None if resume is None else as_path(resume)
+    before = saved_state(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
+    if before:
+        task = task._replace(theta=before.theta, x=before.x, deviation=before.deviation, near=True)
     bar = tqdm(total=ITERATIONS, disable=not progress, unit="step", desc="fit")
 
-    def tell(iteration: int, cost: float, decrement: float) -> None:
+    def tell(theta: np.ndarray, here: Fitted, decrement: float) -> None:
         bar.update(1)
+        cost = here.cost / max(int(here.counts.sum()), 1)
         bar.set_postfix_str(f"cost per sample {cost:.4g}, step {np.sqrt(max(decrement, 0)):.2g} standard errors")
+        if file and here.x.shape == task.x.shape:
+            save_state(file, FitState(task.problem.names, theta, here.x, here.deviation))
 
     with bar:
         problem, solution = _solved(task, tell)
-    found = Fit(problem, solution, task.theta, task.settings.prior, given.units)
+        if doubt(problem, solution) and task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID):
+            short = _task(s, free, records, outputs or {}, given._replace(horizon=None))
+            problem, solution = _by_short_segments(task, (problem, solution), short, tell)
+    found = Fit(problem, solution, first, task.settings.prior, given.units)
     if not solution.converged:
         notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
-    for sentence in found.undetermined:
+    for sentence in filter(None, (*found.undetermined, found.doubt)):
         notice(f"fit: {sentence}", RunWarning)
     return found
 
@@ -158,6 +188,7 @@ def _task(
     names = measured_names(read, outputs)
     of = MeasuredSystem(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
     layout = _layout(of)
+    check_units(given.units, (*layout.names, "u"))
     checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
     _check_content(m, checked, layout)
     length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
@@ -178,7 +209,9 @@ def _task(
     before = given.start.solution if isinstance(given.start, Fit) else None
     if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
         x, deviation = before.fitted.x, before.deviation
-    return FitTask(problem, theta, x, deviation, _settings(problem, given), length, before is not None)
+    known_before = _settings(problem, given)
+    theta = within(theta, known_before, problem.names, first)
+    return FitTask(problem, theta, x, deviation, known_before, length, before is not None)
 
 
 def _layout(of: MeasuredSystem) -> Measurements:
@@ -212,7 +245,7 @@ def _settings(problem: FitProblem, given: FitOptions) -> Settings:
     return settings(problem.names, given.bounds, given.priors, lambda theta: possible(problem.at(theta)[0]))
 
 
-def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[FitProblem, FitSolution]:
+def _solved(task: FitTask, tell: Tell) -> tuple[FitProblem, FitSolution]:
     """The solution, with steps so short that their error is small beside the residuals."""
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
@@ -231,6 +264,32 @@ def _solved(task: FitTask, tell: Callable[[int, float, float], None]) -> tuple[F
                 return problem, solution
             substeps *= 2
         problem = problem._replace(segments=cut(problem.records, task.horizon, substeps))
+
+
+def _by_short_segments(
+    task: FitTask, first: tuple[FitProblem, FitSolution], short: FitTask, tell: Tell
+) -> tuple[FitProblem, FitSolution]:
+    """The better one of a first solution and of one that begins where short segments have led.
+
+    The sum of squares of a long motion has many minima in numbers that its phase or its growth depends on, that of a short one
+    few.
+    """
+    try:
+        _, near = _solved(short, tell)
+        other = _solved(task._replace(theta=near.theta, x=_starts_of(short, near, task)), tell)
+    except RunError:
+        return first
+    return min(first, other, key=lambda x: float((x[1].fitted.counts * np.log(x[1].deviation)).sum()))
+
+
+def _starts_of(short: FitTask, near: FitSolution, task: FitTask) -> np.ndarray:
+    """The starts of a task, from short segments that begin at the same time, where there are such."""
+    x, few, many = task.x.copy(), task.problem.segments, short.problem.segments
+    for i in range(few.runs):
+        same = (many.record == few.record[i]) & (np.abs(many.begin - few.begin[i]) < few.h / 2)
+        if same.any():
+            x[i] = near.fitted.x[np.argmax(same)]
+    return x
 
 
 def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pfaffian.fitting.determined import Uncertainty, blind, named, uncertainty
+from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.linear_step import reduced
 from pfaffian.fitting.problem import HUBER, FitProblem
 from pfaffian.fitting.records import as_records, check
@@ -30,6 +31,7 @@ class Fit:
     values, half_widths: {name: number}, of the parameters and of the unknowns of signals, and half the width of their 95 %
         intervals, infinite where the records do not determine them.
     undetermined: sentences that name what the records do not tell apart.
+    doubt: a sentence where the residuals are so far above the noise that the minimum may be a false one; else empty.
     mechanism: the mechanism with the fitted values in place of the parameters, which `pf.write` writes.
     deviations: {measured number: standard deviation of its residuals}.
     converged, iterations: whether the last step was small, and their number.
@@ -53,7 +55,7 @@ class Fit:
 
     def __repr__(self) -> str:
         lines = [f"<Fit of {self.problem.of.s.mechanism.name!r}: {self.problem.segments.runs} segments>"]
-        return "\n".join([*lines, self.table.to_string(), *self.undetermined])
+        return "\n".join([*lines, self.table.to_string(), *filter(None, (*self.undetermined, self.doubt))])
 
     def _repr_html_(self) -> str:
         return str(self.table.to_html())
@@ -107,6 +109,10 @@ class Fit:
         directions = blind(rows, self.solution.theta)
         driven = any((np.ptp(r.u, axis=0) > 0).any() for r in self.problem.records if r.u.size)
         return tuple(named(directions, self.names, self.solution.theta, driven))
+
+    @cached_property
+    def doubt(self) -> str:
+        return doubt(self.problem, self.solution)
 
     @property
     def rejected(self) -> pd.DataFrame:

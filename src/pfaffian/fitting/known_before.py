@@ -12,7 +12,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.fitting.linear_step import Settings
 from pfaffian.maths.inertia import are_physical, moments, pseudo
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import interval
+from pfaffian.model.number import interval, named_float
 
 ITERATIONS = 60
 """Most iterations."""
@@ -41,10 +41,29 @@ def settings(
         for name, pair in table.items():
             if name not in names:
                 raise ModelError(f"{what}: {brief(name)} is not fitted; {nearest(name, names)}")
-            into[names.index(name)] = interval(pair, f"{what}[{name!r}]") if what == "bounds" else np.asarray(pair, float)
-    if (limits[:, 0] > limits[:, 1]).any() or not (prior[:, 1] > 0).all():
-        raise ModelError("bounds: (low, high) is needed; priors: (value, standard deviation above zero)")
+            label = f"{what}[{name!r}]"
+            into[names.index(name)] = interval(pair, label) if what == "bounds" else _prior(pair, label)
     return Settings(limits, prior, ITERATIONS, allowed, lambda *_: None)
+
+
+def _prior(pair: Any, label: str) -> tuple[float, float]:
+    """A value and its standard deviation. Raises ModelError: it is none."""
+    try:
+        value, deviation = (named_float(x, label) for x in pair)
+    except (TypeError, ValueError):
+        raise ModelError(f"{label}: (value, standard deviation) is needed, got {brief(pair)}") from None
+    if not deviation > 0:
+        raise ModelError(f"{label}: the standard deviation must be above zero, got {deviation:g}")
+    return value, deviation
+
+
+def within(theta: np.ndarray, s: Settings, names: tuple[str, ...], given: Mapping[str, float]) -> np.ndarray:
+    """First numbers within their bounds. Raises ModelError: one that a caller has given is not."""
+    moved = np.clip(theta, s.bounds[:, 0], s.bounds[:, 1])
+    for name, value, (low, high) in zip(names, theta, s.bounds, strict=True):
+        if name in given and not low <= value <= high:
+            raise ModelError(f"start[{name!r}] = {value:g} is outside its bounds, {low:g} to {high:g}")
+    return moved
 
 
 def possibility(m: Mechanism) -> Callable[[np.ndarray], bool]:

@@ -116,7 +116,16 @@ def check(name: str, x: Mapping[str, Any], layout: Measurements, units: Mapping[
     y = np.hstack(parts)
     if not np.isfinite(y).any():
         raise ModelError(f"{name}: no measured number is finite, in {listed(layout.names)}")
-    return CheckedRecord(name, time, u, np.where(np.isfinite(y), y, np.nan))
+    return CheckedRecord(name, time, u, y)
+
+
+def check_units(units: Any, names: Sequence[str]) -> None:
+    """Raise ModelError: units of a signal that no record has."""
+    if not isinstance(units, Mapping):
+        raise ModelError(f"units: {{signal: unit}} is needed, such as {{'q': 'deg'}}, got {brief(units)}")
+    for signal in units:
+        if signal not in names:
+            raise ModelError(f"units: no record measures {brief(signal)}; {nearest(signal, tuple(names))}")
 
 
 def _factor(signal: str, units: Mapping[str, str]) -> float:
@@ -151,11 +160,17 @@ def _columns(name: str, signal: str, value: Any, count: int, entries: tuple[str,
 
 
 def _numbers(value: Any, what: str) -> np.ndarray:
-    """An array of floats, which may be nan."""
+    """An array of floats, which may be nan. Raises ModelError: dates, complex numbers, text, infinite numbers."""
     try:
-        return np.asarray(value, dtype=float)
+        if np.asarray(value).dtype.kind in "mMc":
+            raise TypeError
+        array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise ModelError(f"{what}: numbers are needed, got {brief(value)}") from None
+        unit = ", in seconds" if what.endswith(": time") else ""
+        raise ModelError(f"{what}: numbers are needed{unit}, got {brief(value)}") from None
+    for at in np.argwhere(np.isinf(array))[:1]:
+        raise ModelError(f"{what}: sample {at[0]} is infinite; write nan where nothing was measured")
+    return array
 
 
 def check_degrees(m: Mechanism, record: CheckedRecord, layout: Measurements) -> None:

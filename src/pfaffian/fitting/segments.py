@@ -59,8 +59,10 @@ def cut(records: Sequence[CheckedRecord], horizon: float, substeps: int = 1, eve
         ends = np.flatnonzero(np.diff(r.time) > max(GAP * usual, 0.0)) + 1
         for run in np.split(np.arange(len(r.time)), ends):
             pieces += [(k, one) for one in _pieces(r, run, horizon, every or horizon, usual)]
-    if not pieces:
-        raise ModelError("records: no record has two samples without a gap between them")
+    if not any(len(one) > 1 for _, one in pieces):
+        raise ModelError(
+            "records: no record has two samples without a gap between them within the horizon; give a longer horizon"
+        )
     most = max(len(one) for _, one in pieces)
     ny = records[0].y.shape[1]
     at, y = np.zeros((len(pieces), most)), np.full((len(pieces), most, ny), np.nan)

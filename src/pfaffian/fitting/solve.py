@@ -73,7 +73,7 @@ def solve(
             here = evaluate(problem, theta, here.x, deviation) or here
             continue
         theta, here, damping, decrement = found
-        s.tell(iteration, here.cost / max(int(here.counts.sum()), 1), decrement)
+        s.tell(theta, here, decrement)
         if settled and decrement < CONVERGED * _correlated(problem, here, theta, s):
             return FitSolution(theta, here, deviation, True, iteration, decrement)
     return FitSolution(theta, here, deviation, False, s.most, decrement)

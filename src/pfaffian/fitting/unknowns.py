@@ -42,6 +42,8 @@ def as_unknowns(
     for signal, of in words.items():
         if signal not in known:
             raise ModelError(f"unknown: no record measures {brief(signal)}; {nearest(signal, tuple(known))}")
+        if not isinstance(of, str | Sequence):
+            raise ModelError(f"unknown: {signal!r} needs a word or a list of words of {', '.join(WORDS)}, got {brief(of)}")
         for word in (of,) if isinstance(of, str) else of:
             if word not in WORDS:
                 raise ModelError(f"unknown: {signal!r} has a {brief(word)}; {nearest(word, WORDS)}")

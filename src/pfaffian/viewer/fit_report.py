@@ -68,7 +68,7 @@ def _summary(fit: Fit) -> str:
         f"{rejected} of {int(np.isfinite(segments.y).sum())} measured numbers are beyond 3 standard deviations. "
         "Half widths are those of 95 % intervals."
     ]
-    return "".join(f"<p>{escape(x)}</p>" for x in [*words, *fit.undetermined])
+    return "".join(f"<p>{escape(x)}</p>" for x in filter(None, (*words, *fit.undetermined, fit.doubt)))
 
 
 def _table(table: pd.DataFrame) -> str:

@@ -1,0 +1,44 @@
+"""Whether the residuals of a solution are so large that it may be a false minimum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pfaffian.fitting.problem import FitProblem
+from pfaffian.fitting.records import noise
+from pfaffian.fitting.solve import FitSolution
+
+FAR, PART = 10.0, 0.02
+"""Residuals more than FAR times as large as the noise, and than PART of the spread of the measured motion, are doubtful: those
+of a good model of a machine are small beside one of the two."""
+
+
+def doubt(problem: FitProblem, solution: FitSolution) -> str:
+    """What is wrong with residuals that are large beside both the noise and the motion; empty where they are not."""
+    columns = [y[np.isfinite(y)] for y in problem.segments.y.reshape(-1, problem.segments.y.shape[2]).T]
+    spread = np.array([np.std(y) if y.size else np.inf for y in columns])
+    times = np.where(solution.deviation > PART * spread, solution.deviation / noise(problem.records), 0.0)
+    if not (times > FAR).any():
+        return ""
+    i = int(np.argmax(times))
+    segment, sample = np.unravel_index(np.nanargmax(np.abs(solution.fitted.residual[:, :, i])), problem.segments.at.shape)
+    record = problem.records[problem.segments.record[segment]].name
+    time = problem.segments.begin[segment] + problem.segments.at[segment, sample]
+    return (
+        f"residuals of {problem.layout.labels[i]!r} are {times[i]:.2g} times as large as the noise of its record, the largest "
+        f"in {record} at {time:.4g} s: these may be the numbers of a false minimum, or the equations lack something; give "
+        f"start= or guess= nearer to the truth, or another horizon{_turns(problem)}"
+    )
+
+
+def _turns(problem: FitProblem) -> str:
+    """A way out where a measured angle changes by more than a turn."""
+    at, m = problem.layout.slices.get("q"), problem.of.s.mechanism
+    if at is None:
+        return ""
+    y = problem.segments.y[:, :, at].reshape(-1, m.nq)
+    for name, unit, q in zip(m.q_names, m.q_units, y.T, strict=True):
+        seen = q[np.isfinite(q)]
+        if unit == "rad" and seen.size and np.ptp(seen) > 2 * np.pi:
+            return f"; {name!r} changes by {np.ptp(seen):.3g} rad, so if these are degrees, write units={{'q': 'deg'}}"
+    return ""
