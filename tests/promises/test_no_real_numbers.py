@@ -1,4 +1,4 @@
-"""What is no real number is refused wherever a number is taken: none is read from text, counted from True, or cut to its real part."""
+"""What is no real number is refused wherever one is taken: text is not read, True does not count, no imaginary part is cut."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_what_is_no_real_number_is_refused(name: str) -> None:
             pytest.fail(f"{name}: {kind} was taken")
 
 
-@pytest.mark.parametrize("poles", [["-1"] * 4, [True] * 4, [[-1] * 4], [], [[-1], [-1, -2], -1, -1], [None] * 4, [-1, -1, -1, np.nan]])
+@pytest.mark.parametrize(
+    "poles", [["-1"] * 4, [True] * 4, [[-1] * 4], [], [[-1], [-1, -2], -1, -1], [None] * 4, [-1, -1, -1, np.nan]]
+)
 def test_poles_are_numbers_which_may_be_complex(poles: Any) -> None:
     for place in (control.hover_placement, lambda p: control.two_mass_placement(p, ratio=2.0)):
         with pytest.raises(ModelError, match="four poles"):

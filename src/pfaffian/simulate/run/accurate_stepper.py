@@ -243,4 +243,5 @@ class AccurateStepper:
 
 def _copied(saved: SavedLanes) -> SavedLanes:
     """The state with arrays of its own."""
-    return SavedLanes(*[x.copy() if isinstance(x, np.ndarray) else x for x in saved])
+    arrays: dict[str, Any] = {name: x.copy() for name, x in saved._asdict().items() if isinstance(x, np.ndarray)}
+    return saved._replace(**arrays)
