@@ -371,7 +371,10 @@ def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca
 
 def _three_floats(x: Any, what: str) -> np.ndarray:
     """(3,) finite floats, from one number for all three or three numbers."""
-    values = floats(x, what).ravel()
+    try:
+        values = floats(x, what).ravel()
+    except ModelError:
+        values = np.zeros(0)
     if values.size not in (1, 3):
         raise ModelError(f"{what}: one number or three are needed, got {brief(x)}")
     return np.broadcast_to(values, (3,))
