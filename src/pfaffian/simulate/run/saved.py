@@ -10,8 +10,8 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.simulate.run.singular_start import AT_REST, REGULAR
 
-STATES, RECORDS = ("x", "lane"), ("records", "q_v")
-"""Arrays with a row for each run: states, which may be nan where the run has stopped, and what was recorded, nan anywhere."""
+RECORDS = "records", "q_v"
+"""Arrays of what was recorded, which may be nan. A state is not: a run that stops keeps its last good one."""
 
 
 def check_saved(saved: Any, shapes: Mapping[str, tuple[int, ...]], causes: tuple[str, ...], what: str) -> None:
@@ -27,8 +27,7 @@ def check_saved(saved: Any, shapes: Mapping[str, tuple[int, ...]], causes: tuple
             low, high = whole[name]
             good = array.dtype.kind in "iu" and bool(((array >= low) & (array <= high)).all())
         elif good:
-            numbers = array[saved.status == 0] if name in STATES else array
-            good = array.dtype.kind == "f" and (name in RECORDS or not np.isnan(numbers).any())
+            good = array.dtype.kind == "f" and (name in RECORDS or not np.isnan(array).any())
         if not good:
             raise ModelError(f"{what}: saved.{name} is {brief(array)}; {what} takes what save() returned, unchanged")
 
