@@ -298,7 +298,8 @@ def test_wrong_indices_and_saved_states_are_refused_by_name(what):
     last = len(s.causes) - 1
     s.restore(saved._replace(status=saved.status + last))
     s.restore(saved)
-    for name, value in {"k": -1, "status": saved.status + last + 1, "stopped": saved.stopped - 7, "kinds": saved.kinds + 3}.items():
+    beyond = {"k": -1, "status": saved.status + last + 1, "stopped": saved.stopped - 7, "kinds": saved.kinds + 3}
+    for name, value in beyond.items():
         with pytest.raises(ModelError, match=rf"restore: saved\.{name} is"):
             s.restore(saved._replace(**{name: value}))
     bits(s.q, q)

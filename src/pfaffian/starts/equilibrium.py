@@ -479,11 +479,11 @@ def _real(X: np.ndarray) -> np.ndarray:
 
 def _stability(x: SmallMotions, names: tuple[str, ...]) -> str:
     """The verdict in words."""
-    parts, shown = [], [text(name, LONGEST) for name in names]
+    parts, labels = [], [text(name, LONGEST) for name in names]
     for word, which in (("unstable", x.growing), ("neutral", x.neutral)):
         if which.any():
             moving = x.share[:, which].sum(axis=1)
-            parts.append(f"{word} in {mainly(moving, shown, max(MOST_NAMED, int(which.sum())))}")
+            parts.append(f"{word} in {mainly(moving, labels, max(MOST_NAMED, int(which.sum())))}")
     rest = not x.growing.any() and not x.neutral.all()
     return ", ".join(parts + ["stable otherwise"] * (rest and bool(parts))) or "stable"
 

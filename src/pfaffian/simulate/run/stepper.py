@@ -349,8 +349,8 @@ class Stepper:
         if not is_one_of(saved.identity, (self._identity,)):
             raise ModelError(f"{what}: the saved state belongs to another mechanism, law or kind of state; save one of this")
         runs = saved.x.shape[:1] if isinstance(saved.x, np.ndarray) else ()
-        own = {"x": (*runs, self._s.nx), "u": (1, *runs, len(self.u_names)), "p": (*runs, len(self._s.mechanism.p_names))}
-        check_saved(saved, dict.fromkeys(ARRAYS, runs) | own, self.causes, what)
+        shapes = {"x": (*runs, self._s.nx), "u": (1, *runs, len(self.u_names)), "p": (*runs, len(self._s.mechanism.p_names))}
+        check_saved(saved, dict.fromkeys(ARRAYS, runs) | shapes, self.causes, what)
         as_number(saved.start, f"{what}: saved.start")
         if type(saved.k) is not int or not 0 <= saved.k <= LARGEST:
             raise ModelError(f"{what}: saved.k is {brief(saved.k)}; {way}")
