@@ -249,6 +249,19 @@ def test_locked_coordinates_and_loops():
     assert R[0, 0] == pytest.approx(np.cos(0.4), rel=ROUNDING)
 
 
+def test_the_motions_of_a_free_joint():
+    """Three lengths along axes at right angles, and three angles; limits only where a range is given."""
+    names = ["rx", "ry", "rz", "tx", ("ty", "<clamped>true</clamped>"), ("tz", "<clamped>true</clamped><range>-1 2</range>")]
+    m, _ = read(model(joint("FreeJoint", "f", "ground", "a", *names), "a"))
+    at = [pf.forward_kinematics(m, {name: 1.0} if name else None)["a"] for name in ("", "tx", "ty", "tz", "rx", "ry", "rz")]
+    moved = np.array([x.position - at[0].position for x in at[1:4]])
+    close(moved @ moved.T, np.eye(3), ROUNDING, "translations")
+    turned = [np.trace(at[0].rotation.T @ x.rotation) for x in at[4:]]
+    close(np.array(turned), np.full(3, 1 + 2 * np.cos(1.0)), ROUNDING, "turns")
+    limits = dict(zip(m.q_names, m.q_limits.tolist(), strict=True))
+    assert limits["ty"] == [-np.inf, np.inf] and limits["tz"] == [-1, 2]
+
+
 def test_yaml_keeps_the_functions(tmp_path):
     knee = custom("knee", "ground", "a", ["angle"], KNEE | {"translation1": ("angle", "1 0 0", SPLINE)})
     m, settings = read(model(knee, "a"))
@@ -260,6 +273,7 @@ BAD = {
     "old": (OLD.replace("30000", "10905"), "version '10905' is not read; open the model in OpenSim 4 and save it"),
     "no model": ('<OpenSimDocument Version="40000"/>', "the file has no <Model>"),
     "kind": (model(joint("EllipsoidJoint", "e", "ground", "a", "q"), "a"), "'e': joints of this kind are not read"),
+    "itself": (model(joint("PinJoint", "e", "a", "a", "q"), "a"), "it connects a body to itself; name two bodies"),
     "frame": (model(joint("PinJoint", "e", "ground", "z", "q"), "a"), "there is no frame '/bodyset/z'"),
     "function": (model(custom("k", "ground", "a", ["q"], {"rotation1": ("q", "0 0 1", "<GCVSpline/>")}), "a"),
                  "GCVSpline.*not read"),

@@ -168,6 +168,11 @@ def test_a_sidecar_must_lie_in_the_folder_of_its_robot(tmp_path, name):
     (inside / name).unlink()
     link_to(inside / name, inside / "loops.txt")
     assert read_urdf(inside / "r.urdf").nv == 3
+    for target in (inside / "lost.txt", inside / name, inside):  # without its loops it would be another machine
+        (inside / name).unlink()
+        link_to(inside / name, target)
+        with pytest.raises(ModelError, match=f"r.urdf: '?{name}'? is (a link to what is no file|not a usable path)"):
+            read_urdf(inside / "r.urdf")
 
 
 def link_to(place, target):

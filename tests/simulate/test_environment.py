@@ -224,12 +224,22 @@ def test_wrong_arguments_are_refused(case):
 
 @pytest.mark.parametrize("name", ["reward", "terminated"])
 def test_functions_must_return_one_number_for_each_machine(name):
-    """A learning program would broadcast a column against the rewards of all machines."""
-    for shape in ((N, 1), (), (N - 1,)):
-        env = environment(**{name: lambda *state, shape=shape: np.zeros(shape)})
+    """A learning program would broadcast a column against the rewards of all machines, and nan counts as True."""
+    what, other = ("one number", "?") if name == "reward" else ("True or False", "d")
+    wrong = [np.zeros(shape, "?" if name == "terminated" else "d") for shape in ((N, 1), (), (N - 1,))]
+    wrong += [np.zeros(N, other), np.full(N, "1"), np.zeros(N, complex), np.full(N, None), [[0.0], [0.0, 1.0], 1.0]]
+    for value in wrong:
+        env = environment(**{name: lambda *state, value=value: value})
         env.reset(seed=0)
-        with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, one number for each machine"):
+        with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, {what} for each machine"):
             env.step(np.zeros((N, 1)))
+
+
+def test_observations_are_real_numbers():
+    for value in (np.full((N, 1), "1"), np.zeros((N, 1), complex), np.zeros((N, 1), bool), [[0.0]] * (N - 1) + [[0.0, 1.0]]):
+        with pytest.raises(ModelError, match="observe"):
+            env = environment(observe=lambda q, v, value=value: value if len(q) == N else np.zeros((1, 1)))
+            env.reset(seed=0)
 
 
 def test_functions_must_return_finite_numbers_for_machines_that_run():

@@ -468,3 +468,13 @@ def test_names_to_hold_may_come_from_anywhere():
             pf.equilibrium(m, hold=wrong)
         with pytest.raises(pf.ModelError, match="hold: a list of names is needed"):
             pf.assemble(m, hold=wrong)
+
+
+def test_every_neutral_motion_is_named():
+    """Eight wheels spin freely beside a pendulum: none of them may count as "stable otherwise"."""
+    names = [f"wheel {i}" for i in range(8)]
+    wheels = [pf.joint(n, "revolute", "world", n, axis=(1, 0, 0)) for n in names]
+    bodies = [*(pf.body(n, 1.0, inertia=0.1) for n in names), pf.body("bob", 1.0, com=(0, 0, -1))]
+    m = pf.mechanism("wheels", bodies, [*wheels, pf.joint("pin", "revolute", "world", "bob", axis=(0, 1, 0))])
+    found = pf.equilibrium(m, {"pin": 0.2})
+    assert str(found.stability) == f"neutral in {', '.join(names)}, stable otherwise" and found.neutral == 8

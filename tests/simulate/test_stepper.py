@@ -295,8 +295,13 @@ def test_wrong_indices_and_saved_states_are_refused_by_name(what):
         for method, call in (("restore", lambda x=broken: s.restore(x)), ("put", lambda x=broken: s.put([0], x, [0]))):
             with pytest.raises(ModelError, match=rf"{method}: .*(saved\.{name}|another mechanism|number of runs)"):
                 call()
-    with pytest.raises(ModelError, match=r"restore: saved\.k is -1"):
-        s.restore(saved._replace(k=-1))
+    last = len(s.causes) - 1
+    s.restore(saved._replace(status=saved.status + last))
+    s.restore(saved)
+    beyond = {"k": -1, "status": saved.status + last + 1, "stopped": saved.stopped - 7, "kinds": saved.kinds + 3}
+    for name, value in beyond.items():
+        with pytest.raises(ModelError, match=rf"restore: saved\.{name} is"):
+            s.restore(saved._replace(**{name: value}))
     bits(s.q, q)
 
 

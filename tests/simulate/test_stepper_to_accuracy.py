@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -107,3 +110,58 @@ def test_a_machine_that_stops_keeps_its_last_state():
 def test_bad_arguments(wrong, words):
     with pytest.raises(pf.ModelError, match=words):
         wrong()
+
+
+def started():
+    s = pf.stepper(pendulum(), runs=2, **HOW)
+    s.reset([[0.1], [0.5]])
+    s.advance(0.1)
+    return s
+
+
+@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy])
+def test_a_copy_moves_on_its_own(made):
+    s = started()
+    twin, q = made(s), s.q
+    twin.advance(0.2, u=[0.3])
+    assert s.t == 0.1 and twin.t == pytest.approx(0.3) and np.array_equal(s.q, q)
+    s.advance(0.2, u=[0.3])
+    np.testing.assert_array_equal(s.q, twin.q)
+
+
+def test_what_is_saved_is_its_own_copy_and_no_stepper_is_pickled():
+    s = started()
+    saved, q = s.save(), s.q
+    for array in (saved.lane, saved.q_v, saved.u):
+        array[...] = 7.0
+    np.testing.assert_array_equal(s.q, q)
+    saved = s.save()
+    s.restore(saved)
+    saved.q_v[...] = 7.0
+    np.testing.assert_array_equal(s.q, q)
+    with pytest.raises(pf.ModelError, match=r"cannot be pickled.*save\(\) returns"):
+        pickle.dumps(s)
+
+
+TAMPERED = {
+    "lane": (lambda x: x * 1j, lambda x: x[:, :1], lambda x: x * np.nan, lambda x: x.tolist()),
+    "p": (lambda x: None, lambda x: np.ones((2, 3))),
+    "u": (lambda x: x.astype(str), lambda x: x * np.nan, lambda x: x[:1]),
+    "records": (lambda x: None, lambda x: x[:1]),
+    "q_v": (lambda x: x[:1], lambda x: x > 0),
+    "status": (lambda x: x + 99, lambda x: x - 1, lambda x: x.astype(float), lambda x: x[:2], lambda x: "0"),
+    "start": (lambda x: np.nan, lambda x: "0"),
+    "elapsed": (lambda x: -1.0, lambda x: "0", lambda x: True),
+    "identity": (lambda x: None, lambda x: np.zeros(2)),
+}
+"""Field of a saved state -> what may stand there in its place."""
+
+
+@pytest.mark.parametrize("field", TAMPERED)
+def test_a_saved_state_that_was_changed_is_refused_by_name(field):
+    s = started()
+    saved, q = s.save(), s.q
+    for change in TAMPERED[field]:
+        with pytest.raises(pf.ModelError, match=rf"restore: (saved\.{field}|.*another mechanism)"):
+            s.restore(saved._replace(**{field: change(getattr(saved, field))}))
+    np.testing.assert_array_equal(s.q, q)

@@ -56,6 +56,8 @@ def flipped(data: bytes, at: float) -> bytes:
 KINDS: dict[str, Callable[[bytes], bytes] | None] = {
     "removed": None,
     "a folder": None,
+    "a link to itself": None,
+    "a link to nothing": None,
     "emptied": lambda data: b"",
     "cut": lambda data: data[: len(data) // 2],
     "longer": lambda data: data + b"\0",
@@ -69,7 +71,7 @@ KINDS: dict[str, Callable[[bytes], bytes] | None] = {
 }
 
 
-SOME = ("removed", "a folder", "cut", "middle bit", "other metadata", "another word")
+SOME = ("removed", "a folder", "a link to itself", "cut", "middle bit", "other metadata", "another word")
 """Kinds of damage that stand for all."""
 
 
@@ -80,6 +82,8 @@ def damage(path: Path, kind: str) -> None:
         path.write_bytes(change(data))
     elif kind == "a folder":
         path.mkdir()
+    elif kind != "removed":
+        path.symlink_to(path.name if kind == "a link to itself" else "nothing")
 
 
 def name_of(store: Path, folder: str) -> str:
@@ -125,7 +129,7 @@ def test_damage_to_any_array_is_named(copy, whole, kind):
                 with pytest.raises(ModelError, match=words) as caught:
                     read(copy, name_of(whole, folder))
                 assert ("computes it again" in str(caught.value)) == (path.name != METADATA and is_block(whole, folder))
-            (shutil.rmtree if here.is_dir() else Path.unlink)(here) if here.exists() else None
+            (shutil.rmtree if here.is_dir() else Path.unlink)(here) if os.path.lexists(here) else None
             os.link(path, here)
 
 

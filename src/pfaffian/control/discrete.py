@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths.random import WORD, normals
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import as_names
-from pfaffian.model.number import column, floats, named_float
+from pfaffian.model.number import column, floats, is_whole, named_float
 from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.terms.terms import Terms
 
@@ -422,6 +422,6 @@ def timing(period: Any, phase: Any, what: str) -> tuple[float, float]:
 
 def _latency(latency: Any, what: str) -> int:
     """The latency in periods. Raises ModelError: it is not a whole number from 0 to MOST_LATENCY."""
-    if isinstance(latency, bool) or not isinstance(latency, (int, np.integer)) or not 0 <= latency <= MOST_LATENCY:
+    if not is_whole(latency) or not 0 <= latency <= MOST_LATENCY:
         raise ModelError(f"{what}: latency must be a whole number of periods from 0 to {MOST_LATENCY}, got {brief(latency)}")
     return int(latency)

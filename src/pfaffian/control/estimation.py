@@ -29,7 +29,7 @@ from pfaffian.control.law_part import Sample
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.maths.tree_factor import solve_M
-from pfaffian.model.number import floats, named_float
+from pfaffian.model.number import floats, is_whole, named_float
 from pfaffian.parts.rotation_potential import special_polar
 
 
@@ -257,7 +257,7 @@ def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = Fal
         raise ModelError(
             f"flight_memory: position (3,) and a quaternion (4,) of length one are needed, got {brief(position)}, {brief(q)}"
         )
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+    if not is_whole(samples) or samples < 1:
         raise ModelError(f"flight_memory: samples must be a whole number above zero, got {brief(samples)}")
     up = gravity * np.array(ca.DM(so3.quat_to_matrix(x)))[2]
     rest = np.concatenate([r, np.zeros(6), x])
@@ -449,7 +449,7 @@ def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndar
         (array([[0.9391]]), array([0.0609]))
     """
     f, T = (named_float(x, f"bessel_filter: {n}") for n, x in (("cutoff", cutoff), ("period", period)))
-    if not (f > 0 and T > 0) or isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= 9:
+    if not (f > 0 and T > 0) or not is_whole(order) or not 1 <= order <= 9:
         raise ModelError("bessel_filter: cutoff and period above zero and an order from 1 to 9 are needed")
     n = order
     a = [1.0]

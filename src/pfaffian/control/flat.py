@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.control.reference import Reference, function_of_time
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.number import column, floats, named_float, vector
+from pfaffian.model.number import column, floats, is_whole, named_float, scalar, vector
 from pfaffian.model.user_functions import call_for_value
 
 
@@ -41,11 +41,11 @@ def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, s
         >>> [float(y(t)) for t in (0.0, 1.5, 4.0)]
         [0.0, 1.0, 2.0]
     """
-    a, b = (np.array(floats(np.atleast_1d(x), f"rest_to_rest: {n}")) for n, x in (("start", start), ("end", end)))
+    a, b = (np.array(floats(x, f"rest_to_rest: {n}"), ndmin=1) for n, x in (("start", start), ("end", end)))
     T, t0 = named_float(duration, "rest_to_rest: duration"), named_float(begin, "rest_to_rest: begin")
     if a.ndim != 1 or a.shape != b.shape or not T > 0:
         raise ModelError("rest_to_rest: a start and an end of one length and a duration above zero are needed")
-    if isinstance(smooth, bool) or not isinstance(smooth, int) or not 1 <= smooth <= 9:
+    if not is_whole(smooth) or not 1 <= smooth <= 9:
         raise ModelError(f"rest_to_rest: smooth must be a whole number from 1 to 9, got {brief(smooth)}")
     n = smooth
     powers = [(-1) ** i * comb(n + i, i) * comb(2 * n + 1, n - i) for i in range(n + 1)]
@@ -246,7 +246,7 @@ def thrust_attitude(force: Any, heading: Any) -> ca.SX:
         heading: [rad].
     Returns:
         (4, 1) expression, scalar last.
-    Raises ModelError: a force without three numbers.
+    Raises ModelError: a force without three numbers, a heading that is not one number.
 
     Example:
         >>> import casadi as ca
@@ -254,7 +254,7 @@ def thrust_attitude(force: Any, heading: Any) -> ca.SX:
         >>> print(ca.evalf(control.thrust_attitude([1.0, 0.0, 1.0], 0.0)))  # 45 degrees about y
         [0, 0.382683, 0, 0.92388]
     """
-    f, phi = so3.matrix(column(force, "thrust_attitude: force"), 3), ca.SX(heading)
+    f, phi = so3.matrix(column(force, "thrust_attitude: force"), 3), scalar(heading, "thrust_attitude: heading")
     z, s, c = f / ca.norm_2(f), ca.sin(phi), ca.cos(phi)
     return _euler(ca.asin(s * z[0] - c * z[1]), ca.atan2(c * z[0] + s * z[1], z[2]), phi)
 

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model.number import floats, named_float
+from pfaffian.model.number import floats, is_whole, named_float
 
 QUANTILE = 1.959963984540054
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -129,7 +129,7 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
         raise ModelError(f"least_squares: {k} names are needed, got {len(names)}")
     if n * r <= k:
         raise ModelError(f"least_squares: more than {k} rows are needed for {k} numbers, got {n * r}")
-    if isinstance(correlated, bool) or not isinstance(correlated, int) or not 1 <= correlated <= n:
+    if not is_whole(correlated) or not 1 <= correlated <= n:
         raise ModelError(f"least_squares: correlated must be a whole number from 1 to {n}, got {brief(correlated)}")
     deviation = np.ones(r)
     for _ in range(ITERATIONS if r > 1 else 1):
@@ -222,10 +222,10 @@ def smoothed(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
         array([0.04, 0.4 , 2.  ])
     """
     x, T = floats(x, "smoothed: x"), named_float(period, "smoothed: period")
-    if not T > 0 or window % 2 == 0 or not 2 <= order < window <= len(x):
+    if not (T > 0 and is_whole(window) and is_whole(order)) or window % 2 == 0 or not 2 <= order < window <= len(x):
         raise ModelError(
             f"smoothed: a period above zero, an order from 2 and an odd window above it, up to the {len(x)} samples, are "
-            f"needed, got {T:g} s, {order} and {window}"
+            f"needed, got {T:g} s, {brief(order)} and {brief(window)}"
         )
     offsets = np.arange(window) - window // 2
     fit = np.linalg.pinv(np.vander(offsets, order + 1, increasing=True))[:3]
@@ -433,7 +433,7 @@ def propeller_wrench(
         tilt_inertia: Theta_AC of an arm that tilts [kg m^2]; default 0.
     Returns:
         (n, 6) force and moment [N, N m].
-    Raises ModelError: other shapes.
+    Raises ModelError: other shapes, or what is not a number.
 
     Example:
         >>> import numpy as np
@@ -444,6 +444,8 @@ def propeller_wrench(
         >>> round(float(x[0, 2]), 6)  # 4 * 1e-5 * 500^2
         10.0
     """
+    scalars = {"arm": arm, "rotor": rotor, "thrust": thrust, "torque": torque, "tilt_inertia": tilt_inertia}
+    arm, rotor, thrust, torque, tilt_inertia = (named_float(y, f"propeller_wrench: {n}") for n, y in scalars.items())
     named = (("speeds", speeds), ("rates", rates), ("w", w), ("azimuths", azimuths), ("spins", spins), ("height", height))
     x, x1, w, phi, eps, up = (floats(y, f"propeller_wrench: {n}") for n, y in named)
     if x.ndim != 2 or x1.shape != x.shape or w.shape != (len(x), 3) or not phi.shape == eps.shape == x.shape[1:]:

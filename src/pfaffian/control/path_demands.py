@@ -221,7 +221,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
     Returns:
         {name: largest value} of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] and thrust, and the smallest
         thrust as least_thrust, both thrusts as fractions of the weight.
-    Raises ModelError: position does not return three numbers.
+    Raises ModelError: position does not return three numbers; duration or gravity is not a number.
 
     Example:
         >>> from pfaffian import control
@@ -229,7 +229,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
         >>> round(x["acceleration"], 6), round(x["thrust"], 6)
         (10.0, 2.0)
     """
-    g, t = named_float(gravity, "extremes: gravity"), ca.SX.sym("t")
+    g, T, t = named_float(gravity, "extremes: gravity"), named_float(duration, "extremes: duration"), ca.SX.sym("t")
     r = column(call_for_value(position, "extremes: position", t), "extremes: position")
     if r.numel() != 3:
         raise ModelError(f"extremes: position must give three numbers, got {r.numel()}")
@@ -240,7 +240,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
     z = thrust / size
     parts = [ca.norm_2(v), ca.norm_2(a), ca.acos(ca.fmin(1, ca.fmax(-1, z[2]))), ca.norm_2(ca.jacobian(z, t)), size / g]
     f = ca.Function("x", [t], [ca.vertcat(*parts)])
-    values = np.array(f(np.linspace(0, duration, PATH_INSTANTS)[None, :])).T
+    values = np.array(f(np.linspace(0, T, PATH_INSTANTS)[None, :])).T
     largest = np.where(np.isfinite(values), values, np.inf).max(axis=0)
     names = ("speed", "acceleration", "tilt", "rate", "thrust")
     return dict(zip(names, largest.tolist(), strict=True)) | {"least_thrust": float(values[:, 4].min())}

@@ -143,10 +143,13 @@ def quadcopter_pair(
         0.2
     """
     what = "quadcopter_pair"
-    eps = np.broadcast_to(np.asarray(coupling_length, dtype=float), 2)
-    w0, zeta, ratio = (
-        named_float(x, f"{what}: {n}") for n, x in zip(("w0", "zeta", "inertia_ratio"), (*heading, inertia_ratio), strict=True)
-    )
+    eps, of_heading = floats(coupling_length, f"{what}: coupling_length"), floats(heading, f"{what}: heading")
+    if eps.shape not in ((), (2,)) or of_heading.shape != (2,):
+        raise ModelError(
+            f"{what}: coupling_length is one number or two, and heading (w0, zeta), got {brief(coupling_length)} and "
+            f"{brief(heading)}"
+        )
+    (w0, zeta), eps, ratio = of_heading.tolist(), np.broadcast_to(eps, 2), named_float(inertia_ratio, f"{what}: inertia_ratio")
     if not (w0 > 0 and zeta > 0 and ratio > 0):
         raise ModelError(f"{what}: w0, zeta and inertia_ratio must be above zero, got {w0:g}, {zeta:g} and {ratio:g}")
     x = hover_placement(poles, coupling_length=float(eps[1]), mass=mass, gravity=gravity)
@@ -266,9 +269,13 @@ def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
 
     Raises ModelError: another number of poles, or complex ones not in pairs.
     """
-    given = np.asarray(poles if several(poles) else [], dtype=complex)
-    c = np.poly(given)
-    if given.shape != (n,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
+    try:
+        given = np.asarray(poles if several(poles) else [])
+    except ValueError:  # rows of different lengths
+        given = np.zeros(0)
+    fits = given.shape == (n,) and given.dtype.kind in "fiuc" and np.isfinite(given).all()
+    c = np.poly(given) if fits else np.zeros(0)
+    if not fits or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
         count = {4: "four", 6: "six"}.get(n, n)
         raise ModelError(f"{what}: {count} poles are needed, complex ones in pairs, got {brief(poles)}")
     return c.real

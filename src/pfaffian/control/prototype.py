@@ -382,7 +382,7 @@ def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transpo
     return Q, Q_dot_v
 
 
-def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
+def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: Any) -> ca.SX:
     """The residual of a transport map in the condition under which the prototype's energy falls. [konz25 (4.30), (4.46)]
 
         grad_R Vbar + Q^T grad Vbar
@@ -394,6 +394,7 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         Q: (nv, nv) the transport map.
     Returns:
         (nv, 1) expression along the velocities of the reference, zero where the map satisfies the condition.
+    Raises ModelError: Q has another shape, or contains what is neither a number nor an expression.
 
     Example:
         >>> import casadi as ca
@@ -405,9 +406,12 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         >>> [float(control.transport_error(at(0.0), at(1.0), [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
         [0.0, 1.5]
     """
-    residual = ca.SX(k.mechanism.nv, 1)
+    transport, nv = matrix(Q, "transport_error: Q"), k.mechanism.nv
+    if transport.shape != (nv, nv):
+        raise ModelError(f"transport_error: Q must be {(nv, nv)}, got {transport.shape}")
+    residual = ca.SX(nv, 1)
     for e in _errors(k, k_R, pairs):
-        residual += (e.motion.J @ Q - e.adjoint @ e.reference.J).T @ e.force
+        residual += (e.motion.J @ transport - e.adjoint @ e.reference.J).T @ e.force
     return ca.densify(residual)
 
 

@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import reprs
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import at_defaults, column, floats, named_float, several
+from pfaffian.model.number import at_defaults, column, floats, is_whole, named_float, several
 from pfaffian.model.user_functions import call_for_value
 
 NO_LENGTH = 1e-300
@@ -195,7 +195,7 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
         >>> print(x.value, x.rate)
         [4, 6] [4, 3]
     """
-    if not callable(f) or isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+    if not callable(f) or not is_whole(size):
         raise ModelError(f"function_of_time(f, size) takes a function of t and an integer, got {brief(f)} and {brief(size)}")
 
     def at(t: ca.SX, w: ca.SX) -> Setpoint:

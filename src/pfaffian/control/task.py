@@ -13,7 +13,7 @@ from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.model.number import floats, scalar, several, vector
+from pfaffian.model.number import floats, is_whole, scalar, several, vector
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.recursions import mass_centre
@@ -200,7 +200,7 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
 def _axes(axes: Any) -> list[int]:
     """The axes as a list of whole numbers. Raises ModelError: they are not some of 0, 1, 2."""
     chosen = list(axes) if several(axes) else [axes]
-    if not chosen or any(isinstance(i, bool) or i not in (0, 1, 2) for i in chosen):
+    if not chosen or not all(map(is_whole, chosen)) or not {0, 1, 2}.issuperset(chosen):
         raise ModelError(f"axes: some of 0, 1, 2 (x, y, z) are needed, got {brief(axes)}")
     return [int(i) for i in chosen]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, is_one_of
-from pfaffian.model.number import floats
+from pfaffian.model.number import floats, is_whole
 
 
 def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -np.inf) -> float:
@@ -32,7 +32,7 @@ MOST_THREADS = 1024
 
 def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
     """Return the value as an int from 1 to `most`; raise ModelError for anything else, True and 2.0 included."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= most:
+    if is_whole(value) and 1 <= value <= most:
         return int(value)
     raise ModelError(f"{what} must be a whole number from 1 to {most}, got {brief(value)}")
 

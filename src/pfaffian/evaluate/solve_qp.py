@@ -9,12 +9,11 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError, listed
-from pfaffian.evaluate.single_values import common_runs
-from pfaffian.kernel.call.memory import in_double
+from pfaffian.evaluate.single_values import some_runs
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
-from pfaffian.model.number import real_array
+from pfaffian.model.number import reals
 
 WORDS = {
     qp.SOLVED: "solved",
@@ -118,7 +117,7 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
         )
     if asymmetric.any():
         raise ModelError("solve_qp: H must be symmetric; pass (H + H^T) / 2, which gives the same metric")
-    count = common_runs({name: len(x) for name, x in given.items()})
+    count = some_runs({name: len(x) for name, x in given.items()})
     many = count > 1 or any(np.ndim(x) > axes for x, axes in ((H, 2), (u0, 1), (W, 2), (l, 1)))
     # CasADi stores matrices column by column, and the kernel stores the runs of each number next to each other.
     flat = [x.swapaxes(1, -1).reshape(len(x), -1) for x in given.values()]
@@ -132,7 +131,7 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
 
 def _array(value: Any, name: str, axes: int) -> np.ndarray:
     """Argument `name` as an array (runs, ...) or (1, ...) of float64, nan and inf included."""
-    array = in_double(real_array(value, f"solve_qp: {name}"), name)
+    array = reals(value, f"solve_qp: {name}")
     if array.ndim not in (axes, axes + 1):
         raise ModelError(f"solve_qp: {name} has shape {array.shape}: {axes} axes are needed, or one more of runs before them")
     return array if array.ndim > axes else array[None]

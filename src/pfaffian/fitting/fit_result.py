@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.determined import Uncertainty, blind, named, uncertainty
 from pfaffian.fitting.doubt import doubt
 from pfaffian.fitting.linear_step import reduced
@@ -153,12 +154,14 @@ class Fit:
         Returns:
             root mean square errors by horizon and measured number: of the fit, of the last measured value (persistence), of a
             straight line through the last ones (constant speed), of the start values, and which of these beat the fit.
+        Raises ModelError: wrong records; a horizon that is not a number above zero.
         Raises RunError: the records are shorter than the horizons.
         """
         read = as_records(records)
         checked = tuple(check(name, x, self.problem.layout, self.units if units is None else units) for name, x in read.items())
         shortest = min(float(r.time[-1] - r.time[0]) for r in checked)
-        steps = horizons if horizons is not None else [part * shortest / 4 for part in HORIZONS]
+        usual = [part * shortest / 4 for part in HORIZONS]
+        steps = usual if horizons is None else [as_number(x, "unseen: a horizon", above=0) for x in horizons]
         return unseen(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
 
     def stalled(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pfaffian.errors import ModelError, RunWarning
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.fit import fit
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.model.force import generalised_force
@@ -84,7 +85,7 @@ def compare_friction(
         options: further arguments of `pf.fit`.
     Returns:
         a table with a row for each law: numbers (how many), error, proposed, and fit, its result.
-    Raises ModelError: a law or a joint that does not exist.
+    Raises ModelError: a law or a joint that does not exist; a horizon that is not a number above zero.
 
     Example:
         >>> import numpy as np, pfaffian as pf
@@ -98,7 +99,7 @@ def compare_friction(
         'viscous'
     """
     as_mechanism(m)
-    names = as_names(joints, "joints")
+    names, ahead = as_names(joints, "joints"), as_number(horizon, "horizon", above=0)
     rows, errors = list[dict[str, Any]](), list[np.ndarray]()
     usual = [law for law in LAWS if "load" not in law or {j.kind.name for j in m.joints if j.name in names} <= CARRIES.keys()]
     for law in usual if laws is None else laws:
@@ -108,7 +109,7 @@ def compare_friction(
         known = bool(machine.parameters)
         found = fit(machine, records, **options) if known else _without_numbers(m, records, names, options)
         rows.append({"law": law, "numbers": len(machine.parameters), "fit": found})
-        errors.append(found.unseen(unseen, [horizon])["fit"].to_numpy())
+        errors.append(found.unseen(unseen, [ahead])["fit"].to_numpy())
     return _judged(rows, errors)
 
 

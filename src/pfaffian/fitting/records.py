@@ -10,6 +10,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, listed, nearest
 from pfaffian.evaluate.arrays import by_label
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import reals
 
 UNITS = {
     "deg": np.pi / 180, "deg/s": np.pi / 180, "rev": 2 * np.pi, "rpm": np.pi / 30, "mm": 1e-3, "mm/s": 1e-3, "cm": 1e-2,
@@ -98,7 +99,7 @@ def measured_names(records: Mapping[str, Mapping[str, Any]], outputs: Mapping[st
 
 def check(name: str, x: Mapping[str, Any], layout: Measurements, units: Mapping[str, str]) -> CheckedRecord:
     """A record as arrays. Raises ModelError: what is wrong, with the record, the signal and the time."""
-    time = _numbers(x["time"], f"{name}: time")
+    time = _measured(x["time"], f"{name}: time")
     if time.ndim != 1 or len(time) < 2:
         raise ModelError(f"{name}: two or more times are needed, got {time.shape}")
     bad = np.flatnonzero(~(np.diff(time) > 0))
@@ -146,12 +147,12 @@ def _columns(name: str, signal: str, value: Any, count: int, entries: tuple[str,
         for entry, column in value.items():
             if entry not in entries:
                 raise ModelError(f"{name}: {signal}: there is no {brief(entry)}; {nearest(entry, entries)}")
-            one = _numbers(column, f"{name}: {signal} {entry}")
+            one = _measured(column, f"{name}: {signal} {entry}")
             if one.shape != (count,):
                 raise ModelError(f"{name}: {signal} {entry!r} has shape {one.shape}, and there are {count} times")
             array[:, entries.index(entry)] = one
         return array
-    array = _numbers(value, f"{name}: {signal}")
+    array = _measured(value, f"{name}: {signal}")
     array = array[:, None] if array.ndim == 1 and len(entries) == 1 else array
     if array.shape != (count, len(entries)):
         order = listed(entries) if any(entries) else f"{len(entries)} numbers"
@@ -159,15 +160,9 @@ def _columns(name: str, signal: str, value: Any, count: int, entries: tuple[str,
     return array
 
 
-def _numbers(value: Any, what: str) -> np.ndarray:
-    """An array of floats, which may be nan. Raises ModelError: dates, complex numbers, text, infinite numbers."""
-    try:
-        if np.asarray(value).dtype.kind in "mMc":
-            raise TypeError
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        unit = ", in seconds" if what.endswith(": time") else ""
-        raise ModelError(f"{what}: numbers are needed{unit}, got {brief(value)}") from None
+def _measured(value: Any, what: str) -> np.ndarray:
+    """An array of floats, which may be nan. Raises ModelError: it contains anything but real numbers, or infinite ones."""
+    array = reals(value, what)
     for at in np.argwhere(np.isinf(array))[:1]:
         raise ModelError(f"{what}: sample {at[0]} is infinite; write nan where nothing was measured")
     return array

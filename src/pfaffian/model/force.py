@@ -12,7 +12,7 @@ from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.load_loss import LoadLoss
-from pfaffian.model.number import Scalar, direction, interval, scalar, vector
+from pfaffian.model.number import Scalar, direction, interval, is_whole, scalar, vector
 from pfaffian.model.path_force import PathSpring, Winch
 from pfaffian.model.traced_function import untraced
 
@@ -234,7 +234,7 @@ def actuator(
         array([5.])
     """
     what = f"actuator {name!r}"
-    if isinstance(component, bool) or not isinstance(component, (int, np.integer)):
+    if not is_whole(component):
         raise ModelError(f"{what}: component must be a whole number, got {brief(component)}")
     return Actuator(name, joint, int(component), scalar(gear, f"{what}: gear"), interval(limits, f"{what}: limits"))
 

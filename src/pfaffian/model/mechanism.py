@@ -19,7 +19,7 @@ from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.number import Parameter, constants, several, vector
+from pfaffian.model.number import Parameter, constants, named_float, several, vector
 from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
@@ -542,7 +542,7 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
         m: the mechanism.
         random: a generator, np.random.default_rng(seed).
         within: largest translation [m], one by default.
-    Raises ModelError: m is not a mechanism, or random is not a generator.
+    Raises ModelError: m is not a mechanism, random is not a generator, or within is not a number.
 
     Example:
         >>> import numpy as np
@@ -555,8 +555,9 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
     as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
+    most = named_float(within, "random_configuration: within")
     for _ in range(DRAWS):
-        q = np.array([_draw(unit, random, within) for unit in m.q_units])
+        q = np.array([_draw(unit, random, most) for unit in m.q_units])
         try:
             return check_configuration(m, q[None])[0]
         except ModelError:

@@ -160,14 +160,25 @@ def as_float(value: Any) -> float:
     Raises ModelError: anything else, also a text or a truth value.
     """
     try:
-        if isinstance(value, (str, bytes, bool, np.bool_, Parameter, ca.SX)):
-            raise TypeError
-        number = float(value.item() if isinstance(value, np.ndarray) and value.size == 1 else value)
+        number = _real(value)
     except (TypeError, ValueError, NotImplementedError, RuntimeError, OverflowError):
         raise ModelError(f"{brief(value)} is not a number") from None
     if not np.isfinite(number):
         raise ModelError(f"{brief(value)} is not a finite number{f'; {NAN_HINT}' if np.isnan(number) else ''}")
     return number
+
+
+def _real(value: Any) -> float:
+    """One real number as a float, nan and inf included. Raises an error of float(): it is none.
+
+    float() itself reads text, counts True as 1 and drops the imaginary part of a NumPy scalar.
+    """
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
+    of_numpy = isinstance(value, np.generic) and value.dtype.kind not in "fiu"
+    if of_numpy or isinstance(value, (str, bytes, bool, Parameter, ca.SX)):
+        raise TypeError
+    return float(value)
 
 
 NAN_HINT = "math's functions and float() turn expressions into nan: use NumPy's or CasADi's, np.sin or ca.sqrt"
@@ -375,11 +386,9 @@ def interval(value: Any, what: str) -> tuple[float, float]:
     what: the label of the value in error messages.
     """
     pair = list(value) if several(value) else []
-    if len(pair) != 2 or any(isinstance(x, (str, bytes, bool, Parameter, ca.SX)) for x in pair):
-        raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}")
     try:
-        low, high = (float(x) for x in pair)
-    except (TypeError, ValueError):
+        low, high = map(_real, pair)
+    except (TypeError, ValueError, NotImplementedError, RuntimeError, OverflowError):
         raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}") from None
     if not low <= high:
         raise ModelError(f"{what} ({low}, {high}) are the wrong way round")
@@ -396,6 +405,8 @@ def real_array(value: Any, what: str) -> np.ndarray:
     value = on_processor(value, what)
     try:
         numbers = np.asarray(value)
+        if numbers.dtype.kind in "fiu" and _has_flags(value):
+            raise TypeError
         if numbers.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in numbers.flat):
             numbers = np.array([float(x) for x in numbers.flat]).reshape(numbers.shape)  # for integers beyond 64 bits
         if numbers.dtype.kind not in "fiu":
@@ -405,14 +416,34 @@ def real_array(value: Any, what: str) -> np.ndarray:
     return numbers
 
 
+def is_whole(value: Any) -> bool:
+    """Whether the value is an int of Python or NumPy, but not True, nor a span of time, which NumPy counts as an integer."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _has_flags(value: Any) -> bool:
+    """Whether a list contains True or False, which NumPy takes for numbers where others stand beside them."""
+    if type(value) in (list, tuple):
+        return any(map(_has_flags, value))
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
+def reals(value: Any, what: str) -> np.ndarray:
+    """The value as a float64 array, nan and inf included. Raises ModelError: it contains anything but real numbers.
+
+    what: the label of the value in error messages.
+    """
+    with np.errstate(over="ignore"):
+        return in_double(real_array(value, what), what)
+
+
 def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
     """The value as a float64 array. Raises ModelError: it contains anything but finite real numbers.
 
     what: the label of the value in error messages.
     names: names of the entries along the last axis, for messages.
     """
-    with np.errstate(over="ignore"):
-        array = in_double(real_array(value, what), what)
+    array = reals(value, what)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         if where and len(names) == array.shape[-1]:

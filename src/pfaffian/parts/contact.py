@@ -22,7 +22,7 @@ from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Potential, generalised_force, wrench
 from pfaffian.model.joint import UNLIMITED
-from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
+from pfaffian.model.number import Scalar, at_defaults, interval, is_whole, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
@@ -523,7 +523,7 @@ def stop(
     what = f"force {name!r}"
     if not isinstance(joint, str):
         raise ModelError(f"{what}: joint must be the name of a joint, got {brief(joint)}")
-    if isinstance(component, bool) or not isinstance(component, int) or component < 0:
+    if not is_whole(component) or component < 0:
         raise ModelError(f"{what}: component must be a whole number from 0, got {brief(component)}")
     if low is None and high is None:
         raise ModelError(f"{what}: low or high is needed, or both")

@@ -12,7 +12,7 @@ from pfaffian.model import reprs
 from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
-from pfaffian.model.number import Parameter, Scalar, not_negative, positive, scalar, vector
+from pfaffian.model.number import Parameter, Scalar, floats, is_whole, not_negative, positive, scalar, vector
 from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Press, press_of
 
 COSINES = 24
@@ -344,7 +344,7 @@ def gust(
         >>> len(set(pf.run(m, duration=0.1, parameters={"wind": [0, 1, 2]}, backend="numpy").v[:, -1, 0].values.tolist()))
         3
     """
-    if not isinstance(seed, (Parameter, ca.SX)) and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+    if not isinstance(seed, (Parameter, ca.SX)) and (not is_whole(seed) or seed < 0):
         raise ModelError(f"gust: seed must be a whole number from 0 or a Parameter, got {brief(seed)}")
     sigma, L = (_three_floats(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
     (V,) = _three_floats(speed, "gust: speed")[:1]
@@ -371,7 +371,10 @@ def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca
 
 def _three_floats(x: Any, what: str) -> np.ndarray:
     """(3,) finite floats, from one number for all three or three numbers."""
-    values = np.asarray(x, dtype=object).ravel()
-    if values.size not in (1, 3) or not all(isinstance(n, (int, float, np.number)) and np.isfinite(n) for n in values):
+    try:
+        values = floats(x, what).ravel()
+    except ModelError:
+        values = np.zeros(0)
+    if values.size not in (1, 3):
         raise ModelError(f"{what}: one number or three are needed, got {brief(x)}")
-    return np.broadcast_to(values.astype(float), (3,))
+    return np.broadcast_to(values, (3,))

@@ -28,7 +28,7 @@ from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, actuator, thruster, wrench
 from pfaffian.model.joint import joint
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.number import Scalar, floats, named_float, not_negative, scalar, several, vector
+from pfaffian.model.number import Scalar, floats, is_whole, named_float, not_negative, scalar, several, vector
 from pfaffian.model.pose import pose
 from pfaffian.parts.fluid import propeller
 
@@ -336,7 +336,7 @@ def thrust_polygon(
     what = "thrust_polygon"
     low, high, a = (named_float(x, f"{what}: {n}") for x, n in ((least, "least"), (most, "most"), (tilt, "tilt")))
     n, k = propellers, chords
-    if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in (n, k)):
+    if not all(is_whole(x) and x > 0 for x in (n, k)):
         raise ModelError(f"{what}: propellers and chords must be whole numbers above zero, got {brief(n)} and {brief(k)}")
     if not (low >= 0 and 0 < a < pi / 2):
         raise ModelError(f"{what}: least must not be below zero and tilt between 0 and pi/2, got {low:g} N and {a:g}")

@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
-from pfaffian.model.number import Scalar, direction, floats, not_negative, positive, real_array, scalar, vector
+from pfaffian.model.number import Scalar, direction, floats, not_negative, positive, reals, scalar, vector
 from pfaffian.model.ranges import Range
 from pfaffian.model.user_functions import call_for_value
 from pfaffian.parts.tyre import SLIP_SMOOTHING, magic_formula, magic_numbers
@@ -124,7 +124,7 @@ def road(z: Any, x: Any = None, y: Any = None) -> Road:
         if not [s for s in ca.symvar(height) if not (ca.is_equal(s, X[0]) or ca.is_equal(s, X[1]))]:
             _check_finite(np.array(ca.Function("z", [X], [height])(PROBED.T)).ravel(), PROBED)
         return made
-    heights = real_array(z, "road: z").astype(float)
+    heights = reals(z, "road: z")
     heights = heights[:, None] if heights.ndim == 1 else heights
     if heights.ndim != 2 or not heights.size:
         raise ModelError(f"road: heights (nx, ny) are needed, got {brief(z)}")

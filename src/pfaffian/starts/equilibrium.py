@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import MOST_NAMED, mainly
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
 from pfaffian.evaluate.arrays import as_batch, by_name, one_or_many, parameter_values
@@ -484,10 +484,11 @@ def _real(X: np.ndarray) -> np.ndarray:
 
 def _stability(x: SmallMotions, names: tuple[str, ...]) -> str:
     """The verdict in words."""
-    parts = []
+    parts, labels = [], [text(name, LONGEST) for name in names]
     for word, which in (("unstable", x.growing), ("neutral", x.neutral)):
         if which.any():
-            parts.append(f"{word} in {mainly(x.share[:, which].sum(axis=1), [text(name, LONGEST) for name in names])}")
+            moving = x.share[:, which].sum(axis=1)
+            parts.append(f"{word} in {mainly(moving, labels, max(MOST_NAMED, int(which.sum())))}")
     rest = not x.growing.any() and not x.neutral.all()
     return ", ".join(parts + ["stable otherwise"] * (rest and bool(parts))) or "stable"
 

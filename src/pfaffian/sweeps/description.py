@@ -109,6 +109,8 @@ def contents(path: Path) -> bytes | str | None:
 
     Raises RunError: the system refuses to read it, which is no damage.
     """
+    if leads_nowhere(path):
+        return "a link that leads nowhere"
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -119,6 +121,11 @@ def contents(path: Path) -> bytes | str | None:
         return "a folder"
     except OSError as error:
         raise RunError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+
+
+def leads_nowhere(path: Path) -> bool:
+    """Whether this is a link to itself, or to what is not there."""
+    return path.is_symlink() and not path.exists()
 
 
 def copied(place: Path) -> Description | None:
@@ -247,11 +254,13 @@ def flush_chunk(folder: Path, k: int) -> None:
 
 
 def clear(place: Path, path: str) -> None:
-    """Make way for a file of the store: remove a folder in its place, and files in the place of its folders."""
-    for parent in reversed(Path(path).parents):
-        if (place / parent).is_file():
-            (place / parent).unlink()
-    if (place / path).is_dir():
+    """Make way for a file of the store: remove a folder or link in its place, and what is no folder in that of its folders."""
+    for parent in (place / x for x in reversed(Path(path).parents)):
+        if parent.is_file() or leads_nowhere(parent):
+            parent.unlink()
+    if (place / path).is_symlink():
+        (place / path).unlink()
+    elif (place / path).is_dir():
         shutil.rmtree(place / path)
 
 

@@ -134,7 +134,8 @@ def refine(
     place, ratio = as_path(store), as_number(shrink, "shrink", above=0)
     if not ratio < 1:
         raise ModelError(f"shrink must be below 1, got {ratio:g}")
-    low, high = (np.array([float(pair[i]) for pair in ranges.values()]) for i in (0, 1))
+    samples(ranges, count, method=method, seed=seed)  # which checks them
+    low, high = np.array([*ranges.values()], dtype=float).T
     sides, box, found = high - low, dict(ranges), []
     for k in range(as_whole(rounds, "rounds")):
         points = samples(box, count, method=method, seed=seed + k)

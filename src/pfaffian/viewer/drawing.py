@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice, optional
+from pfaffian.evaluate.single_values import as_number
 from pfaffian.output.folder import write_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -70,7 +71,7 @@ def blank_figure(width: float, height: float) -> Any:
         width, height: of the figure [inch], without the legends that are added beside the axes later.
     Returns:
         matplotlib Figure, with constrained layout.
-    Raises ModelError: matplotlib is not installed.
+    Raises ModelError: matplotlib is not installed; a width or height that is not a number above zero.
 
     Example:
         >>> from pfaffian import study
@@ -78,7 +79,8 @@ def blank_figure(width: float, height: float) -> Any:
         >>> len(axes)
         2
     """
-    return matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+    size = tuple(as_number(x, f"blank_figure: {what}", above=0) for what, x in (("width", width), ("height", height)))
+    return matplotlib("figure").Figure(figsize=size, layout="constrained")
 
 
 @contextmanager

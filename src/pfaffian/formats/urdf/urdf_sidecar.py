@@ -50,11 +50,14 @@ class Sidecar:
 def find_sidecar(path: Path) -> Path | None:
     """The file of loops in the folder of a URDF file; None if there is none that has the right keys.
 
-    Raises ModelError: a symbolic link of its name leads out of the folder.
+    Raises ModelError: a symbolic link of its name leads out of the folder, or to no file.
     """
     for name in NAMES:
-        if path.with_name(name).is_file():
-            place = allowed_path(path.parent, name, None, printable(path.name)[1:-1], WAY_OUT)
+        beside, where = path.with_name(name), printable(path.name)[1:-1]
+        if beside.is_file() or beside.is_symlink():
+            place = allowed_path(path.parent, name, None, where, WAY_OUT)
+            if not place.is_file():
+                raise ModelError(f"{where}: {name!r} is a link to what is no file; {WAY_OUT}")
             text = read_text(place)
             if any(line.split(":")[0].strip() in ("closed_loop", "closures") for line in text.splitlines()):
                 return place

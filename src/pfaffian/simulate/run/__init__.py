@@ -18,6 +18,7 @@ resume.py            a run that continues from the end of another one
 resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
+saved.py             saved states of steppers that are restored
 singular_start.py    starts in singular configurations
 solver.py            solutions of runs by steps under error control
 step_events.py       the events of a run in steps of one length

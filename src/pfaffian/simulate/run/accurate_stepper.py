@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
@@ -15,6 +15,7 @@ from pfaffian.simulate.run.controlled import COARSER, error_from, first_toleranc
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import initial_status
+from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper import Options, first_of
 from pfaffian.simulate.step.attempt import lane_of
@@ -57,6 +58,7 @@ class AccurateStepper:
     status: 0, or the index in `causes` of the reason why a run stopped; an integer or (runs,).   order: of the steps.
     error: (3,) or (runs, 3), the estimated error of angles, lengths and speeds since `reset`, as in the result of `run`. Steps
     that are made cannot be repeated, so that it may exceed the accuracy: in `run` it does not.
+    A copy, by `copy.copy` or `copy.deepcopy`, moves on its own from the same state.
 
     Example:
         >>> import pfaffian as pf
@@ -83,6 +85,17 @@ class AccurateStepper:
         )
         self._now: SavedLanes | None = None
         self._known: tuple[float, np.ndarray] | None = None
+
+    def __copy__(self) -> AccurateStepper:
+        twin = object.__new__(AccurateStepper)
+        twin.__dict__.update(self.__dict__)  # its state is replaced, never changed in place
+        return twin
+
+    def __deepcopy__(self, memo: Any) -> AccurateStepper:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        refuse_pickle()
 
     @property
     def runs(self) -> int:
@@ -204,8 +217,8 @@ class AccurateStepper:
         return {name: record[..., where].copy() for name, where in entries_of(self._s.signals).items()}
 
     def save(self) -> SavedLanes:
-        """The current state, including the values that a law holds, for `restore`."""
-        return self._at
+        """A copy of the current state, including the values that a law holds, for `restore`."""
+        return _copied(self._at)
 
     def restore(self, saved: SavedLanes) -> None:
         """Continue, to the same bits, from the saved state of a stepper of the same mechanism, law and number of runs.
@@ -214,6 +227,21 @@ class AccurateStepper:
         """
         if not isinstance(saved, SavedLanes):
             raise ModelError(f"restore: saved is {brief(saved)}; restore takes what save() returned, unchanged")
-        if saved.identity != self._identity or len(saved.p) != self.runs:
+        other = isinstance(saved.status, np.ndarray) and saved.status.shape != (2 * self.runs,)
+        if other or not is_one_of(saved.identity, (self._identity,)):
             raise ModelError("restore: the saved state belongs to another mechanism, law, kind of state or number of runs")
-        self._now, self._known = saved, None
+        m, runs, lanes = self._s.mechanism, self.runs, 2 * self.runs
+        recorded = sum(size for _, size in self._s.signals.values())
+        check_saved(saved, {
+            "status": (lanes,), "lane": (lanes, lane_of(self._s).size), "records": (lanes, recorded),
+            "q_v": (lanes, m.nq + m.nv), "p": (runs, len(m.p_names)), "u": (runs, len(self.u_names)),
+        }, self.causes, "restore")  # fmt: skip
+        as_number(saved.start, "restore: saved.start")
+        as_number(saved.elapsed, "restore: saved.elapsed", least=0)
+        self._now, self._known = _copied(saved), None
+
+
+def _copied(saved: SavedLanes) -> SavedLanes:
+    """The state with arrays of its own."""
+    arrays: dict[str, Any] = {name: x.copy() for name, x in saved._asdict().items() if isinstance(x, np.ndarray)}
+    return saved._replace(**arrays)

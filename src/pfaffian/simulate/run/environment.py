@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, collected, install, notice
 from pfaffian.evaluate.single_values import as_whole
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import floats, real_array
+from pfaffian.model.number import floats, real_array, reals
 from pfaffian.simulate.error.accuracy import BOUND, as_bound
 from pfaffian.simulate.run.new_stepper import stepper
 from pfaffian.simulate.run.run import run
@@ -110,7 +110,7 @@ class Environment(VectorEnv):
 
         Raises ModelError: another shape, or an observation of a running machine that is not finite.
         """
-        found = np.array(self._f.observe(q, v), dtype=float)
+        found = reals(self._f.observe(q, v), "vector_environment: observe").copy()
         if found.shape != self.observation_space.shape:
             raise ModelError(f"vector_environment: observe gives {found.shape}: {self.observation_space.shape} is needed")
         if not np.isfinite(found).all():
@@ -133,7 +133,7 @@ class Environment(VectorEnv):
         q, v, status = s.q, s.v, s.status
         stopped = status != 0
         reward = _one_per_machine(self._f.reward(q, v, u), len(q), "reward").astype(float)
-        terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated").astype(bool) & ~stopped
+        terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated", "b") & ~stopped
         truncated = stopped | ((self.elapsed >= self._longest) & ~terminated)
         reward[restarted], terminated[restarted], truncated[restarted] = 0.0, False, False
         if not np.isfinite(reward).all():
@@ -209,8 +209,8 @@ def vector_environment(
         if not callable(f) and (name == "reward" or f is not None):
             raise ModelError(f"vector_environment: {name} must be a function of arrays, got {brief(f)}")
     machines = stepper(m, runs=as_whole(runs, "runs"), step=step, **options)
-    named = [x for given in (q, v) if isinstance(given, Mapping) for x in given.values() if np.ndim(x) == 1]
-    count = max([1, *(len(x) for x in (*named, *(x for x in (q, v) if np.ndim(x) == 2)))])
+    named = [x for given in (q, v) if isinstance(given, Mapping) for x in given.values() if _axes(x) == 1]
+    count = max([1, *(len(x) for x in (*named, *(x for x in (q, v) if _axes(x) == 2)))])
     starts = stepper(m, runs=count, step=step, **options)
     starts.reset(q, v)
     saved = starts.save()
@@ -224,6 +224,14 @@ def vector_environment(
         actions = min(TRIAL_ACTIONS, max(TRIAL_STEPS // functions.steps, 1), longest)
         _try(m, starts, env.single_action_space, actions, functions.steps, step, options | {"error_bound": error_bound})
     return env
+
+
+def _axes(value: Any) -> int:
+    """Number of axes of an array, 0 for what is none, which `reset` refuses."""
+    try:
+        return np.ndim(value)
+    except ValueError:  # rows of different lengths
+        return 0
 
 
 def _try(
@@ -257,14 +265,19 @@ def _refuse_lost(lost: np.ndarray, values: np.ndarray, what: str) -> None:
         raise ModelError(f"vector_environment: {what} gives {brief(values[at])} for machine {at}, which is not finite")
 
 
-def _one_per_machine(value: Any, runs: int, what: str) -> np.ndarray:
-    """The (runs,) array that a caller's function returned. Raises ModelError: the value has another shape.
+def _one_per_machine(value: Any, runs: int, what: str, kinds: str = "fiu") -> np.ndarray:
+    """The (runs,) array that a caller's function returned. Raises ModelError: the value has another shape or type.
 
-    what: name of the function in the message.
+    what: name of the function in the message.   kinds: of its numbers; "b" for True and False.
     """
-    array = np.asarray(value)
-    if array.shape != (runs,):
-        raise ModelError(f"vector_environment: {what} gives {array.shape}: ({runs},) is needed, one number for each machine")
+    one = "True or False" if kinds == "b" else "one number"
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.zeros(0)
+    if array.shape != (runs,) or array.dtype.kind not in kinds:
+        found = array.shape if array.shape != (runs,) else brief(value)
+        raise ModelError(f"vector_environment: {what} gives {found}: ({runs},) is needed, {one} for each machine")
     return array
 
 

@@ -15,6 +15,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import reprs
+from pfaffian.model.number import reals
 from pfaffian.model.user_functions import call_user
 from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.step.sampling import in_python, instants, pass_on, sampling
@@ -110,8 +111,8 @@ class PythonCalls:
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
         answer = call_user(self.function, self.what, t, *arguments)
         try:
-            u = np.asarray(answer, dtype=float)
-        except (TypeError, ValueError):
+            u = reals(answer, self.what)
+        except ModelError:
             raise ModelError(f"{self.what} gives {brief(answer)}: numbers are needed") from None
         if u.shape != shape[single:]:
             each = "" if single else ", a row for each run"

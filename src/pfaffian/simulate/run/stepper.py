@@ -19,6 +19,7 @@ from pfaffian.kernel.program.numpy_loop import LARGEST
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import first_state, first_step, initial_status
+from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times
@@ -53,9 +54,6 @@ class Saved(NamedTuple):
 
 ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
 """Fields of Saved that are arrays."""
-
-WHOLE = "status", "stopped", "kinds"
-"""Fields of Saved that contain whole numbers."""
 
 
 class Options(NamedTuple):
@@ -125,10 +123,7 @@ class Stepper:
         return self.__copy__()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise ModelError(
-            "a stepper cannot be pickled, since it holds compiled code and the memory on which that works: send what save() "
-            "returns, and restore it in a stepper made there by pf.stepper with the same arguments"
-        )
+        refuse_pickle()
 
     @property
     def runs(self) -> int:
@@ -355,12 +350,9 @@ class Stepper:
             raise ModelError(f"{what}: the saved state belongs to another mechanism, law or kind of state; save one of this")
         runs = saved.x.shape[:1] if isinstance(saved.x, np.ndarray) else ()
         shapes = {"x": (*runs, self._s.nx), "u": (1, *runs, len(self.u_names)), "p": (*runs, len(self._s.mechanism.p_names))}
-        for name in ARRAYS:
-            array, kinds = getattr(saved, name), "iu" if name in WHOLE else "f"
-            if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shapes.get(name, runs)):
-                raise ModelError(f"{what}: saved.{name} is {brief(array)}; {way}")
+        check_saved(saved, dict.fromkeys(ARRAYS, runs) | shapes, self.causes, what)
         as_number(saved.start, f"{what}: saved.start")
-        if type(saved.k) is not int or saved.k < 0:
+        if type(saved.k) is not int or not 0 <= saved.k <= LARGEST:
             raise ModelError(f"{what}: saved.k is {brief(saved.k)}; {way}")
         step = as_number(saved.step, f"{what}: saved.step")
         if step != self._options.step:

@@ -20,7 +20,7 @@ from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import real_array
+from pfaffian.model.number import is_whole, real_array
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import Switches
@@ -182,7 +182,7 @@ def _steps(part: LawPart, what: str, seconds: float, step: float) -> int:
 
 def check_seed(seed: Any) -> None:
     """Raise ModelError unless the seed is a whole number from 0 to 2^52 - 1, which fits into two words."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < int(WORD) ** 2:
+    if not is_whole(seed) or not 0 <= seed < int(WORD) ** 2:
         raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
 
 
