@@ -99,7 +99,7 @@ def measured_names(records: Mapping[str, Mapping[str, Any]], outputs: Mapping[st
 
 def check(name: str, x: Mapping[str, Any], layout: Measurements, units: Mapping[str, str]) -> CheckedRecord:
     """A record as arrays. Raises ModelError: what is wrong, with the record, the signal and the time."""
-    time = _measured(x["time"], f"{name}: time")
+    time = _measured(x["time"], f"{name}: time [s]")
     if time.ndim != 1 or len(time) < 2:
         raise ModelError(f"{name}: two or more times are needed, got {time.shape}")
     bad = np.flatnonzero(~(np.diff(time) > 0))
