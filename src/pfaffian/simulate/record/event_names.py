@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
@@ -25,6 +27,13 @@ def last_names(s: Simulation, x: np.ndarray) -> list[str]:
 def reasons(s: Simulation, x: np.ndarray, at: np.ndarray) -> list[str]:
     """What the endless events of the runs `at` are of, from the last states x (runs, nx) of all runs."""
     return [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
+
+
+def or_last_event(s: Simulation, x: np.ndarray, find: Callable[[np.ndarray], list[str]], at: np.ndarray) -> list[str]:
+    """What `find` says of the runs `at`; where it says nothing, their last event, from the last states x (runs, nx)."""
+    names = last_names(s, x[at]) if eventful(s) else [""] * len(at)
+    events = [f"the last event is of {name!r}: if it jumps, smooth it" if name else "" for name in names]
+    return [found or event for found, event in zip(find(at), events, strict=True)]
 
 
 def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:

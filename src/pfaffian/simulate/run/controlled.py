@@ -19,7 +19,9 @@ from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
+from pfaffian.simulate.step.simulation import Simulation
 
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
@@ -29,6 +31,10 @@ PART = 0.35
 
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
+
+OF_STEP, WITH_EVENTS = 0.03, 0.1
+"""Least error where two solutions differ, as a part of the tolerance of a step: that much a single step may add to both. Where
+events limit the steps, both solutions take the same ones, and more of their errors is the same."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
@@ -135,9 +141,10 @@ def first_tolerance(accuracy: float) -> float:
     return max(PER_STEP * accuracy, SMALLEST)
 
 
-def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
+def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
     """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
-    return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
+    least = np.where(difference > 0, (WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, 0.0)
+    return ROUNDING + least + (PART + ROUNDED * SMALLEST / tolerance) * difference
 
 
 def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -264,7 +271,7 @@ class _Pairs(NamedTuple):
         speeds = dict(zip(at.units, found.lane[rows, at.speeds].T, strict=True))
         both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
         difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
-        return error_from(difference, tolerance[self.second, None])
+        return error_from(s.simulation, difference, tolerance[self.second, None])
 
     def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is
