@@ -32,9 +32,10 @@ PART = 0.35
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
 
-OF_STEP, WITH_EVENTS = 0.03, 0.1
-"""Least error where two solutions differ, as a part of the tolerance of a step: that much a single step may add to both. Where
-events limit the steps, both solutions take the same ones, and more of their errors is the same."""
+OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
+"""A single step may add this part of its tolerance to the errors of both solutions, so that smaller differences may be chance:
+the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
+larger."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
@@ -154,8 +155,8 @@ def first_tolerance(accuracy: float) -> float:
 
 def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
     """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
-    least = np.where(difference > 0, (WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, 0.0)
-    return ROUNDING + least + (PART + ROUNDED * SMALLEST / tolerance) * difference
+    by_chance = np.minimum((WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, CHANCE * difference)
+    return ROUNDING + by_chance + (PART + ROUNDED * SMALLEST / tolerance) * difference
 
 
 def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
