@@ -8,6 +8,7 @@ smaller tolerance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -50,7 +51,7 @@ AIM = 0.5
 """Part of the accuracy at which a run aims that is repeated for the first time; each time after that the part is squared, since
 errors of an unstable motion grow faster than is expected."""
 
-SHOWN, HOPELESS = 1 / 8, 2.0
+EVIDENT, HOPELESS = 1 / 8, 2.0
 """Part of the time after which the error of a repeated run shows how it grows, and the error at its end, relative to the
 accuracy, for which the run is then given up."""
 
@@ -214,7 +215,7 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
         excess = partial(pairs.excess, accuracy, tolerance, left < TRIES - 1)
-        looks = watch._replace(lost=lambda found, pairs=pairs, excess=excess: pairs.lost(excess(found))) if left else watch
+        looks = watch._replace(lost=partial(pairs.lost, excess)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:
             done.tally.restart(todo)
@@ -297,14 +298,14 @@ class _Pairs(NamedTuple):
         expected = _expected(worst, self.solver.instants / (self.solver.end or 1.0))
         shows = worst > 1
         if repeated:
-            late = self.solver.instants >= SHOWN * self.solver.end
+            late = self.solver.instants >= EVIDENT * self.solver.end
             shows |= (expected > HOPELESS) & late[:, None] & np.isfinite(found.q_v[:, self.coarse, :1]).all(axis=2)
         first = shows.argmax(axis=0), np.arange(shows.shape[1])
         return np.where(shows.any(axis=0) & (tolerance[self.second] > SMALLEST), expected[first], 0.0)
 
-    def lost(self, excess: np.ndarray) -> np.ndarray:
-        """(lanes,) whether a lane is of a run that will be solved again.   excess: as the function gives it."""
-        return np.isin(self.runs, self.second[excess > 0])
+    def lost(self, excess: Callable[[SolvedRuns], np.ndarray], found: SolvedRuns) -> np.ndarray:
+        """(lanes,) whether a lane is of a run that will be solved again.   excess: of this record, with its first arguments."""
+        return np.isin(self.runs, self.second[excess(found) > 0])
 
 
 def _expected(worst: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -313,5 +314,5 @@ def _expected(worst: np.ndarray, parts: np.ndarray) -> np.ndarray:
     half = np.maximum(np.searchsorted(parts, parts / 2, "right") - 1, 0)
     with np.errstate(all="ignore"):
         power = np.clip(np.log2(worst / worst[half]), 0, GROWTH)
-        power = np.where((parts >= SHOWN)[:, None] & np.isfinite(power), power, GROWTH)
+        power = np.where((parts >= EVIDENT)[:, None] & np.isfinite(power), power, GROWTH)
         return np.where(worst > 0, worst * np.maximum(parts, SHORTEST_PART)[:, None] ** -power, 0.0)
