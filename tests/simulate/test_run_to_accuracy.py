@@ -9,6 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
+from pfaffian.simulate.run.controlled import _Pairs
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
@@ -260,3 +261,40 @@ def test_two_solutions_that_meet_by_chance_do_not_tell_a_small_error():
     r = pf.run(pendulum(), {"pivot": 2.0}, duration=20.0, accuracy=1e-6)
     told = r.error.sel(error_kind="angle").values[20:]
     assert (told[1:] > 0.5 * told[:-1]).all()
+
+
+ROD = pf.mechanism(
+    "rod",
+    [pf.body("rod", 1.0, com=(0, 0, -0.5), inertia=1 / 12)],
+    [pf.joint("h", "revolute", "world", "rod", axis=(0, 1, 0))],
+)
+
+
+def test_a_repeated_run_has_the_same_bits_alone_and_in_a_batch():
+    """How far beyond its first large error a run has come when that is noticed depends on the runs beside it."""
+    starts, how = np.array([[2.9], [3.0], [3.1], [1.0]]), {"duration": 30.0, "accuracy": 1e-6, "backend": "interpreter"}
+    batch = pf.run(ROD, starts, **how)
+    for i, start in enumerate(starts):
+        alone = pf.run(ROD, start, **how)
+        assert alone.tolerance == batch.tolerance[i] < 1e-7 and (alone.q.values == batch.q.values[i]).all()
+
+
+def test_records_that_lie_close_together_tell_the_error_of_the_whole_motion():
+    end, how = 20.75, {"accuracy": 1e-6, "backend": "interpreter"}
+    apart, close = (pf.run(ROD, [2.0], times=np.r_[0, x], **how) for x in ([end], np.linspace(end - 1e-3, end, 40)))
+    ratio = float(close.error[-1].max() / apart.error[-1].max())
+    assert 1 / 1.5 < ratio < 1.5, ratio
+
+
+def test_a_run_is_given_up_early_where_its_error_grows_too_fast(monkeypatch):
+    """Of a long run with two records most steps are those of its last solution."""
+    tried, solved = list[int](), _Pairs.solved
+
+    def counted(self, tolerance, watch):
+        found = solved(self, tolerance, watch)
+        tried.append(int(found.steps.sum()))
+        return found
+
+    monkeypatch.setattr(_Pairs, "solved", counted)
+    r = pf.run(four_bar(), FOUR_BAR_START, {"a": 1.0}, times=[0.0, 100.0], accuracy=1e-7, backend="interpreter")
+    assert float(r.error.max()) <= 1e-7 and len(tried) > 1 and sum(tried[:-1]) < 0.6 * tried[-1], tried

@@ -173,7 +173,8 @@ def accurate_rollout(
 
     The derivatives are those of the steps that the run has made, whose instants stay where they are. They are the exact ones of
     these steps, and those of the motion as far as the steps suffice for its derivatives too. The run keeps to one explicit
-    pair, `dopri5` or `dop853`, where `run` may change to the stiff one.
+    pair, `dopri5` or `dop853`, where `run` may change to the stiff one, and passes kinks of forces by short steps, where `run`
+    ends steps at them.
 
     Args:
         m: the mechanism.

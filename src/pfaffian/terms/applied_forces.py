@@ -32,8 +32,13 @@ def applied_force(k: Kinematics) -> ca.SX:
     f = joint_forces(k)
     for force in k.mechanism.all_forces:
         if not isinstance(force, LoadLoss):
-            f += _FORCE[type(force)](k, force)
+            f += force_of(k, force)
     return ca.densify(f)
+
+
+def force_of(k: Kinematics, force: Any) -> ca.SX:
+    """(nv, 1) force of one force of the mechanism; of friction that follows a load, under a unit load."""
+    return _FORCE[type(force)](k, force)
 
 
 def named_forces(k: Kinematics) -> dict[str, ca.SX]:
@@ -43,7 +48,7 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
     """
     m = k.mechanism
     kinds = {force.name: "friction" if isinstance(force, LoadLoss) else type(force).__name__.lower() for force in m.all_forces}
-    found = {f"{kinds[force.name]} {force.name!r}": _FORCE[type(force)](k, force) for force in m.all_forces}
+    found = {f"{kinds[force.name]} {force.name!r}": force_of(k, force) for force in m.all_forces}
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero()):
             found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
@@ -42,6 +44,13 @@ def _rate(result: Draft, run: int) -> str:
     times = result["event_time"][result["event_run"] == run][-RECENT_EVENTS:]
     long = np.ptp(times) if len(times) else 0.0
     return f", the last {len(times)} {f'follow within {long:.2g} s' if long > 0 else 'are at one instant'}"
+
+
+def or_last_event(s: Simulation, x: np.ndarray, find: Callable[[np.ndarray], list[str]], at: np.ndarray) -> list[str]:
+    """What `find` says of the runs `at`; where it says nothing, their last event, from the last states x (runs, nx)."""
+    names = last_names(s, x[at]) if eventful(s) else [""] * len(at)
+    events = [f"the last event is of {name!r}: if it jumps, smooth it" if name else "" for name in names]
+    return [found or event for found, event in zip(find(at), events, strict=True)]
 
 
 def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:

@@ -98,7 +98,7 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
     result.data["event_time"] = "event", passed.time, {"units": "s"}
     result.data["event_run"] = "event", passed.runs, {"units": "1"}
-    result.data["event_name"] = "event", names, {"meaning": "the constraint or parameter that changes"}
+    result.data["event_name"] = "event", names, {"meaning": "the constraint, parameter or part that changes"}
     result.data["event_value"] = "event", values, {"units": "1", "meaning": meaning}
     about = {"units": "per velocity", "meaning": "change of the velocities at the event"}
     result.data["event_jump"] = ("event", "velocity"), jumps, about
@@ -140,15 +140,16 @@ COLUMNS = ("time", "run", "name", "value", "jump")
 
 
 def events(result: xr.Dataset) -> xr.Dataset:
-    """The events of runs: constraints that began or ceased to act, parameters that switched, and impacts.
+    """The events of runs: constraints that began or ceased to act, parameters that switched, impacts, and kinks of forces.
 
     Args:
         result: the result of `run`, to an accuracy or of a single run in steps of one length.
     Returns:
-        Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter;
-        `value`, 1 where a constraint begins to act or compliant surfaces touch (with `accuracy`), 0 where they cease, or the
-        new value of the parameter; `jump` (event, velocity), how far velocities jumped at it. An event at the last instant of
-        a run is listed, though the record there is of the side before it; a run that continues lists it no more.
+        Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter, or,
+        with `accuracy`, of the contact, stop, force or "control law" with a kink; `value`, 1 where a constraint begins to act
+        or surfaces touch, 0 where they cease, the new value of the parameter, or 1 and 0 on the sides of a kink; `jump`
+        (event, velocity), how far velocities jumped at it. An event at the last instant of a run is listed, though the record
+        there is of the side before it; a run that continues lists it no more.
     Raises ModelError: the argument is no such result.
 
     Example:

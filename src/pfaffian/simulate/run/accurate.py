@@ -17,7 +17,6 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
-from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.error.global_error import ERROR_KINDS
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
@@ -145,8 +144,8 @@ def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
 
 
 def run_with_steps(system: AbstractSystem, request: RunRequest) -> tuple[Draft, Solver, StepLog]:
-    """The result of `run` with an accuracy, what solved it, and the steps that it made."""
-    checked = _checked(system, request)
+    """The result of `run` with an accuracy, what solved it, and the steps that it made, kinks being no events."""
+    checked = _checked(system, request, kinks=False)
     log = StepLog(checked.solver.simulation.width)
     return _result(checked, request, log), checked.solver, log
 
@@ -196,9 +195,11 @@ def _tell_steps(result: Draft, done: Controlled, trust: tuple[np.ndarray, np.nda
     result.data["stiff"] = ("time", "run"), done.stiff[:, :, 0], {"units": "1", "meaning": meaning}
 
 
-def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
-    """The request with its arguments checked. Raises ModelError: an argument is wrong. Raises RunError: no run can start on
-    its constraints."""
+def _checked(system: AbstractSystem, request: RunRequest, kinks: bool = True) -> Checked:
+    """The request with its arguments checked.   kinks: whether kinks are events.
+
+    Raises ModelError: an argument is wrong. Raises RunError: no run can start on its constraints.
+    """
     m, accuracy = system.mechanism, as_accuracy(request.accuracy)
     ended = _end(request, accuracy)
     begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
@@ -212,7 +213,8 @@ def _checked(system: AbstractSystem, request: RunRequest) -> Checked:
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         recording, changing = as_recording(request.record), as_switches(m, request.switches)
         recorded = as_record(recording.signals if recording else request.record, count)
-        s = Simulation(system, scheme, law, extra, recorded, changing.next, bool(compliant_parts(m)))
+        s = Simulation(system, scheme, law, extra, recorded, changing.next)
+        s = s.with_kinks() if kinks else s
         order = s.pair.order
         begun, starts = _begun(s, request, given, begin, count, accuracy)
         solver = _solver(s, request, np.broadcast_to(begun.p, (count, begun.p.shape[1])), begin, instants, series, ended)

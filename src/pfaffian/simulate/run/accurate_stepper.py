@@ -203,7 +203,7 @@ class AccurateStepper:
         fine, coarse = now.q_v[None, :n], now.q_v[None, n:]
         before = dict(zip(at.units, now.lane[:n, at.speeds].T, strict=True))
         difference = global_error(self._s.mechanism, Solutions(coarse, fine), now.p, now.elapsed, before)[0]
-        error = error_from(difference, first_tolerance(self._accuracy))
+        error = error_from(self._s, difference, first_tolerance(self._accuracy))
         stopped = (now.status[:n] != 0) | (now.status[n:] != 0)
         return self._rows(np.where(stopped[:, None], np.nan, error).reshape(n, len(ERROR_KINDS)))
 

@@ -8,6 +8,7 @@ smaller tolerance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -19,7 +20,9 @@ from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
 from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
+from pfaffian.simulate.step.simulation import Simulation
 
 COARSER = 16.0
 """Ratio of the tolerances of the two solutions of a run."""
@@ -29,6 +32,11 @@ PART = 0.35
 
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
+
+OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
+"""A single step may add this part of its tolerance to the errors of both solutions, so that smaller differences may be chance:
+the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
+larger."""
 
 PER_STEP = 0.02
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
@@ -40,7 +48,18 @@ TRIES = 6
 """Largest number of solutions of a run."""
 
 AIM = 0.5
-"""Part of the accuracy at which a repeated run aims."""
+"""Part of the accuracy at which a run aims that is repeated for the first time; each time after that the part is squared, since
+errors of an unstable motion grow faster than is expected."""
+
+EVIDENT, HOPELESS = 1 / 8, 2.0
+"""Part of the time after which the error of a repeated run shows how it grows, and the error at its end, relative to the
+accuracy, for which the run is then given up."""
+
+GROWTH = 2.0
+"""Largest power of the time with which an error is expected to grow: that of a phase whose rate drifts."""
+
+SHORTEST_PART = 1e-3
+"""Least part of the time from which the error at the end is foretold."""
 
 MOST_SHORTENED = 1e-6
 """Least factor by which the tolerance changes from one solution of a run to the next."""
@@ -135,9 +154,10 @@ def first_tolerance(accuracy: float) -> float:
     return max(PER_STEP * accuracy, SMALLEST)
 
 
-def error_from(difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
+def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
     """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
-    return ROUNDING + (PART + ROUNDED * SMALLEST / tolerance) * difference
+    by_chance = np.minimum((WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, CHANCE * difference)
+    return ROUNDING + by_chance + (PART + ROUNDED * SMALLEST / tolerance) * difference
 
 
 def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -194,21 +214,22 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
         if not todo.size:
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
-        looks = watch._replace(lost=partial(pairs.lost, accuracy, tolerance)) if left else watch
+        excess = partial(pairs.excess, accuracy, tolerance, left < TRIES - 1)
+        looks = watch._replace(lost=partial(pairs.lost, excess)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:
             done.tally.restart(todo)
             looks = looks._replace(steps=partial(pairs.add, done.tally))
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
-        error = pairs.error(found, tolerance)
-        done.error[:, pairs.second] = _recent(error, dense, at, begins.of(pairs.second).error)
-        worst, reached = pairs.worst(error)
-        again = pairs.beyond(worst, accuracy, tolerance) & (done.status[pairs.second] <= 0)
+        done.error[:, pairs.second] = _recent(pairs.error(found, tolerance), dense, at, begins.of(pairs.second).error)
+        expected = excess(found)
+        again = (expected > 0) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
         done.events.extend(pairs.events_of(each, todo) for each in events)
-        factor = np.clip(AIM * accuracy / worst[again] * reached[again] ** 2, MOST_SHORTENED, AIM)
         if left:
+            aim = AIM**2.0 ** (TRIES - 1 - left)
+            factor = np.clip(aim / expected[again], MOST_SHORTENED, aim)
             tolerance[todo] = np.maximum(tolerance[todo] * factor, SMALLEST)
 
 
@@ -264,20 +285,34 @@ class _Pairs(NamedTuple):
         speeds = dict(zip(at.units, found.lane[rows, at.speeds].T, strict=True))
         both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
         difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
-        return error_from(difference, tolerance[self.second, None])
+        return error_from(s.simulation, difference, tolerance[self.second, None])
 
-    def worst(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The largest of the errors (times, runs, kinds) of each of the runs `second`, and the part of the time to which it is
-        known."""
-        known = np.isfinite(error).all(axis=2).sum(axis=0)
-        end = self.solver.instants[np.maximum(known - 1, 0)] / max(self.solver.instants[-1], np.finfo(float).tiny)
-        return np.nanmax(error, axis=(0, 2), initial=0.0), end
+    def excess(self, accuracy: float, tolerance: np.ndarray, repeated: bool, found: SolvedRuns) -> np.ndarray:
+        """(runs,) the error, relative to the accuracy, that each of the runs `second` is expected to reach, if it has to be
+        solved again with a smaller tolerance; else 0.
 
-    def lost(self, accuracy: float, tolerance: np.ndarray, found: SolvedRuns) -> np.ndarray:
-        """(lanes,) whether the error of a lane's run exceeds the accuracy already, so that it will be repeated."""
-        worst, _ = self.worst(self.error(found, tolerance))
-        return np.isin(self.runs, self.second[self.beyond(worst, accuracy, tolerance)])
+        It follows from the motion up to the first instant at which that shows, so that it is the same whenever it is asked.
+        repeated: whether the runs have been solved before.
+        """
+        worst = np.fmax.accumulate(np.nan_to_num(self.error(found, tolerance).max(axis=2)), axis=0) / accuracy
+        expected = _expected(worst, self.solver.instants / (self.solver.end or 1.0))
+        shows = worst > 1
+        if repeated:
+            late = self.solver.instants >= EVIDENT * self.solver.end
+            shows |= (expected > HOPELESS) & late[:, None] & np.isfinite(found.q_v[:, self.coarse, :1]).all(axis=2)
+        first = shows.argmax(axis=0), np.arange(shows.shape[1])
+        return np.where(shows.any(axis=0) & (tolerance[self.second] > SMALLEST), expected[first], 0.0)
 
-    def beyond(self, worst: np.ndarray, accuracy: float, tolerance: np.ndarray) -> np.ndarray:
-        """Whether the errors `worst` of the runs `second` exceed the accuracy, and a smaller tolerance (runs,) is possible."""
-        return (worst > accuracy) & (tolerance[self.second] > SMALLEST)
+    def lost(self, excess: Callable[[SolvedRuns], np.ndarray], found: SolvedRuns) -> np.ndarray:
+        """(lanes,) whether a lane is of a run that will be solved again.   excess: of this record, with its first arguments."""
+        return np.isin(self.runs, self.second[excess(found) > 0])
+
+
+def _expected(worst: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """(times, runs) what the largest errors so far, `worst` (times, runs), will be at the end: they go on with the power of the
+    time with which they grew since half of it, or with GROWTH before that shows.   parts: (times,) of the time of the runs."""
+    half = np.maximum(np.searchsorted(parts, parts / 2, "right") - 1, 0)
+    with np.errstate(all="ignore"):
+        power = np.clip(np.log2(worst / worst[half]), 0, GROWTH)
+        power = np.where((parts >= EVIDENT)[:, None] & np.isfinite(power), power, GROWTH)
+        return np.where(worst > 0, worst * np.maximum(parts, SHORTEST_PART)[:, None] ** -power, 0.0)

@@ -14,7 +14,13 @@ from pfaffian.simulate.error.advice import too_fast, unresolved, warn_of_later_s
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
-from pfaffian.simulate.record.event_names import contradicting_names, reasons, undefined_names, warn_of_unsplit_steps
+from pfaffian.simulate.record.event_names import (
+    contradicting_names,
+    or_last_event,
+    reasons,
+    undefined_names,
+    warn_of_unsplit_steps,
+)
 from pfaffian.simulate.record.near_dependent_rows import record_undecided
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, status_of
 from pfaffian.simulate.record.stops import record_stops
@@ -68,7 +74,8 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
         more |= {status_of(runs.simulation, "integrator"): too_fast(s.watch, runs.x, s.stopped)}
     elif "accuracy" in result.attrs:
         p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
-        more = {status_of(runs.simulation, "integrator"): unresolved(runs.simulation, runs.x, p, result["stopped"])}
+        fastest = unresolved(runs.simulation, runs.x, p, result["stopped"])
+        more = {status_of(runs.simulation, "integrator"): partial(or_last_event, runs.simulation, runs.x, fastest)}
     if eventful(runs.simulation):
         more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x, result)
         more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)

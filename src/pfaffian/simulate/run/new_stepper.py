@@ -10,7 +10,6 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.run.accurate import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Options, Stepper
@@ -125,8 +124,7 @@ def stepper(
     input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    kinks = accuracy is not None and bool(compliant_parts(m))
-    s = Simulation(system, given, law, extra, recorded, changing.next, kinks)
+    s = Simulation(system, given, law, extra, recorded, changing.next)
     if accuracy is None:
         return Stepper(s, options)
-    return AccurateStepper(s, options, as_accuracy(accuracy), scheme)
+    return AccurateStepper(s.with_kinks(), options, as_accuracy(accuracy), scheme)

@@ -41,7 +41,7 @@ GIVEN_UP = -1
 """Status of a lane that is given up, because its run will be repeated."""
 
 CHECKS = 32
-"""Number of instants at which the error is estimated, if a run has fewer records."""
+"""Least number of instants, at even distances, near which the error of a run is estimated."""
 
 AHEAD = 12
 """Number of steps that are tried beyond the end of a run for events there: some of them locate, pass and settle each."""
@@ -231,9 +231,12 @@ class Solver(NamedTuple):
                 lane[:, at.discrete.start + place] = following[:, i]
 
     def watched(self) -> Solver:
-        """This solver, with so many instants that a large error is noticed before the end of a run."""
-        more = np.linspace(self.elapsed, self.end, CHECKS + 1)[:-1] if len(self.instants) < CHECKS else self.instants[:0]
-        return self._replace(instants=np.union1d(self.instants, more))
+        """This solver, with so many instants, also where records are far apart, that a large error is noticed anywhere."""
+        more, apart = np.linspace(self.elapsed, self.end, CHECKS, endpoint=False, retstep=True)
+        before = np.searchsorted(self.instants, more, "right")
+        padded = np.r_[-np.inf, self.instants, np.inf]
+        far = np.minimum(more - padded[before], padded[before + 1] - more) > apart / 2
+        return self._replace(instants=np.union1d(self.instants, more[far]))
 
     def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""

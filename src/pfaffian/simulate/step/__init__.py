@@ -11,6 +11,7 @@ first_states.py          starts from which no run can begin
 inputs.py                inputs of a run, constant or as a time series; times and step counts
 integrators.py           the integrators: one time step by each of them, and the terms of the equations that each needs
 joint_loads.py           peak loads of all joints and closures as outputs and statistics
+kinks.py                 kinks and jumps of forces, laws and rows, which are events under error control
 labels.py                labels of a result: its Dataset
 limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
 method.py                what an integrator takes and returns

@@ -17,10 +17,10 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
-from pfaffian.parts.contact import compliant_gaps
 from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, following
+from pfaffian.simulate.step.kinks import gaps_and_kinks
 from pfaffian.simulate.step.rebounds import after_impact, is_due
 from pfaffian.simulate.step.signals import MotionOutput
 from pfaffian.simulate.step.thresholds import compared, undefined
@@ -89,8 +89,8 @@ class Events(NamedTuple):
 
     names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
-    impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them that are of
-    compliant surfaces; where these touch or part, forces have a kink, and nothing else changes.
+    impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them at which
+    forces have a kink, as where compliant surfaces touch, and nothing else changes.
     rebound: (x, w, p, t) -> [x; z] after their impacts that are due, None without such parts.
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
@@ -120,11 +120,11 @@ class Events(NamedTuple):
 
     @property
     def conditions(self) -> int:
-        """Number of the names that are of constraints and compliant surfaces."""
+        """Number of the names that are of constraints and of kinks."""
         return len(self.names) - self.impacts - sum(self.stepwise)
 
     def is_kink(self, name: ca.SX) -> ca.SX:
-        """Whether a name, given by its index, is of compliant surfaces."""
+        """Whether a name, given by its index, is of a kink."""
         return ca.logic_and(name >= self.conditions - self.kinks, name < self.conditions)
 
 
@@ -138,7 +138,8 @@ def events_of(s: LawAndSystem) -> Events | None:
     moving = ca.vertcat(T.q, T.v, T.t)
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
-    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in (compliant_gaps(T.kinematics) if s.kinks else {}).items()}
+    kinks = gaps_and_kinks(s, T, z, d, w) if s.kinks else {}
+    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in kinks.items()}
     after = following(s, T, z, d, w)
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
@@ -151,7 +152,9 @@ def events_of(s: LawAndSystem) -> Events | None:
     found = compared(states, ca.vertcat(moving, z, w), inside=not costly)
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
-    outputs = here.of_state([*ConditionsHere(states, differences, after, values, undefined(states, found)), found.states])
+    nan = undefined(states, found)
+    nan[len(conditions) : len(conditions) + len(touches), 0] = 0  # a kink at no number is none
+    outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
     function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})

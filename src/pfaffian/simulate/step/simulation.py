@@ -26,6 +26,7 @@ from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.kinks import has_kinks
 from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
@@ -103,8 +104,8 @@ class Simulation:
     are constant between their instants. The inputs are w. A Simulation is created for one run, from the caller's functions as
     they are then; two are equal if their keys are.
 
-    control: the law.   switches: parameters that change during the run.   kinks: whether instants at which compliant surfaces
-    touch or part count as events.
+    control: the law.   switches: parameters that change during the run.   kinks: whether instants at which forces have a kink,
+    as where compliant surfaces touch, count as events.
     """
 
     system: AbstractSystem
@@ -123,6 +124,10 @@ class Simulation:
     def z(self) -> tuple[float, ...]:
         """Start values of the states that the control law integrates."""
         return self.control.z
+
+    def with_kinks(self) -> Simulation:
+        """This simulation, kinks being events where there are any."""
+        return replace(self, kinks=True) if has_kinks(self) else self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simulation) and self.key == other.key

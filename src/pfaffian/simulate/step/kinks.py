@@ -1,0 +1,113 @@
+"""Kinks and jumps of a user's forces, laws and rows along a motion, such as those of abs, fmin, fmax and if_else.
+
+A step across one has an error that follows no order, and that the difference of two solutions may hide. Under error control the
+instants at which a motion passes them are therefore events, like those at which compliant surfaces touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.kernel.remember import remembered
+from pfaffian.maths.reflection import NOTHING
+from pfaffian.model.constraint import Closure
+from pfaffian.model.load_loss import LoadLoss
+from pfaffian.parts.contact import compliant_gaps, compliant_parts
+from pfaffian.simulate.step.closed_loop import LawAndSystem, acting
+from pfaffian.simulate.step.sampling import in_python
+from pfaffian.simulate.step.thresholds import JUMPS
+from pfaffian.terms.applied_forces import force_of
+from pfaffian.terms.pfaffian import target_rows
+from pfaffian.terms.terms import Terms, shared
+
+MOST, CHEAP = 16, 1_000
+"""Greatest number of kinks of a machine that are located, and of the operations that give the numbers which pass zero there.
+Where there are more, as in laws that select directions by their rank, steps meet them by becoming short."""
+
+KINKS: dict[int, Callable[..., Any]] = {
+    ca.OP_FABS: lambda x: x, ca.OP_FMIN: lambda x, y: x - y, ca.OP_FMAX: lambda x, y: x - y,
+    **{op: lambda *x, jump=jump: jump(*x)[0] for op, jump in JUMPS.items() if op != ca.OP_ATAN2},
+}  # fmt: skip
+"""Operations with a kink or a jump -> the number that is zero there; atan2 jumps by a whole turn, to the same angle."""
+
+EQUAL = 1e-12
+"""Relative difference up to which the sizes of two numbers at a random state count as equal."""
+
+
+def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
+    """{name: number that passes zero} of compliant surfaces and of the kinks of other parts; a part with several has numbers.
+
+    T, z, d, w: symbols of the state, of the law's and the discrete one, and of the inputs.
+    """
+    found = dict(compliant_gaps(T.kinematics))
+    for name, several in _kinks(s, T, z, d, w).items():
+        found |= {name if len(several) == 1 else f"{name} {i}": x for i, x in enumerate(several)}
+    return found
+
+
+@remembered(64)
+def has_kinks(s: LawAndSystem) -> bool:
+    """Whether compliant surfaces, forces, the law or rows of a simulation have kinks that are located."""
+    return bool(compliant_parts(s.mechanism)) or bool(_kinks(s, shared(s.mechanism), *_symbols(s)))
+
+
+def _symbols(s: LawAndSystem) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Symbols of the law's state, the discrete state and the inputs."""
+    return ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
+
+
+def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, list[ca.SX]]:
+    """{name: numbers that pass zero} of the parts with kinks; none at all if they are many, or costly to evaluate."""
+    moving = ca.vertcat(T.q, T.v, z)
+    found = [(name, x) for name, part in _parts(s, T, z, d, w) for x in islice(_passing_zero(part, moving), 2 * MOST + 1)]
+    if not found or len(found) > 2 * MOST:
+        return {}
+    numbers = ca.vertcat(*[x for _, x in found])
+    f = ca.Function("numbers", ca.symvar(numbers), [numbers])
+    sizes = np.abs(np.array(f(*np.random.default_rng(1).uniform(0.3, 0.9, f.n_in()))).ravel())
+    several = dict[str, list[ca.SX]]()
+    for i, (name, x) in enumerate(found):  # a number and its negative, from a force and from its energy, pass zero at once
+        if not (np.abs(sizes[:i] - sizes[i]) <= EQUAL * sizes[i]).any():
+            several.setdefault(name, []).append(x)
+    return several if sum(map(len, several.values())) <= MOST and f.n_instructions() <= CHEAP else {}
+
+
+def _parts(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:
+    """(name, expression) of each force, each constraint of a user and the inputs that act."""
+    m, k = s.mechanism, T.kinematics
+    surfaces = {part.name for c in m.compounds if c.name in compliant_parts(m) for part in c.parts}
+    for force in m.all_forces:
+        if force.name not in surfaces and not isinstance(force, LoadLoss):
+            yield force.name, force_of(k, force)
+    for c in m.ideal:
+        if not isinstance(c, Closure):
+            rows = target_rows(k, c)
+            yield c.name, ca.veccat(rows.A, rows.b)
+    if m.nu and not in_python(s.control):
+        yield "control law", acting(s, T, z, d, w)
+
+
+def _passing_zero(x: ca.SX, moving: ca.SX) -> Iterator[ca.SX]:
+    """The numbers in an expression that are zero at its kinks and jumps, as far as they change with the symbols `moving`."""
+    pending, seen = ca.vertsplit(ca.vec(ca.densify(x))), set[int]()
+    while pending:
+        node = pending.pop()
+        if node.element_hash() in seen:
+            continue
+        seen.add(node.element_hash())
+        operands = [node.dep(i) for i in range(node.n_dep())]
+        pending += operands
+        if node.op() in KINKS and not any(_is_least(y) for y in operands):
+            difference = KINKS[node.op()](*operands)
+            if ca.depends_on(difference, moving):
+                yield difference
+
+
+def _is_least(x: ca.SX) -> bool:
+    """Whether x is a number that only keeps a divisor from zero."""
+    return bool(x.is_constant()) and 0 < abs(float(x)) <= NOTHING
