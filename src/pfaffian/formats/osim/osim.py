@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_coordinate import read_coupler, settled
+from pfaffian.formats.osim.osim_coordinate import moves, read_coupler, settled, settled_start
 from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
 from pfaffian.formats.osim.osim_function import Affine
 from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled
+from pfaffian.formats.osim.osim_known import fill, not_known
 from pfaffian.formats.osim.osim_part import (
     MEMBERS,
+    NEWEST,
     OsimBody,
     OsimJoint,
     check_version,
+    components,
     listed,
     name_of,
     read_bodies,
@@ -31,6 +34,7 @@ from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.unread import NOT_READ
 from pfaffian.formats.text.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.constraint import Constraint, closure, coincide
@@ -42,6 +46,9 @@ from pfaffian.model.pose import Pose
 
 IDLE = ("PhysicalOffsetFrame", "Station", "Marker", "ContactSphere", "ContactHalfSpace", "ContactMesh", "TableReporter")
 """Components that exert no force."""
+
+UNITS = {"length_units": ("metres", "meters", "meter", "m"), "force_units": ("newtons", "newton", "n")}
+"""Element with the name of a unit -> the unit that OpenSim takes, and other names of it."""
 
 GRAVITY = (0.0, -9.80665, 0.0)
 """Gravity [m/s^2] of a model that gives none, along the axes of ground."""
@@ -112,22 +119,24 @@ def parse_osim(
     model = document.only("Model")
     if model is None:
         raise document.error("the file has no <Model>; read a file with one")
-    bodies = read_bodies(model)
-    given, frames = read_joints(model, check_version(document), bodies)
+    version = check_version(document)
+    fill(model)
+    bodies = read_bodies(model, version)
+    given, frames = read_joints(model, version, bodies)
     enforced = [e for e in listed(model, "ConstraintSet") if truth(e, "isEnforced", True) and not truth(e, "isDisabled")]
-    couplers = [read_coupler(e, given) for e in enforced if e.tag == COUPLER]
+    couplers = [c for e in enforced if e.tag == COUPLER and (c := read_coupler(e, given)) is not None]
     joints, couplers, replaced = settled(given, couplers, lost)
     passive, motors = _forces(model, joints, replaced, lost)
-    made = ChainParts()
+    made = ChainParts(frozenset(c.name for j in joints for c in j.coordinates))
     loops = _grow(bodies, joints, passive, made, lost)
-    coupled_joints = [(n, n, f) for n, f in made.couplings] + [(c.name, c.dependent, c.by) for c in couplers]
-    moving = {j.name for j in made.joints}
+    couplers = [c for c in couplers if moves(c, made.start, loops)]
     constraints = [
-        *(coupled(name, dependent, f) for name, dependent, f in coupled_joints if dependent in moving),
-        *map(closing, loops),
+        *(coupled(n, n, f) for n, f in made.couplings),
+        *(coupled(c.name, c.dependent, c.by) for c in couplers),
+        *(closing(j, passive, made, lost) for j in loops),
         *_constraints(enforced, frames, lost),
     ]
-    start = made.start | {n: f.at(made.start) for n, f in made.couplings}
+    start = settled_start(made.start, {c.dependent: c.by for c in reversed(couplers)} | dict(made.couplings))
     found = mechanism(
         name or model.attributes.get("name") or "model",
         [*(_body(b) for b in bodies), *made.between],
@@ -137,7 +146,7 @@ def parse_osim(
         gravity=tuple((constants(UP.R) @ vector(model, "gravity", GRAVITY)).tolist()),
         lenient=True,
     )
-    _tell(model, joints, loops, lost)
+    _tell(document, model, joints, loops, lost)
     speeds = {c.name: c.speed for j in joints for c in j.coordinates if c.speed and c.name in found.v_names}
     refused = {b.name: b.element.where for b in bodies} if strict else None
     return warned(found, document.source, lost, refused), RunSettings(guess={n: x for n, x in start.items() if x}, v=speeds)
@@ -299,7 +308,7 @@ def bound(e: Element, tag: str, default: float) -> float:
     return {"": default, "inf": np.inf, "-inf": -np.inf}[word] if word in ("", "inf", "-inf") else value(e, tag, default)
 
 
-def _tell(model: Element, joints: Sequence[OsimJoint], loops: Sequence[OsimJoint], lost: LeftOut) -> None:
+def _tell(document: Element, model: Element, joints: Sequence[OsimJoint], loops: Sequence[OsimJoint], lost: LeftOut) -> None:
     """Name what is not read otherwise."""
     for j in joints:
         for c in j.coordinates:
@@ -311,7 +320,17 @@ def _tell(model: Element, joints: Sequence[OsimJoint], loops: Sequence[OsimJoint
         leave(lost, "joints close loops as constraints", *(j.name for j in loops))
     if names := [c.name for j in loops for c in j.coordinates]:
         leave(lost, "coordinates of joints that close loops are left out", *names)
-    more = model.only("components")
-    for e in [*listed(model, "ComponentSet"), *(more.children if more is not None else [])]:
+    others = [e for e in listed(model, "BodySet") if e.tag != "Body"]
+    for e in [*others, *listed(model, "ComponentSet"), *components(model)]:
         if not any(tags.fullmatch(e.tag) for tags in MEMBERS.values()) and e.tag not in IDLE:
             leave(lost, "further components are left out", f"{e.attributes.get('name', '?')} ({e.tag})")
+    for e in listed(model, "ControllerSet"):
+        if truth(e, "enabled", True) and not truth(e, "isDisabled"):
+            leave(lost, "controllers are left out", e.attributes.get("name", "?"))
+    for tag, ours in UNITS.items():
+        if (word := text_of(model, tag)) and word.lower() not in ours:
+            leave(lost, f"numbers are in {ours[0]}, as in OpenSim, whatever {tag} says", word)
+    if check_version(document) > NEWEST:
+        leave(lost, f"the version of the file is newer than {NEWEST}, the newest that is known", document.attributes["Version"])
+    if names := not_known(document, model):
+        leave(lost, NOT_READ, *names)

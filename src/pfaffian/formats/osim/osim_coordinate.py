@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 
 from pfaffian.errors import nearest
 from pfaffian.formats.osim.osim_function import Affine, OsimFunction, read_function
@@ -23,8 +25,12 @@ class Coupler:
     by: OsimFunction
 
 
-def read_coupler(e: Element, joints: Sequence[OsimJoint]) -> Coupler:
-    """q = scale f(others), with the others that are locked fixed_at. Raises ModelError: an unknown coordinate or function."""
+ACCURACY = 1e-9
+"""Largest violation of a constraint that OpenSim accepts when it assembles a model."""
+
+
+def read_coupler(e: Element, joints: Sequence[OsimJoint]) -> Coupler | None:
+    """q = scale f(others), with those that are locked at their values. Raises ModelError: an unknown coordinate or function."""
     dependent, others = text_of(e, "dependent_coordinate_name"), tuple(text_of(e, "independent_coordinate_names").split())
     known = {c.name: c for j in joints for c in j.coordinates}
     for n in (dependent, *others):
@@ -34,7 +40,22 @@ def read_coupler(e: Element, joints: Sequence[OsimJoint]) -> Coupler:
     if inner is None or len(inner.children) != 1:
         raise e.error("<coupled_coordinates_function> is missing; add it")
     f = read_function(inner.children[0], others).times(value(e, "scale_factor", 1.0))
-    return Coupler(name_of(e), e, dependent, f.with_values({n: known[n].default for n in others if known[n].locked}))
+    f = f.with_values({n: known[n].default for n in others if known[n].locked})
+    return _turned(e, known[dependent], f) if known[dependent].locked else Coupler(name_of(e), e, dependent, f)
+
+
+def _turned(e: Element, locked: OsimCoordinate, f: OsimFunction) -> Coupler | None:
+    """The coupler q = f of a locked q, solved for one of the others; None if these are locked too."""
+    what, at = f"its dependent coordinate {printable(locked.name)} is locked", locked.default
+    if f.of:
+        raise e.error(f"{what}, and its function is not linear; lock {printable(f.of)} too, or none of them")
+    if not f.ratios:
+        if abs(f.offset - at) > ACCURACY:
+            raise e.error(f"{what} at {at}, but those on which it depends are locked too and ask for {f.offset}; change one")
+        return None
+    name, ratio = next(iter(f.ratios.items()))
+    rest = {n: -r / ratio for n, r in f.ratios.items() if n != name}
+    return Coupler(name_of(e), e, name, OsimFunction(rest, (at - f.offset) / ratio))
 
 
 def owners(motions: Sequence[AxisMotion]) -> dict[str, AxisMotion]:
@@ -115,3 +136,28 @@ def _by_axis(j: OsimJoint, name: str) -> tuple[OsimJoint, Affine]:
     motions = tuple(replace(x, by=OsimFunction({new: 1.0})) if x is axis else x for x in j.motions)
     coordinates = tuple(mine if x is c else x for x in j.coordinates)
     return replace(j, coordinates=coordinates, motions=motions), (new, 1 / a, -b / a)
+
+
+def moves(c: Coupler, owned: Mapping[str, float], loops: Sequence[OsimJoint]) -> bool:
+    """Whether a coupler constrains a coordinate that moves something.   owned: coordinates of the tree.
+
+    Raises ModelError: it uses a coordinate of a joint that closes a loop, or one that moves nothing.
+    """
+    closing = {x.name for j in loops for x in j.coordinates}
+    if c.dependent not in owned and c.dependent not in closing:
+        return False
+    for name in (c.dependent, *c.by.coordinates):
+        if name not in owned:
+            why = "of a joint that closes a loop; open the loop at another joint" if name in closing else "that moves nothing"
+            raise c.element.error(f"{printable(name)} is a coordinate {why}")
+    return True
+
+
+def settled_start(given: Mapping[str, float], functions: Mapping[str, OsimFunction]) -> dict[str, float]:
+    """The start with dependent coordinates at the values of their functions, as in OpenSim; as given if these form a ring."""
+    start = dict(given)
+    with suppress(CycleError):
+        for name in [*TopologicalSorter({n: f.coordinates for n, f in functions.items()}).static_order()]:
+            if name in functions:
+                start[name] = functions[name].at(start)
+    return start

@@ -56,8 +56,7 @@ class Frames:
         same = [full for full in self.fixed if posixpath.basename(full) == last]
         if len(same) == 1:
             return same[0]
-        known = ["ground", *self.bodies, *(posixpath.basename(x) for x in self.fixed)]
-        raise element.error(f"there is no frame {printable(path)}; {nearest(last, known)}")
+        raise element.error(f"there is no frame {printable(path)}; {nearest(path, ['ground', *self.bodies, *self.fixed])}")
 
 
 def read_frames(model: Element, bodies: list[str]) -> Frames:
@@ -67,7 +66,7 @@ def read_frames(model: Element, bodies: list[str]) -> Frames:
     def walk(element: Element, path: str) -> None:
         """Note the frames within an element, by their paths."""
         for child in element.children:
-            name = child.attributes.get("name", "")
+            name = child.attributes.get("name", "") or (child.tag.lower() if child.tag.endswith("Set") else "")
             here = f"{path}/{name}" if name and child.tag not in ("objects", "components") else path
             if child.tag == "PhysicalOffsetFrame":
                 parent = child.only("socket_parent")

@@ -37,9 +37,10 @@ CLOSING: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass
 class ChainParts:
-    """What joints become.   between: massless bodies.   couplings: joints that follow
-    by a constraint, and by which function.   start: name -> value."""
+    """What joints become.   coordinates: names of all.   between: massless bodies.   couplings: joints that follow by a
+    constraint, and by which function.   start: name -> value."""
 
+    coordinates: frozenset[str]
     joints: list[Joint] = field(default_factory=list)
     between: list[Body] = field(default_factory=list)
     couplings: list[tuple[str, OsimFunction]] = field(default_factory=list)
@@ -81,7 +82,7 @@ def add(j: OsimJoint, back: bool, passive: Mapping[str, Mapping[str, float]], ma
         ))  # fmt: skip
         last, at = child, IDENTITY
     if not movers:
-        made.joints.append(joint(j.name, "fixed", last, far[0], placement=at, child_placement=end))
+        made.joints.append(joint(rigid_name(j, made), "fixed", last, far[0], placement=at, child_placement=end))
 
 
 def _steps(j: OsimJoint, passive: Mapping[str, Mapping[str, float]], made: ChainParts, lost: LeftOut) -> list[Pose | Mover]:
@@ -132,10 +133,29 @@ def _place(x: AxisMotion, by: float) -> Pose:
     return pose(rotation=turned(x.axis, by)) if x.turns else pose(tuple((by * x.axis).tolist()))
 
 
-def closing(j: OsimJoint) -> Closure:
-    """The closure of a joint that closes a loop. Raises ModelError: no closure allows the motions of its kind."""
-    if j.kind not in CLOSING:
-        raise j.element.error(f"a joint that closes a loop must be one of {', '.join(CLOSING)}; open the loop at another joint")
-    kind, axes = CLOSING[j.kind]
+def rigid_name(j: OsimJoint, made: ChainParts) -> str:
+    """The name of a joint that has no coordinate to be called after: its own, unless a coordinate has it."""
+    return f"{j.name} joint"[:128] if j.name in made.coordinates else j.name
+
+
+def closing(j: OsimJoint, passive: Mapping[str, Mapping[str, float]], made: ChainParts, lost: LeftOut) -> Closure:
+    """The closure of a joint that closes a loop, with limits, spring and damper where it has one coordinate.
+
+    Raises ModelError: no closure allows the motions of its kind, or some of its coordinates are locked and others not.
+    """
     (a, at_a), (b, at_b) = j.parent, j.child
-    return closure(j.name, kind, a, b, placement_a=at_a, placement_b=at_b, **axes)
+    name = rigid_name(j, made)
+    if not any(x.by.coordinates for x in j.motions):
+        for x in j.motions:
+            at_a = at_a @ _place(x, x.by.offset)
+        return closure(name, "weld", a, b, placement_a=at_a, placement_b=at_b)
+    if j.kind not in CLOSING or any(c.locked for c in j.coordinates):
+        ways = f"be one of {', '.join(CLOSING)}, with all of its coordinates locked or none"
+        raise j.element.error(f"a joint that closes a loop must {ways}; open the loop at another joint")
+    kind, axes = CLOSING[j.kind]
+    arguments: Mapping[str, Any] = {}
+    if len(j.coordinates) == 1:
+        arguments = {"limits": j.coordinates[0].limits, **passive.get(j.coordinates[0].name, {})}
+    elif names := [c.name for c in j.coordinates if c.name in passive]:
+        leave(lost, "springs and dampers of joints with several motions that close loops are left out", *names)
+    return closure(name, kind, a, b, placement_a=at_a, placement_b=at_b, **axes, **arguments)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +14,14 @@ from pfaffian.formats.osim.osim_function import FUNCTIONS, OsimFunction, read_fu
 from pfaffian.formats.text.strict_number import number, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.body import WORLD
+from pfaffian.model.joint import UNLIMITED
 from pfaffian.model.pose import Pose
 
 OLDEST = 20000
 """Oldest version of files that are read."""
+
+NEWEST = 40600
+"""Newest version of files whose elements are known, that of OpenSim 4.6."""
 
 FRAMES_FROM = 40000
 """Version of files from which joints are apart from bodies, and have frames."""
@@ -39,6 +42,9 @@ MOTIONS: dict[str, tuple[tuple[bool, np.ndarray, int], ...]] = {
 AXES = ("translation1", "translation2", "translation3", "rotation1", "rotation2", "rotation3")
 """Names of the motions of a CustomJoint, one after another."""
 
+RANGE = (-10.0, 10.0)
+"""Range of a coordinate that is clamped without one."""
+
 
 @dataclass(frozen=True)
 class OsimCoordinate:
@@ -48,7 +54,7 @@ class OsimCoordinate:
     element: Element
     default: float = 0.0
     speed: float = 0.0
-    limits: tuple[float, float] = (-math.inf, math.inf)
+    limits: tuple[float, float] = UNLIMITED
     locked: bool = False
     prescribed: bool = False
 
@@ -97,11 +103,19 @@ MEMBERS = {
 
 
 def listed(model: Element, tag: str) -> list[Element]:
-    """The members of a set of a model, such as its BodySet, also those among its components."""
-    found, more = model.only(tag), model.only("components")
+    """The members of a set of a model, such as its BodySet, also those among the components of its parts."""
+    found = model.only(tag)
     inside = found.only("objects") if found is not None else None
-    others = [] if more is None or tag not in MEMBERS else [e for e in more.children if MEMBERS[tag].fullmatch(e.tag)]
+    others = [e for e in components(model) if MEMBERS[tag].fullmatch(e.tag)] if tag in MEMBERS else []
     return [*([] if inside is None else inside.children), *others]
+
+
+def components(element: Element) -> Iterator[Element]:
+    """The components of an element and of all elements within."""
+    for child in element.children:
+        if child.tag == "components":
+            yield from child.children
+        yield from components(child)
 
 
 def text_of(element: Element, *tags: str) -> str:
@@ -134,18 +148,22 @@ def name_of(element: Element) -> str:
 # -- bodies -----------------------------------------------------------------------------------------------------------
 
 
-def read_bodies(model: Element) -> list[OsimBody]:
-    """The bodies of a model, without ground."""
-    found = [_body(e) for e in listed(model, "BodySet") if e.tag == "Body" and e.attributes.get("name") != "ground"]
-    names = set[str]()
+def read_bodies(model: Element, version: int) -> list[OsimBody]:
+    """The bodies of a model, without the ground that files of version 3 have among them."""
+    given = [e for e in listed(model, "BodySet") if e.tag == "Body"]
+    found = [_body(e) for e in given if version >= FRAMES_FROM or e.attributes.get("name") != "ground"]
+    names = {WORLD, "ground"}
     for b in found:
-        if b.name in names or b.name == WORLD:
+        if b.name in names:
             raise b.element.error("this name is taken; give the body another one")
         names.add(b.name)
     return found
 
 
 def _body(e: Element) -> OsimBody:
+    """A body, whose inertia is one element from version 4 on, and six before."""
+    if not text_of(e, "mass"):
+        raise e.error("<mass> is missing; add it, also where it is zero")
     mass, com = value(e, "mass", 0.0), vector(e, "mass_center", (0.0, 0.0, 0.0))
     inertia = vector(e, "inertia", (0.0,) * 6)
     if e.only("inertia") is None:
@@ -164,6 +182,10 @@ def read_joints(model: Element, version: int, bodies: Sequence[OsimBody]) -> tup
         frames = read_frames(model, [b.name for b in bodies])
         found = [_joint(e, *(_end(e, end, frames) for end in ("parent", "child"))) for e in listed(model, "JointSet")]
     else:
+        if apart := listed(model, "JointSet"):
+            raise apart[0].error(
+                f"a file of version {version} has its joints in bodies; open the model in OpenSim 4 and save it"
+            )
         frames = Frames([b.name for b in bodies])
         found = [_joint_of(b, e, frames) for b in bodies for e in _inner(b)]
     seen = set[str]()
@@ -219,10 +241,14 @@ def _joint(e: Element, parent: tuple[str, Pose], child: tuple[str, Pose]) -> Osi
 
 
 def _coordinate(e: Element) -> OsimCoordinate:
-    low, high = vector(e, "range", (-math.inf, math.inf)) if truth(e, "clamped") else (-math.inf, math.inf)
+    low, high = vector(e, "range", RANGE) if truth(e, "clamped") else UNLIMITED
     if low > high:
         raise e.error(f"its range {low} to {high} is the wrong way round; swap the ends")
     default, speed = value(e, "default_value", 0.0), value(e, "default_speed_value", 0.0)
+    if not low <= default <= high:
+        raise e.error(
+            f"its default_value {default} is outside its range {low} to {high}, within which it is clamped; change one"
+        )
     return OsimCoordinate(name_of(e), e, default, speed, (low, high), truth(e, "locked"), truth(e, "prescribed"))
 
 
@@ -248,7 +274,7 @@ def _custom(e: Element) -> tuple[AxisMotion, ...]:
 
 
 def _function(a: Element) -> OsimFunction:
-    """The function of a TransformAxis; without one the sum of its coordinates, or zero."""
+    """The function of a TransformAxis; zero without one, whatever its coordinates."""
     names = tuple(text_of(a, "coordinates").split())
     inner = a.only("function")
     given = [
@@ -256,7 +282,7 @@ def _function(a: Element) -> OsimFunction:
     ]
     if len(given) > 1:
         raise a.error(f"it has {len(given)} functions; keep one of {', '.join(FUNCTIONS)}")
-    return read_function(given[0], names) if given else OsimFunction(dict.fromkeys(names, 1.0))
+    return read_function(given[0], names) if given else OsimFunction()
 
 
 def check_version(document: Element) -> int:
