@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
+from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.writers.mjcf_write_part import (
     add_actuator,
     add_carried,
@@ -16,6 +18,7 @@ from pfaffian.formats.writers.mjcf_write_part import (
     add_mimic,
     add_spring,
     mujoco_joints,
+    range_of,
     same_frames,
     turned,
 )
@@ -24,7 +27,7 @@ from pfaffian.maths import so3
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
-from pfaffian.model.joint import UNLIMITED, Joint
+from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import NumericPose
 from pfaffian.model.shape import Shape
@@ -59,7 +62,9 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     places = {WORLD: world}
     inertials, raised = _inertials(m)
     bodies = {b.name: b for b in m.bodies}
+    driven = {joint for a in m.actuators for joint, _ in a.ends}
     for j in m.joints:
+        j = replace(j, effort=np.inf) if j.name in driven else j  # of which the range of the motor's control says it
         places[j.child] = _body(places[j.parent], j, bodies[j.child], inertials[j.child], assets, lost)
     if raised:
         lost.append(f"zero masses and moments of inertia of bodies that move, so these are above zero: {', '.join(raised)}")
@@ -68,6 +73,7 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     root.inside = [t for t in [*root.inside, *sections] if t.inside or t.given or t.name == "worldbody"]
     if settings is not None and settings != RunSettings():
         lost.append("the run settings")
+    _check_apart(root)
     warn_lost(lost, "MJCF")
     return {path: document(root)}
 
@@ -97,6 +103,22 @@ def _check_names(m: Mechanism) -> None:
     """Raise ModelError if a name cannot be written, also one that the writer makes of a joint and a part of its motion."""
     parts = [f"{j.name}.{x.label}" for j in m.joints for x in mujoco_joints(j.kind) or () if x.label]
     check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints), *parts], "MJCF")
+
+
+def _check_apart(root: Tag) -> None:
+    """Raise ModelError if two elements of one sort have the same name, which the writer may have made for one of them."""
+    seen, waiting = set[tuple[str, object]](), [(root, "")]
+    while waiting:
+        tag, within = waiting.pop()
+        sort = within if within in ("equality", "tendon", "actuator") else tag.name
+        name = tag.given.get("name") if tag.name != "mujoco" else None
+        if name is not None and (sort, name) in seen:
+            raise ModelError(
+                f"two elements <{tag.name}> of the MJCF file would be called {printable(name)}, a name that the writer makes "
+                "of others; rename the body, joint, constraint or force that begins so"
+            )
+        seen.add((sort, name))
+        waiting += [(x, tag.name) for x in tag.inside]
 
 
 def _body(parent: Tag, j: Joint, b: Body, inertial: Tag | None, assets: Tag, lost: list[str]) -> Tag:
@@ -207,6 +229,8 @@ def _is_freejoint(j: Joint) -> bool:
 def _joints(made: Tag, j: Joint, its: NumericPose, what: str, lost: list[str]) -> None:
     """Add the MuJoCo joints of a joint, one for each coordinate or orientation.   its: the joint's frame in the child."""
     R, p = its
+    if np.isfinite(j.effort) and (j.kind.name == "free" or any(kind == "ball" for kind, *_ in mujoco_joints(j.kind) or ())):
+        lost.append(f"the effort of {what}")
     if _is_freejoint(j):
         if not (j.damping.is_zero() and j.armature.is_zero() and j.stiffness.is_zero()):
             raise ModelError(f"{what}: MJCF has no spring, damper or armature on a free joint; write YAML")
@@ -227,11 +251,7 @@ def _joints(made: Tag, j: Joint, its: NumericPose, what: str, lost: list[str]) -
         }
         if kind != "ball":
             here["axis"] = R @ np.array(axis)
-            low, high = j.limits[i] if not j.mimic else UNLIMITED
-            if (low, high) != UNLIMITED:
-                finite = bool(np.isfinite((low, high)).all())
-                here["range"] = (low, high) if finite else None
-                lost += [] if finite else [f"the one-sided limit of {what}"]
+            here["range"] = range_of(j.limits[i], what, lost) if not j.mimic else None
         if any(len({*x[i : i + width]}) > 1 for x in (D, armature)) or (kind == "ball" and K[i : i + 3].any()):
             raise ModelError(f"{what}: MJCF has one damping and one armature per orientation, and other springs; write YAML")
         here |= {key: x[i] for key, x in (("damping", D), ("armature", armature)) if len(x) > i and x[i]}

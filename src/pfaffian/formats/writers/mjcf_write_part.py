@@ -14,7 +14,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.subgroups import PLANE, SPACE
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Actuator, Spring, Thruster
-from pfaffian.model.joint import Joint, JointKind
+from pfaffian.model.joint import UNLIMITED, Joint, JointKind
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import NumericPose, align_z
 
@@ -55,6 +55,16 @@ def turned(kind: JointKind) -> list[int]:
         found += [first + n for n, i in enumerate(g.along) if i in turning]
         first += g.nv
     return found
+
+
+def range_of(limits: tuple[float, float], what: str, lost: list[str]) -> tuple[float, float] | None:
+    """Limits as MJCF has them: None without, and for those of one side or without width, which `lost` takes.   what: owner."""
+    low, high = limits
+    if np.isfinite(limits).all() and low < high:
+        return limits
+    if limits != UNLIMITED:
+        lost.append(f"the limits of {what}, which leave no width" if low == high else f"the one-sided limit of {what}")
+    return None
 
 
 APART = 0.1
@@ -116,10 +126,8 @@ def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None
     given: dict[str, Any] = {key: x for key, x in (("stiffness", k), ("damping", d), ("armature", rotor)) if x}
     given |= {} if c.friction is None else {"frictionloss": numbers(c.friction, what)[0]}
     given |= {"springlength": rest - total.zero} if k else {}
-    if c.limits is not None and np.isfinite(c.limits).all():
-        given["range"] = [x - total.zero for x in c.limits[0]]
-    elif c.limits is not None:
-        lost.append(f"the one-sided limit of {what}")
+    if c.limits is not None and (bounds := range_of(c.limits[0], what, lost)):
+        given["range"] = [x - total.zero for x in bounds]
     tendon = section.add("fixed", name=c.name, **given)
     for name, sign in total.signs.items():
         tendon.add("joint", joint=name, coef=sign)
@@ -143,23 +151,22 @@ def add_spring(section: Tag, f: Spring, places: Mapping[str, Tag]) -> None:
 
 
 def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag], lost: list[str]) -> None:
-    """Add a motor on a joint, on the tendon of a closure or, for a thruster, at a site."""
+    """Add a motor on a joint, on the tendon of a closure or, for a thruster, at a site, with its limits and effort."""
     what = f"actuator {a.name!r}"
-    limits = a.limits if isinstance(a, (Actuator, Thruster)) and np.isfinite(a.limits).all() else None
+    if not isinstance(a, (Actuator, Thruster)):
+        raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
+    low, high = m.u_limits[m.u_names.index(a.name)].tolist()
+    limits = range_of((low, high), what, lost)
     if isinstance(a, Thruster):
         axis, point = numbers(a.axis, what), numbers(a.point, what)
         places[a.body].add("site", name=f"{a.name} point", pos=point, group="4")
         gear = np.concatenate([axis, numbers(a.torque, what)[0] * axis])
         section.add("motor", name=a.name, site=f"{a.name} point", gear=gear, ctrlrange=limits)
         return
-    if not isinstance(a, Actuator):
-        raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
     gear = numbers(a.gear, what)[0]
     if c := m.loop_joints.get(a.joint):
         if turn_sum(m, c) is not None:
-            most = c.effort if c.effort is not None else np.inf
-            given = {"forcerange": (-most, most)} if np.isfinite(most) else {}
-            section.add("motor", name=a.name, tendon=a.joint, gear=(gear,), ctrlrange=limits, **given)
+            section.add("motor", name=a.name, tendon=a.joint, gear=(gear,), ctrlrange=limits)
         return
     j = m.joint(a.joint)
     if a.component in turned(j.kind) or (j.kind.quaternion and turned(j.kind)):

@@ -184,6 +184,8 @@ def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
     if j.kind.name not in ("revolute", "prismatic"):
         if any(pair != UNLIMITED for pair in j.limits):
             lost.append(f"the limits of {what}")
+        if np.isfinite(j.effort):
+            lost.append(f"the effort of {what}")
         return
     low, high = j.limits[0]
     finite = bool(np.isfinite((low, high)).all())
