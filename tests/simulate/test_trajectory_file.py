@@ -129,7 +129,7 @@ def test_wrong_matlab_files_are_named(tmp_path):
         read_table(mat(tmp_path / "b.mat", False, dataInfo=np.where(INFO == -2, -9, INFO)))
     with pytest.raises(RunError, match="do not belong together"):
         read_table(mat(tmp_path / "c.mat", False, dataInfo=INFO[:2]))
-    with pytest.raises(RunError, match="have the same name, 'pendulum.phi'"):
+    with pytest.raises(RunError, match=r"have the same name, 'pendulum\.phi'"):
         read_table(mat(tmp_path / "e.mat", False, name=["time", "pendulum.phi", "pendulum.phi", "pendulum.m"]))
     with pytest.raises(RunError, match="'time' has one value, and others have 5"):
         read_table(mat(tmp_path / "f.mat", False, dataInfo=np.where(INFO == 0, 1, INFO)))

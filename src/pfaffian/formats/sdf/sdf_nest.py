@@ -76,6 +76,10 @@ def flatten(model: Element, version: tuple[int, ...], where: MeshFolders, lost: 
     return Element(model.tag, model.attributes, model.source, model.line, flat.parts), flat
 
 
+NEWEST = (1, 12)
+"""Newest version of SDF whose elements are known."""
+
+
 def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
     """Add the parts of a model, and those of the models nested in it."""
     if depth > MAX_NESTED:
@@ -83,6 +87,9 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
     if truth(model, "static"):
         raise model.error("the model is static, so nothing in it moves; remove <static>, or read another model")
     flat.version = min(flat.version, scope.version)
+    if scope.version > NEWEST:
+        later = ".".join(map(str, scope.version))
+        leave(flat.lost, f"versions newer than {'.'.join(map(str, NEWEST))}, the newest that is known", later)
     alone = replace(model, children=[e for e in model.children if e.tag not in BELOW])
     leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
     for element in model.children:

@@ -450,10 +450,16 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
         _notice(f"{source}: bounds that a <limit> leaves out are 0 by the format: {_listed(assumed)}; write them")
 
 
+VERSION = "1.0"
+"""The version of URDF whose elements are known, and the only one that urdfdom reads."""
+
+
 def _warn_unread(robot: Element, gazebo: Gazebo) -> None:
     """Warn of the elements and attributes that are not read; those of Drake below <robot> are told with the loops."""
     plain = replace(robot, children=[e for e in robot.children if not e.tag.startswith("drake:")])
-    found = [*unread(plain, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
+    version = robot.attributes.get("version", VERSION)
+    later = [] if version == VERSION else [f"version {version} of <robot>, of which {VERSION} is known"]
+    found = [*later, *unread(plain, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
     if gazebo.geared:
         words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
         _notice(f"{robot.source}: {words}: {_listed(dict.fromkeys(gazebo.geared))}")

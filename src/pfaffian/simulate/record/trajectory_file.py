@@ -234,8 +234,8 @@ def _matlab(data: bytes) -> dict[str, TableColumn]:
     turned = len(form) > 3 and form[3] == "binTrans"
     if not form or form[0] != "Atrajectory":
         raise ValueError(f"its class is {printable(form[0] if form else '')}, not Atrajectory")
-    name, info, text = (parts.get(n, np.zeros((0, 0))) for n in ("name", "dataInfo", "description"))
-    names, texts = _words(name.T if turned else name), _words(text.T if turned else text)
+    name, info, about = (parts.get(n, np.zeros((0, 0))) for n in ("name", "dataInfo", "description"))
+    names, texts = _words(name.T if turned else name), _words(about.T if turned else about)
     if not np.isfinite(info).all():
         raise ValueError("its matrix dataInfo has numbers that are not finite")
     rows = (info.T if turned else info).astype(int)
