@@ -250,7 +250,7 @@ def test_locked_coordinates_and_loops():
 
 
 def test_the_motions_of_a_free_joint():
-    """Three lengths along axes at right angles, and three angles; limits only where a range is given."""
+    """Three lengths along axes at right angles, and three angles; a coordinate clamped without a range has that of OpenSim."""
     names = ["rx", "ry", "rz", "tx", ("ty", "<clamped>true</clamped>"), ("tz", "<clamped>true</clamped><range>-1 2</range>")]
     m, _ = read(model(joint("FreeJoint", "f", "ground", "a", *names), "a"))
     at = [pf.forward_kinematics(m, {name: 1.0} if name else None)["a"] for name in ("", "tx", "ty", "tz", "rx", "ry", "rz")]
@@ -259,7 +259,7 @@ def test_the_motions_of_a_free_joint():
     turned = [np.trace(at[0].rotation.T @ x.rotation) for x in at[4:]]
     close(np.array(turned), np.full(3, 1 + 2 * np.cos(1.0)), ROUNDING, "turns")
     limits = dict(zip(m.q_names, m.q_limits.tolist(), strict=True))
-    assert limits["ty"] == [-np.inf, np.inf] and limits["tz"] == [-1, 2]
+    assert [limits[n] for n in ("tx", "ty", "tz")] == [[-np.inf, np.inf], [-10, 10], [-1, 2]]
 
 
 def test_yaml_keeps_the_functions(tmp_path):

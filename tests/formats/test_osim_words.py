@@ -74,10 +74,6 @@ def test_defaults_fill_what_elements_leave_open():
     assert settings.guess == {"qa": 0.4, "qb": 0.4} and m.q_limits.tolist() == [[-np.inf, np.inf], [-1, 2]]
 
 
-def test_a_clamped_coordinate_has_a_range():
-    assert read(model(pins("<clamped>true</clamped>")))[0].q_limits.tolist() == [[-10, 10], [-np.inf, np.inf]]
-
-
 def test_a_force_among_the_components_of_a_body_acts():
     force = SPRING.format("qa", "<stiffness>30</stiffness><rest_length>1</rest_length>")
     one = model(joint("PinJoint", "p", "ground", "a", "qa"), "a").replace("</Body>", f"<components>{force}</components></Body>")

@@ -94,8 +94,9 @@ def _sections(m: Mechanism, places: dict[str, Tag], lost: list[str]) -> list[Tag
                 f"force {f.name!r}: the only forces that are written as MJCF are springs between points; write YAML"
             )
         add_spring(sections["tendon"], f, places)
+    bounds = dict(zip(m.u_names, m.u_limits.tolist(), strict=True))
     for a in m.actuators:
-        add_actuator(sections["actuator"], a, m, places, lost)
+        add_actuator(sections["actuator"], a, bounds[a.name], m, places, lost)
     return list(sections.values())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,13 +150,14 @@ def add_spring(section: Tag, f: Spring, places: Mapping[str, Tag]) -> None:
         tendon.add("site", site=f"{f.name} {side}")
 
 
-def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag], lost: list[str]) -> None:
-    """Add a motor on a joint, on the tendon of a closure or, for a thruster, at a site, with its limits and effort."""
+def add_actuator(
+    section: Tag, a: Any, bounds: Sequence[float], m: Mechanism, places: Mapping[str, Tag], lost: list[str]
+) -> None:
+    """Add a motor on a joint, on the tendon of a closure or, for a thruster, at a site.   bounds: of its input."""
     what = f"actuator {a.name!r}"
     if not isinstance(a, (Actuator, Thruster)):
         raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
-    low, high = m.u_limits[m.u_names.index(a.name)].tolist()
-    limits = range_of((low, high), what, lost)
+    limits = range_of((bounds[0], bounds[1]), what, lost)
     if isinstance(a, Thruster):
         axis, point = numbers(a.axis, what), numbers(a.point, what)
         places[a.body].add("site", name=f"{a.name} point", pos=point, group="4")
