@@ -67,11 +67,9 @@ def test_an_axis_without_a_function_does_not_move():
 
 def test_defaults_fill_what_elements_leave_open():
     said = '<Coordinate name="default"><default_value>0.4</default_value><range>-1 2</range></Coordinate>'
-    text = model(pins("", "<clamped>true</clamped>")).replace(
-        '<Model name="m">', f'<Model name="m"><defaults>{said}</defaults>'
-    )
-    m, settings = read(text)
-    assert settings.guess == {"qa": 0.4, "qb": 0.4} and m.q_limits.tolist() == [[-np.inf, np.inf], [-1, 2]]
+    there = pins("", "<clamped>true</clamped><default_value>0.1</default_value>")
+    m, settings = read(model(there).replace('<Model name="m">', f'<Model name="m"><defaults>{said}</defaults>'))
+    assert settings.guess == {"qa": 0.4, "qb": 0.1} and m.q_limits.tolist() == [[-np.inf, np.inf], [-1, 2]]
 
 
 def test_a_force_among_the_components_of_a_body_acts():
@@ -170,6 +168,9 @@ BAD = {
                 "'idle' is a coordinate that moves nothing"),
     "closing": (four_bar("", constraints=coupler("qr", "qa", LINE.format(1, 0))),
                 "'qr' is a coordinate of a joint that closes a loop"),
+    "partly locked": (model(joint("PinJoint", "p", "ground", "a", "qa")
+                            + joint("UniversalJoint", "u", "ground", "a", ("u1", held(0)), "u2"), "a"),
+                      "with all of its coordinates locked or none"),
     "between versions": (OLD.replace("</BodySet>", '</BodySet><JointSet><objects><PinJoint name="z"/></objects></JointSet>'),
                          "has its joints in bodies; open the model in OpenSim 4"),
 }  # fmt: skip

@@ -77,13 +77,19 @@ def clash(name):
         pin = pf.closure("z", "spherical", "world", "b", placement_a=(0.1, 0, 0), placement_b=(0.1, 0, 0))
         spring = pf.spring("z", "world", "b", point_a=(1, 0, 0), stiffness=3.0, rest=0.1)
         return pf.mechanism("m", two[:1], [pf.joint("j", "revolute", "world", "b")], constraints=[pin], forces=[spring])
+    if name == "connect|joint":
+        pin = pf.closure("k follows", "spherical", "world", "b", placement_a=(0.1, 0, 0), placement_b=(0.1, 0, 0))
+        joints = [pf.joint("j", "revolute", "world", "b"), pf.joint("k", "revolute", "b", "c", mimic=pf.mimic({"j": 2.0}))]
+        return pf.mechanism("m", two, joints, constraints=[pin])
     kind, child = ("spherical", turned) if name == "body" else ("planar", None)
     first = pf.joint("j", kind, "world", "b", **({"child_placement": child} if child else {}))
     return pf.mechanism("m", two, [first, pf.joint("j.x", "revolute", "b", two[1].name)])
 
 
-@pytest.mark.parametrize("name", ["body", "joint", "site"])
+@pytest.mark.parametrize("name", ["body", "joint", "site", "connect|joint"])
 def test_names_that_the_writer_makes_of_others_must_be_free(name, tmp_path):
-    with pytest.raises(ModelError, match=f"two elements <{name}> of the MJCF file would be called 'j frame|j.x|z a|z b'"):
+    with pytest.raises(
+        ModelError, match=rf"two elements <({name})> of the MJCF file would be called '(j frame|j\.x|z a|z b|k follows)'"
+    ):
         pf.write(clash(name), tmp_path / "m.xml")
     assert not (tmp_path / "m.xml").exists()

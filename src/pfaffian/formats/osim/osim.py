@@ -136,7 +136,7 @@ def parse_osim(
         *(closing(j, passive, made, lost) for j in loops),
         *_constraints(enforced, frames, lost),
     ]
-    start = settled_start(made.start, {c.dependent: c.by for c in reversed(couplers)} | dict(made.couplings))
+    start = settled_start(made.start, {c.dependent: c.by for c in couplers} | dict(made.couplings))
     found = mechanism(
         name or model.attributes.get("name") or "model",
         [*(_body(b) for b in bodies), *made.between],

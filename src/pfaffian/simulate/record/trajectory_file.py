@@ -163,7 +163,7 @@ def _cells(lines: list[str]) -> list[list[str]]:
     """The cells of all lines, with points as decimal marks. The line of names decides what separates them."""
     plain = re.sub('"[^"]*"', "", lines[0])
     split = next((mark for mark in "\t;," if mark in plain), "")
-    blanks = not split and plain == lines[0] and len(plain.split()) > 1 and not _NAMED_UNIT.fullmatch(plain.strip())
+    blanks = not split and len(plain.split()) > 1 and not _NAMED_UNIT.fullmatch(plain.strip())
     table = [line.split() for line in lines] if blanks else [*csv.reader(lines, delimiter=split or ",", skipinitialspace=True)]
     if all(not row[-1].strip() for row in table):
         table = [row[:-1] for row in table]  # all lines end with a separator
