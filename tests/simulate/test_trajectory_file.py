@@ -108,6 +108,7 @@ BAD = {
     "no number": (b"t;x\n0;1\nnan;2\n", "record 2 of 't' is nan s"),
     "unit of time": (b"time [days],x\n0,1\n", "the unit 'days' of the times is unknown; use one of s,"),
     "newer MATLAB": (b"MATLAB 5.0 MAT-file", "a MATLAB file of version 5 or later; save it with '-v4'"),
+    "a long cell": (b"time,x\n0," + b"1" * 200_000, "field larger than field limit"),
     "not text": (b"\xff\xfe\x01time", "not UTF-8"),
 }
 

@@ -82,7 +82,7 @@ def read_table(path: str | Path, names: Iterable[str] | Mapping[str, str] | None
         if data.startswith(b"MATLAB"):
             raise ValueError("it is a MATLAB file of version 5 or later; save it with '-v4', or as a table in text")
         columns = _matlab(data) if data[1:4] == b"\0\0\0" else _text(decode(data, place.name), f"{path}")
-    except (OSError, ValueError, struct.error, ModelError) as error:
+    except (OSError, ValueError, struct.error, csv.Error, ModelError) as error:
         raise RunError(f"cannot read {path} as a table: {error}") from error
     return _dataset(columns, names, f"{path}")
 
