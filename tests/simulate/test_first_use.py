@@ -24,7 +24,7 @@ DURATION = 2e-3
 """Duration of two steps [s]."""
 
 MOST_CALLS_OF_A_STEP = 3_600
-"""Bound on the calls of a run of one step: 3,530 with xarray 2026, 4,600 if xarray checks the labels."""
+"""Bound on the calls of a run of one step: 3,555 with xarray 2026, 4,600 if xarray checks the labels."""
 
 
 def first(make: Callable[[int], pf.Mechanism], n: int) -> int:

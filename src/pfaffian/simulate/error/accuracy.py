@@ -77,7 +77,7 @@ class StepErrorMonitor:
     silent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     begin: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
-    @property
+    @cached_property
     def loop(self) -> TimeLoop:
         """The compiled steps of the run."""
         return self.halves.loop
@@ -102,8 +102,9 @@ class StepErrorMonitor:
 
     def _spread(self, count: int) -> tuple[int, ...]:
         """Up to `count` steps at even distances, the first of the run among them."""
-        steps, count = self.loop.when.steps, min(MOST_COMPARISONS, count, self.loop.when.steps)
-        return tuple(self.loop.when.first + steps * i // count for i in range(count))
+        first, steps = self.loop.when.first, self.loop.when.steps
+        count = min(MOST_COMPARISONS, count, steps)
+        return tuple(first + steps * i // count for i in range(count))
 
     def until(self, k: int) -> int:
         """Number of steps from k to the next comparison, or to the end of the run."""

@@ -73,7 +73,7 @@ class AccurateStepper:
 
     def __init__(self, simulation: Simulation, options: Options, accuracy: float, given: Scheme | None) -> None:
         s, o = simulation, options
-        self._s, self._options, self._accuracy, self.order = s, o, accuracy, s.pair.order
+        self._s, self._options, self._accuracy, self._given, self.order = s, o, accuracy, given, s.pair.order
         self.causes, self.u_names, self._identity = causes_of(s), s.w_names, identity(s)
         self._rates = tuple((group[0].period, group[0].phase) for group in rates(s.control))
         compiled = (s, o.backend, o.strict)
@@ -87,8 +87,8 @@ class AccurateStepper:
         self._known: tuple[float, np.ndarray] | None = None
 
     def __copy__(self) -> AccurateStepper:
-        twin = object.__new__(AccurateStepper)
-        twin.__dict__.update(self.__dict__)  # its state is replaced, never changed in place
+        twin = AccurateStepper(self._s, self._options, self._accuracy, self._given)
+        twin._now, twin._known = self._now, self._known  # which are replaced, never changed in place
         return twin
 
     def __deepcopy__(self, memo: Any) -> AccurateStepper:
