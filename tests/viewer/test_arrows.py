@@ -165,9 +165,11 @@ def test_the_arrow_of_a_contact_is_its_whole_force_where_it_presses() -> None:
     fly = pf.joint("fly", "planar-translation", "world", "carriage", axis=(0, -1, 0))
     pitch = pf.joint("pitch", "revolute", "carriage", "plate", axis=(0, -1, 0))
     soft = {"stiffness": 3e3, "exponent": 1.3, "damping": 0.4, "friction": 0.6}
+    ball = pf.shape("sphere", radius=0.02, placement=(-0.2, 0, -0.1))
+    pad = pf.shape("box", size=(0.1, 0.1, 0.05), placement=(0.3, 0, -0.1))
     feet = [
-        pf.forces.contact("rear foot", "plate", shape_a=pf.shape("sphere", radius=0.02, placement=(-0.2, 0, -0.1)), **soft),
-        pf.forces.contact("front foot", "plate", shape_a=pf.shape("box", size=(0.1, 0.1, 0.05), placement=(0.3, 0, -0.1)), **soft),
+        pf.forces.contact("rear foot", "plate", shape_a=ball, **soft),
+        pf.forces.contact("front foot", "plate", shape_a=pad, **soft),
     ]
     m = pf.mechanism("skid", [pf.body("carriage"), pf.body("plate", 3.0, inertia=0.2)], [fly, pitch], forces=feet)
     how = {"duration": 0.3, "step": 1e-3, "every": 5, "scheme": pf.Scheme(integrator="tr-bdf2"), "error_bound": np.inf}
