@@ -52,8 +52,8 @@ def wheel_curves(
         centre: (3,) of the wheel in this body [m]; its origin by default.
         radius: of the wheel [m], to the point of contact; 0.3 by default.
         steering: two points on the steering axis, the lower one first: the ball joints. Each is a point (3,) of this body, or
-            (body, point) of another one, such as ("world", top mount) of a strut, which a point of the wheel's body would leave.
-            None (default): no caster.
+            (body, point) of another one: the axis of a strut ends in its mount, a point of the "world". None (default): no
+            caster.
         middle: y of the car's plane of symmetry [m], for the roll centre; 0 by default.
         q: the state at zero travel, as `assemble` takes it; neutral by default.
         fixed: {coordinate: value} of what does not move, such as the steering rack.
