@@ -149,9 +149,9 @@ def _dataset(
         data[name] = (("run", "state"), x[:, :, 0]) if single else (("run", "state", dim), x)
         data[name] = (*data[name], {"units": signal.unit})
     variables, bins = statistics_of(of.signals, tally)
-    for name, x in tally.recording.statistics.items() if tally else ():
-        if tally.unit(x.kind, "") == "s":  # an instant, which is the number of a state here
-            variables[name][2]["units"] = "1"
+    for name, statistic in tally.recording.statistics.items() if tally else ():
+        if statistic.kind == "time_of_maximum":
+            variables[name][2]["units"] = "1"  # the number of a state
     data |= variables
     used = {dim for x in data.values() for dim in x[0]}
     coords |= {x.dim: list(x.names) for x, _ in of.signals.values() if x.dim and x.dim in used} | bins
