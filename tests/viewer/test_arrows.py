@@ -186,6 +186,8 @@ def test_the_arrow_of_a_contact_is_its_whole_force_where_it_presses() -> None:
     one = np.linalg.norm(force(found["front foot"][0]), axis=1) == 0  # the box has several points of contact, the ball one
     np.testing.assert_allclose(-moment[one, 1], 0.2 * a[one, 2], **AGREE)
     assert 3 < one.sum() < len(one) and np.ptp(F[:, 2]) > 10
+    pad_x = q[:, 0] + 0.3 * np.cos(q[:, 2]) + 0.1 * np.sin(q[:, 2])
+    np.testing.assert_allclose(found["front foot"][0].ends[:, 0, 0], pad_x, atol=0.07, err_msg="lifted too, it is at the foot")
 
 
 def test_parts_are_slender_and_their_colours_are_colours(machine) -> None:
