@@ -112,7 +112,7 @@ def rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
         yield rod(hub, com, radius)
         largest = BALL * distance
     if len(ends) < (2 if jointed else 3) and (k.value(b.mass).any() or k.value(b.inertia).any()):
-        covers = HUB * k.size if points and len(ends) == 1 else np.inf
+        covers = HUB * k.size if points and len(ends) == 1 and distance <= radius else np.inf
         yield from (_within(solid, com, covers) for solid in inertia_solid(k, b, largest))
 
 
