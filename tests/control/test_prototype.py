@@ -443,7 +443,7 @@ WRONG = {
     ),
     "reference": (
         lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), control.set_point([0.0]))),
-        "the reference has 1 numbers, but the configuration of 'planar' has 3",
+        "the reference has 1 numbers, but the configuration of 'planar' has 3: j.x, j.y, j.angle",
     ),
     "no actuators": (
         lambda: pf.run(PLANAR.with_(actuators=()), duration=0.1, control=control.prototype_tracking(hovering(), REF)),

@@ -433,6 +433,16 @@ def test_a_state_in_motion_is_no_equilibrium_in_any_unit():
 # -- other engines ----------------------------------------------------------------------------------------------------
 
 
+def test_a_steady_motion_is_told_from_a_passing_instant():
+    """A bob that circles at its angle keeps its rates; one that passes its lowest point has none but changes them."""
+    shaft, arm = pf.joint("phi", "revolute", "world", "shaft"), pf.joint("theta", "revolute", "shaft", "bob", axis=(0, -1, 0))
+    m = pf.mechanism("circling", [pf.body("shaft", 1.0, inertia=0.1), pf.body("bob", 1.0, com=(0, 0, -0.5))], [shaft, arm])
+    circling = pf.linearise(m, {"theta": np.arccos(9.81 / 0.5 / 36)}, {"phi": 6.0})
+    assert "in steady motion" in str(circling) and not circling.equilibrium
+    for state in (({}, {"theta": 1.0}), ({"theta": 0.3}, {"phi": 6.0})):
+        assert "no equilibrium: drifts" in str(pf.linearise(m, *state))
+
+
 def test_a_tree_agrees_with_pinocchio():
     """Derivatives of Pinocchio's articulated-body algorithm, in the coordinates of x."""
     random = np.random.default_rng(6)
@@ -505,6 +515,9 @@ def test_errors():
         pf.linearise(m, control=3)
     with pytest.raises(pf.ModelError, match="one state at a time"):
         pf.linearise(pendulum(), [[0.1], [0.2]])
+    held = control.projected(control.joints("pivot"), control.set_point([0.1]), stiffness=4.0, damping=2.0)
+    with pytest.raises(pf.ModelError, match="u, inputs of the law: there are none, so leave them out"):
+        pf.linearise(pf.actuate_all(pendulum()), u=[0.0], control=held)
     with pytest.raises(pf.ModelError, match=r"z has shape \(1,\): \(0,\) is needed"):
         pf.linearise(pendulum(), z=[1.0])
     slack = pendulum().with_(

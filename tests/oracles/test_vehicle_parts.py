@@ -147,6 +147,31 @@ def test_curves_of_a_trailing_arm_and_a_swing_axle() -> None:
         pf.analysis.wheel_curves(axle, "arm", [0.0], steering=(0, 0, 0))
 
 
+def test_the_steering_axis_of_a_strut_ends_in_the_car() -> None:
+    """A plane strut: the ball joint moves on a circle, and the axis goes from it to the mount in the car, at any travel."""
+    top, reach = np.array([-0.03, 0.55, 0.8]), 0.35
+    foot = np.array([-0.03, 0.63, 0.35])  # of the strut on the upright
+    ball = np.array([0.0, 0.3 + reach, 0.2])
+    bodies = [pf.body("arm", 3.0, com=(0, 0.2, 0), inertia=0.1), pf.body("upright", 15.0, inertia=0.3), pf.body("rod", 2.0)]
+    pin = {"kind": "revolute", "axis": (1, 0, 0)}
+    joints = [
+        pf.joint("arm", parent="world", child="arm", placement=(0, 0.3, 0.2), **pin),
+        pf.joint("ball", parent="arm", child="upright", placement=(0, reach, 0), **pin),
+        pf.joint("strut", "prismatic", "upright", "rod", axis=top - foot, placement=foot - ball),
+    ]
+    mount = pf.closure("mount", body_a="world", body_b="rod", placement_a=top, placement_b=top - foot, **pin)
+    m = pf.mechanism("strut", bodies, joints, constraints=[mount])
+    how = {"centre": (0, 0.08, 0.1), "steering": ((0, 0, 0), ("world", top))}
+    found = pf.analysis.wheel_curves(m, "upright", np.linspace(-0.08, 0.08, 9), **how)
+    angle = found.q.sel(coordinate="arm").values
+    up = top - np.stack([0 * angle, 0.3 + reach * np.cos(angle), 0.2 + reach * np.sin(angle)], axis=1)
+    np.testing.assert_allclose(found["kingpin"], np.arctan2(-up[:, 1], up[:, 2]), atol=PEER)
+    np.testing.assert_allclose(found["caster"], np.arctan2(-up[:, 0], up[:, 2]), atol=PEER)
+    assert np.ptp(angle) > 0.3
+    with pytest.raises(ModelError, match="chassis"):
+        pf.analysis.wheel_curves(m, "upright", [0.0], centre=(0, 0.08, 0.1), steering=((0, 0, 0), ("chassis", top)))
+
+
 # -- roads ------------------------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,17 @@ def test_table_of_a_scissor_lift_is_its_statics(tmp_path: Path) -> None:
     np.testing.assert_allclose(table["force_z"].sel(joint="platform"), np.sin(STROKE[0]), rtol=PEER)
 
 
+def test_a_sweep_over_states_has_units_and_its_variables_in_the_order_of_their_names(tmp_path: Path) -> None:
+    pins = {name: pf.reaction("bob", magnitude=True) for name in ("the second", "a third", "the 1st")}
+    how = {"keep": ["q", *pins], "outputs": pins, "store": tmp_path / "pins.zarr"} | INTERPRETED
+    found = pf.sweep(rod(), {}, states={"q:bob.x": [0.1, 0.2]}, **how)
+    assert found["q_unit"].dims == ("coordinate",) and set(found["q_unit"].values.tolist()) == {"m"}
+    assert [name for name in found.data_vars if name in pins] == sorted(pins)
+    table = pf.loads(swept(rod(), tmp_path, {}, {"q:bob.x": [0.1, 0.2]}), file=tmp_path / "loads.csv")
+    assert table["force_state"].attrs["units"] == "1"
+    assert "force_state," in (tmp_path / "loads.csv").read_text().splitlines()[0], "the number of a state is no time"
+
+
 def test_states_are_the_same_whatever_the_blocks(tmp_path: Path) -> None:
     m, space, states = rod(), {"l": np.linspace(1, 2, 9)}, {"q:bob.x": np.linspace(-0.9, 0.9, 8)}
     one, other = (swept(m, tmp_path / str(block), space, states, guess=DOWN, block=block).load() for block in (9, 2))

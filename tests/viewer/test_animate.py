@@ -67,6 +67,32 @@ def test_a_page_contains_the_motion_and_loads_nothing(rod, swing, tmp_path: Path
     assert b"default-src 'none'" in made.data and b"@DATA@" not in made.data
 
 
+def test_a_motion_of_assemble_is_drawn_like_a_run(rod) -> None:
+    """A slider with a rod on the ground, pulled out of reach at the end; with times, without them, and as a batch."""
+    rail = pf.joint("rail", "prismatic", "world", "foot", axis=(1, 0, 0))
+    hinge = pf.joint("hinge", "revolute", "foot", "rod", axis=(0, 1, 0))
+    tip = pf.holonomic("tip", lambda k: k.position("rod", (0, 0, 1))[0])
+    m = pf.mechanism("slider", [pf.body("foot", 1.0), pf.body("rod", 1.0, com=(0, 0, 0.5))], [rail, hinge], constraints=[tip])
+    t, x = np.linspace(0, 2, 9), np.linspace(0.2, 1.1, 9)
+    with pytest.warns(pf.RunWarning):
+        way = pf.assemble(m, {"rail": x}, t=t, along=True, guess={"hinge": -0.2}, backend="numpy")
+    with pytest.warns(pf.ModelWarning, match="1 of 9 records are not finite"):
+        found = data_of(pf.animate(m, way, plot=("q.hinge", "v.rail")).data)
+    np.testing.assert_array_equal(doubles(found["time"]), t[:-1])
+    places = floats(found["poses"]).reshape(8, 2, 7)
+    np.testing.assert_allclose(places[:, 0, 0] - places[0, 0, 0], x[:-1] - x[0], atol=1e-6)
+    half = way.q[:-1, 1] / 2
+    np.testing.assert_allclose(places[:, 1, [4, 6]], np.stack([np.sin(half), np.cos(half)], 1), atol=1e-6)
+    assert [p["title"] for p in found["plots"]] == ["hinge, angle [rad]", "rail, velocity [m/s]"]
+    both = pf.assemble(m, {"rail": np.stack([x, x / 2], 1)[:-1]}, along=True, guess={"hinge": -0.2}, backend="numpy")
+    found = data_of(pf.animate(m, both).data)
+    np.testing.assert_array_equal(doubles(found["time"]), np.arange(8))
+    feet = floats(found["poses"]).reshape(8, 4, 7)[:, [0, 2], 0]
+    np.testing.assert_allclose(feet - feet[0], np.stack([x, x / 2], 1)[:-1] - [x[0], x[0] / 2], atol=1e-6)
+    with pytest.raises(pf.ModelError, match="another mechanism"):
+        pf.animate(rod, way)
+
+
 def test_a_page_has_all_that_its_player_reads(rod, swing) -> None:
     """Every field that the script takes from the data, and the triangles of the scene."""
     page = pf.animate(rod, swing, show=["reactions", "trails"], plot="q").data

@@ -160,6 +160,36 @@ def test_drawn_forces_follow_time_modes_and_inputs(machine) -> None:
             np.testing.assert_allclose(force(x), FORCES[m.name][name](m, runs, i), **AGREE)
 
 
+def test_the_arrow_of_a_contact_is_its_whole_force_where_it_presses() -> None:
+    """Two feet of a tilted plate that slides: the arrows balance its acceleration and its turning, and one foot lifts."""
+    fly = pf.joint("fly", "planar-translation", "world", "carriage", axis=(0, -1, 0))
+    pitch = pf.joint("pitch", "revolute", "carriage", "plate", axis=(0, -1, 0))
+    soft = {"stiffness": 3e3, "exponent": 1.3, "damping": 0.4, "friction": 0.6}
+    ball = pf.shape("sphere", radius=0.02, placement=(-0.2, 0, -0.1))
+    pad = pf.shape("box", size=(0.1, 0.1, 0.05), placement=(0.3, 0, -0.1))
+    feet = [
+        pf.forces.contact("rear foot", "plate", shape_a=ball, **soft),
+        pf.forces.contact("front foot", "plate", shape_a=pad, **soft),
+    ]
+    m = pf.mechanism("skid", [pf.body("carriage"), pf.body("plate", 3.0, inertia=0.2)], [fly, pitch], forces=feet)
+    how = {"duration": 0.3, "step": 1e-3, "every": 5, "scheme": pf.Scheme(integrator="tr-bdf2"), "error_bound": np.inf}
+    r = pf.run(m, {"fly.y": 0.13, "pitch": 0.05}, {"fly.vx": 1.0, "fly.vy": -0.5}, backend="interpreter", **how)
+    drawn = drawn_runs(m, r, None, 1 / 5e-3, False, False)
+    runs, found = at_times(r, drawn.time), arrows(drawn, "forces")
+    assert set(found) == {"rear foot", "front foot"}
+    q, v = runs.q.values[0], runs.v.values[0]
+    a = pf.forward_dynamics(m, q, v).v_dot
+    F = sum(force(x) for (x,) in found.values())
+    at = np.stack([q[:, 0], 0 * q[:, 0], q[:, 1]], axis=1)
+    moment = sum(np.cross(x.ends[:, 0] - at, force(x)) for (x,) in found.values())
+    np.testing.assert_allclose(F[:, [0, 2]], 3.0 * (a[:, :2] + [0, 9.81]), **AGREE)
+    one = np.linalg.norm(force(found["front foot"][0]), axis=1) == 0  # the box has several points of contact, the ball one
+    np.testing.assert_allclose(-moment[one, 1], 0.2 * a[one, 2], **AGREE)
+    assert 3 < one.sum() < len(one) and np.ptp(F[:, 2]) > 10
+    pad_x = q[:, 0] + 0.3 * np.cos(q[:, 2]) + 0.1 * np.sin(q[:, 2])
+    np.testing.assert_allclose(found["front foot"][0].ends[:, 0, 0], pad_x, atol=0.07, err_msg="lifted too, it is at the foot")
+
+
 def test_parts_are_slender_and_their_colours_are_colours(machine) -> None:
     m, result = machine
     drawn = drawn_runs(m, result, None, RATE, False, True)

@@ -33,6 +33,15 @@ def test_axes_are_labelled_with_names_and_units(result):
     assert complaints(figure) == []
 
 
+def test_forces_and_moments_of_a_reaction_have_panels_of_their_own():
+    hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+    m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0.1, 0, -0.5))], [hinge])
+    outputs = {"pin": pf.reaction("hinge"), "size": pf.reaction("hinge", magnitude=True)}
+    r = pf.run(m, {"hinge": 0.3}, duration=0.1, step=0.01, outputs=outputs, backend="numpy")
+    labels = [ax.get_ylabel() for ax in pf.plot(r, "pin", "size").axes]
+    assert labels == ["pin [N]", "pin [N m]", "force, size [N]", "moment, size [N m]"]
+
+
 def test_one_entry_is_one_curve_without_a_legend(result):
     (ax,) = pf.plot(result, "q.b", title="mine").axes
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), result.q.sel(coordinate="b"))

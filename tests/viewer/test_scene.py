@@ -141,6 +141,20 @@ def test_a_body_without_other_parts_is_drawn_as_its_inertia() -> None:
     assert attached(k, m.body("stone")) == []
 
 
+@pytest.mark.parametrize("inertia", [0.5, (0.5, 0.4, 0.3)])
+def test_a_hub_does_not_hide_the_arms_that_are_joined_to_its_middle(inertia) -> None:
+    """Its ball or box, of half a metre by its inertia, is made smaller than the arms; it keeps its middle."""
+    arms = [pf.joint(n, parent="hub", child=n, **HINGE) for n in ("left", "right")]
+    bodies = [pf.body("hub", 1.0, inertia=inertia), *[pf.body(j.child, 1.0, com=(0, 0, -0.6)) for j in arms]]
+    m = pf.mechanism("governor", bodies, [pf.joint("shaft", "revolute", "world", "hub"), *arms])
+    found = parts(of(m), "shapes")
+    corners = found["hub"][0].solid.vertices
+    assert np.linalg.norm(corners, axis=1).max() < 0.25 * spread(found["left"][0]).max()
+    np.testing.assert_allclose(corners.mean(axis=0), 0, atol=1e-12)
+    alone = parts(of(m.with_(bodies=bodies[:1], joints=[pf.joint("shaft", "revolute", "world", "hub")])), "shapes")["hub"]
+    assert (spread(alone[0]) > 4 * spread(found["hub"][0])).all(), "alone it hides nothing"
+
+
 @pytest.mark.parametrize(("inertia", "count", "end"), [(2.0 / 12, 1, 1.0), (0.5, 2, 0.7), (0.0, 2, 0.535)])
 def test_the_last_link_is_drawn_as_a_slender_rod_or_a_rod_with_a_ball(inertia: float, count: int, end: float) -> None:
     """With the moment 2 1^2 / 12 it is a rod of 1 m; otherwise it has a ball with a radius of at most 0.4 of its distance."""

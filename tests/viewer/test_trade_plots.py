@@ -192,6 +192,9 @@ def test_loads_of_pins_have_their_maximum_marked(tmp_path):
     assert len(top) == 1 and float(top[0].get_ydata()[0]) == pytest.approx(heavy, rel=PEER)
     assert [x[:12] for x in legend(ax)] == [f"pin: {heavy:.4g} N"[:12]]
     assert "2 runs" in figure.get_suptitle() and complaints(figure) == []
+    assert figure.axes[-1].get_xlabel() == "q [deg]" and legend(ax)[0].endswith(" deg"), "as in plot_motion"
+    heavier = pf.results.plot_loads(found.assign(pin=1000 * found["pin"])).axes[0]
+    assert legend(heavier)[0].startswith("pin: 29430 N at "), "no power of ten"
     assert pf.results.plot_loads(found).axes[-1].get_xlabel() == "state"
     for what, over, words in (((), "r", "no coordinate 'r'"), (("pn",), None, "pin")):
         with pytest.raises(ModelError, match=words):

@@ -219,7 +219,10 @@ class Linearised:
         return vectors * phase.conj() / np.abs(phase)
 
     def __str__(self) -> str:
-        how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
+        drift, change = (np.abs(x).max(initial=0.0) for x in (self.drift, self.A @ self.drift))
+        steady = change <= STILL * drift * np.abs(self.A).max(initial=0.0)  # the state moves on, and its rates stay
+        moving = "in steady motion" if steady else f"no equilibrium: drifts by {drift:.3g}"
+        how = "at an equilibrium" if self.equilibrium else moving
         lines = [f"{len(self.states)} states, {len(self.inputs)} inputs, {how}"]
         if not self.clear:
             lines.append("unclear: rounding hides whether the slowest of these eigenvalues is zero")
@@ -312,7 +315,7 @@ def linearise(
     refuse(law, "linearise")
     near = _function(m, law, law_digest(law, m))
     names = input_names(m, law)
-    u0 = as_batch(u, names, np.zeros(len(names)), "u")
+    u0 = as_batch(u, names, np.zeros(len(names)), "u" if control is None else "u, inputs of the law")
     given = [configurations(m, q), velocities(m, v), u0, parameter_values(m, parameters)]
     if any(len(x) != 1 for x in given):
         raise ModelError("linearise takes one state at a time")

@@ -26,7 +26,7 @@ UNITS = {
 MEANINGS = {
     "camber": "inclination of the wheel, positive where its top leans outwards",
     "toe": "turn of the wheel about the vertical, positive where its front points inwards",
-    "roll_centre": "height of the roll centre of two mirrored suspensions",
+    "roll_centre": "height of the roll centre of two mirrored suspensions, above z = 0",
     "track": "change of the contact point outwards",
     "recession": "change of the contact point forwards",
     "caster": "inclination of the steering axis, positive where its top leans backwards",
@@ -51,7 +51,9 @@ def wheel_curves(
         axis: (3,) of the wheel in this body, of any length but zero, to either side; y by default.
         centre: (3,) of the wheel in this body [m]; its origin by default.
         radius: of the wheel [m], to the point of contact; 0.3 by default.
-        steering: two points of this body on the steering axis, the lower one first: the ball joints. None (default): no caster.
+        steering: two points on the steering axis, the lower one first: the ball joints. Each is a point (3,) of this body, or
+            (body, point) of another one: the axis of a strut ends in its mount, a point of the "world". None (default): no
+            caster.
         middle: y of the car's plane of symmetry [m], for the roll centre; 0 by default.
         q: the state at zero travel, as `assemble` takes it; neutral by default.
         fixed: {coordinate: value} of what does not move, such as the steering rack.
@@ -59,7 +61,7 @@ def wheel_curves(
     Returns:
         Dataset over `travel`: camber, toe, caster and kingpin [rad], roll_centre [m], track and recession [m], the coordinates
         q, and v, their change per travel.
-    Raises ModelError: an unknown body, a zero axis, steering that is not two points, travel that is not (n,) numbers.
+    Raises ModelError: an unknown body, a zero axis, steering that is not two points of bodies, travel that is not (n,) numbers.
     Raises RunError: a travel out of reach, with its value and the row that stays open.
 
     Example:
@@ -79,7 +81,7 @@ def wheel_curves(
         raise ModelError(f"wheel_curves: travel: (n,) numbers are needed, got {brief(travel)}")
     wheel_at = _Upright(
         wheel, direction(axis, "wheel_curves: axis"), vector(centre, 3, "wheel_curves: centre"),
-        positive(radius, "wheel_curves: radius"), _axis_points(steering), as_number(middle, "wheel_curves: middle"),
+        positive(radius, "wheel_curves: radius"), _axis_points(wheel, steering), as_number(middle, "wheel_curves: middle"),
     )  # fmt: skip
     hold = tuple(fixed or ())
     begin = assemble(m, {**(fixed or {})} if q is None else q, parameters=parameters)
@@ -94,13 +96,14 @@ def wheel_curves(
 
 
 class _Upright(NamedTuple):
-    """A wheel on its upright.   axis, centre: (3, 1) in this body.   steering: two points of it.   middle: y of symmetry."""
+    """A wheel on its upright.   axis, centre: (3, 1) in this body.   steering: bodies and points of them.   middle: y of
+    symmetry."""
 
     body: str
     axis: ca.SX
     centre: ca.SX
     radius: ca.SX
-    steering: tuple[ca.SX, ca.SX] | None
+    steering: list[tuple[str, ca.SX]]
     middle: float
 
     @property
@@ -130,7 +133,7 @@ class _Upright(NamedTuple):
             contact[0],
         ]
         if self.steering:
-            lower, upper = (k.position(self.body, x) for x in self.steering)
+            lower, upper = (k.position(body, x) for body, x in self.steering)
             up = upper - lower
             found += [ca.atan2(-up[0], up[2]), ca.atan2(-side * up[1], up[2])]
         return ca.vertcat(*found)
@@ -169,11 +172,11 @@ def _dataset(
     return xr.Dataset(data, coords, {"mechanism": m.name})
 
 
-def _axis_points(steering: Any) -> tuple[ca.SX, ca.SX] | None:
-    """The two points of the steering axis. Raises ModelError: something else."""
+def _axis_points(wheel: str, steering: Any) -> list[tuple[str, ca.SX]]:
+    """The two points of the steering axis, each with its body; none. Raises ModelError: something else."""
     if steering is None:
-        return None
+        return []
     if not isinstance(steering, (list, tuple, np.ndarray)) or len(steering) != 2:
         raise ModelError(f"wheel_curves: steering: two points, the lower one first, are needed, got {brief(steering)}")
-    lower, upper = (vector(x, 3, "wheel_curves: steering") for x in steering)
-    return lower, upper
+    of_body = [x if isinstance(x, (list, tuple)) and len(x) == 2 and isinstance(x[0], str) else (wheel, x) for x in steering]
+    return [(body, vector(x, 3, "wheel_curves: steering: a point")) for body, x in of_body]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, plural
+from pfaffian.errors import ModelError, brief, listed, plural
 from pfaffian.model import reprs
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
@@ -120,7 +120,9 @@ def of_configuration(m: Mechanism, reference: Reference, t: ca.SX, w: ca.SX) -> 
     """
     x = reference.at(t, w)
     if reference.size != m.nq:
-        raise ModelError(f"the reference has {reference.size} numbers, but the configuration of {m.name!r} has {m.nq}")
+        raise ModelError(
+            f"the reference has {reference.size} numbers, but the configuration of {m.name!r} has {m.nq}: {listed(m.q_names)}"
+        )
     invalid = [no_direction(x, turn) for turn in m.quaternions.values()]
     invalid += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
     for name, turn in m.quaternions.items():

@@ -28,6 +28,8 @@ def as_batch(value: Any, names: Sequence[str], default: np.ndarray, what: str) -
     if isinstance(value, Mapping):
         return _by_name(value, names, default, what)
     array = floats(value, what, names)
+    if not names and array.size:
+        raise ModelError(f"{what}: there are none, so leave them out; got an array of shape {array.shape}")
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ModelError(
             f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {listed(names)}"

@@ -61,7 +61,8 @@ class Parameter(NDArrayOperatorsMixin):
     """A named number of a model, which each run may change without another compilation.
 
     Arithmetic and the elementwise functions of NumPy and CasADi turn it into expressions, which a model accepts in place of
-    numbers: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run, so float(p) and `if p > 1:` raise errors.
+    numbers: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`, `ca.sqrt(k / m)`; on an expression NumPy's functions work too, but CasADi
+    warns that they may change. It has no value before the run, so float(p) and `if p > 1:` raise errors.
 
     Args:
         name: text that is displayed, and by which a run sets the value.

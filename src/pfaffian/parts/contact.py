@@ -282,6 +282,20 @@ class Contact:
             total += ca.vertcat(F, ca.cross(x, F))
         return total
 
+    def carried(self, k: Any) -> tuple[ca.SX, ca.SX]:
+        """(3, 1) the whole force on body_a, world axes [N], and the place (3, 1) in the world where it acts [m].
+
+        Of several points of contact, the place is the mean by their elastic force; where none touches, that of all.
+        """
+        points = self.surfaces.contact_points(k)
+        pressed = [self.press.elastic(point.gap) for point in points]
+        whole = sum(pressed, ca.SX(0))
+        touches = whole > 0
+        shares = [ca.if_else(touches, x / ca.if_else(touches, whole, 1), 1 / len(points)) for x in pressed]
+        normal = sum((x * point.normal for x, point in zip(pressed, points, strict=True)), ca.SX.zeros(3, 1))
+        middle = sum((x * point.point for x, point in zip(shares, points, strict=True)), ca.SX.zeros(3, 1))
+        return normal + self.loss(k)[:3], k.position(self.body_a) + middle
+
     def gap_values(self, k: Any) -> ca.SX:
         """The gap at each place where the surfaces may touch."""
         return ca.vertcat(*[point.gap for point in self.surfaces.contact_points(k)])

@@ -150,10 +150,10 @@ def assemble(
             none was seen. Only one state is looked at, by full Newton steps; `branches` gives all.
         q_names, v_names: names of the entries; `named` is {coordinate name: value}.
         If some runs of a batch close and others do not, the states of the latter are NaN; their residual is returned.
-        With `along`: q, v and a (samples, ...) or (samples, runs, ...), a being the derivative of v; reached, residual and
-        regularity of each sample; branch; passages, the samples nearest to a singular configuration with the row that is then
-        almost dependent; lost, the stretches out of reach, where q, v and a are NaN. After such a stretch the branch is that of
-        the straight way from the last state within reach.
+        With `along`: t (samples,); q, v and a (samples, ...) or (samples, runs, ...), a being the derivative of v; reached,
+        residual and regularity of each sample; branch; passages, the samples nearest to a singular configuration with the row
+        that is then almost dependent; lost, the stretches out of reach, where q, v and a are NaN. After such a stretch the
+        branch is that of the straight way from the last state within reach.
     Warns RunWarning: a singular configuration lies between the given state and the held values; nothing is held, and the
     assembly was found from another start; samples are out of reach, or pass near a singular configuration.
     Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
@@ -238,7 +238,7 @@ def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: An
     p = parameter_values(m, parameters)
     given = read_motion(m, q, t, p)
     if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
-        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
+        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so leave it out of guess")
     begun = start_arguments(m, None, None, parameters, guess=guess)
     start = start_of(
         m,

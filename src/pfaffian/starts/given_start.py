@@ -137,7 +137,8 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
         raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
     if both := sorted(set(guess) & set(q or ())):
-        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
+        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so leave it out of guess, or "
+                         f"give q as an array with hold=[{both[0]!r}, ...]")  # fmt: skip
     configurations(m, q)  # refuses a part of a quaternion, which cannot be held
     return guessed_configurations(m, {**guess, **(q or {})}), (*names_to_hold(hold), *(q or ()))
 

@@ -96,6 +96,7 @@ class Trajectory(NamedTuple):
     residual: (...) the largest remaining |phi|.   regularity: (...) from 0 in a singular configuration to 1.
     branch: () or (runs,) index of the branch as in `Assembly`, at the first sample that is reached.
     passages: the singular passages.   lost: the stretches that are not reached.   q_names, v_names: of the entries.
+    t: (samples,) instants [s], or the numbers of the samples where no times were given.
     """
 
     q: np.ndarray
@@ -109,6 +110,7 @@ class Trajectory(NamedTuple):
     lost: tuple[LostSamples, ...]
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
+    t: np.ndarray
 
     @property
     def named(self) -> dict[str, Any]:
@@ -529,7 +531,7 @@ def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
     regularity = np.where(bad, np.nan, found.regularity)
     branch = _branches(path, filled)
     rest = shaped(filled.good), shaped(filled.off), shaped(regularity), branch if given.many else branch[0]
-    answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names)
+    answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names, given.times)
     _tell(path, answer)
     return answer
 

@@ -16,12 +16,13 @@ from pfaffian.errors import ModelError, RunError, RunWarning, notice, plural
 from pfaffian.evaluate.arrays import as_batch, parameter_values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.unphysical import check_parameters
-from pfaffian.simulate.record.result import statistics_of
+from pfaffian.simulate.record.result import coordinates_of, statistics_of
 from pfaffian.simulate.step.running_statistics import Recording, Tally, as_recording, tally_of
 from pfaffian.simulate.step.signals import OutputFunction, Record, as_record, entries_of
 from pfaffian.starts.assemble import close
 from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.newton import fixed_entries
+from pfaffian.states.system import as_system
 from pfaffian.sweeps.space import Space, argument_of
 from pfaffian.sweeps.state_values import StateValues, key_of, values_at_states
 
@@ -148,9 +149,14 @@ def _dataset(
         data[name] = (("run", "state"), x[:, :, 0]) if single else (("run", "state", dim), x)
         data[name] = (*data[name], {"units": signal.unit})
     variables, bins = statistics_of(of.signals, tally)
+    for name, statistic in tally.recording.statistics.items() if tally else ():
+        if statistic.kind == "time_of_maximum":
+            variables[name][2]["units"] = "1"  # the number of a state
     data |= variables
     used = {dim for x in data.values() for dim in x[0]}
     coords |= {x.dim: list(x.names) for x, _ in of.signals.values() if x.dim and x.dim in used} | bins
+    labels = coordinates_of(as_system(m))
+    coords |= {name: x for name, x in labels.items() if isinstance(x, tuple) and x[0] in used}
     ended = lost | free
     status = np.where(lost.any(axis=0), MEANING.index(LOST), np.where(free.any(axis=0), MEANING.index(FREE_MOTION), 0))
     data["status"] = "run", status.astype(np.int32), {"meaning": json.dumps(MEANING)}

@@ -169,9 +169,11 @@ def _dataset(blocks: StoredBlocks) -> xr.Dataset:
     memory = MemoryStore(store_dict=labels_only, read_only=True)
     data: dict[str, Any] = {}
     labels: dict[str, Any] = {}
-    for folder, x in sorted(d.arrays.items()):
-        attributes = {name: value for name, value in x["attributes"].items() if name not in (NAME, "coordinates", "_FillValue")}
-        name, dims = x["attributes"].get(NAME, folder), x["dimension_names"]
+    called = {folder: str(x["attributes"].get(NAME, folder)) for folder, x in d.arrays.items()}
+    for folder in sorted(called, key=called.__getitem__):
+        name, x = called[folder], d.arrays[folder]
+        attributes = {key: value for key, value in x["attributes"].items() if key not in (NAME, "coordinates", "_FillValue")}
+        dims = x["dimension_names"]
         if folder in blocks.folders:
             values, chunks = blocks.array(folder), (blocks.size, *x["shape"][1:])
             lazily = da.from_array(values, chunks, name=False, fancy=False, meta=np.empty(0, values.dtype))

@@ -20,13 +20,14 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import write_file
 from pfaffian.simulate.record.result import as_result, recorded
+from pfaffian.starts.trajectory import Trajectory
 from pfaffian.viewer.beside import beside_motion
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.picture import workspace
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, States, at_times, combined, states_of, switched, thinned
+from pfaffian.viewer.scene import LAYERS, Scene, States, at_times, combined, motion_of, states_of, switched, thinned
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 """Suffix -> largest number of frames per second of the film."""
@@ -63,9 +64,9 @@ class Animation(NamedTuple):
 
 
 def animate(
-    m: Mechanism, result: xr.Dataset, file: str | Path | None = None, *, parameters: Any = None, speed: float = 1.0,
-    size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (), follow: str | None = None,
-    plot: str | Iterable[str] = (), beside: bool = False, progress: bool = False,
+    m: Mechanism, result: xr.Dataset | Trajectory, file: str | Path | None = None, *, parameters: Any = None,
+    speed: float = 1.0, size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (),
+    follow: str | None = None, plot: str | Iterable[str] = (), beside: bool = False, progress: bool = False,
 ) -> Animation:  # fmt: skip
     """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it can be played, turned and paused.
 
@@ -73,7 +74,8 @@ def animate(
 
     Args:
         m: the mechanism that ran.
-        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture.
+        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture; or the motion of
+            `assemble(..., along=True)`, without times a sample a second.
         file: path that ends in .mp4 (needs imageio-ffmpeg), .gif (needs pillow) or .html; None, the default, for a page in
             memory only, which a notebook displays.
         parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
@@ -109,6 +111,7 @@ def animate(
     visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
     collision = "collision" in visible or suffix == ".html"  # which a page shows when they are switched on
+    result = motion_of(m, result)
     motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible, collision)
     motion = motion._replace(layers={k: (v or k in visible) and k not in hidden for k, v in motion.layers.items()})
     if follow is not None and follow not in motion.bodies:

@@ -16,13 +16,13 @@ from pfaffian.evaluate.single_values import as_flag
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import markdown, text
-from pfaffian.simulate.record.result import as_result
 from pfaffian.starts.assemble import assemble
+from pfaffian.starts.trajectory import Trajectory
 from pfaffian.viewer.animate import drawn_runs, runs_of
 from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing
 from pfaffian.viewer.fittings import coil
-from pfaffian.viewer.scene import MovingPart, Scene, floor_square, state_of
+from pfaffian.viewer.scene import MovingPart, Scene, floor_square, motion_of, state_of
 from pfaffian.viewer.solids import towards
 
 FRAMES_PER_SECOND = 30
@@ -43,7 +43,7 @@ def need_viser() -> Any:
 
 
 def view(
-    m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None, *, q: Any = None, beside: bool = False,
+    m: Mechanism, result: xr.Dataset | Trajectory | None = None, parameters: Any = None, *, q: Any = None, beside: bool = False,
     reactions: bool = False, rerun: Rerun | None = None, block: bool | None = None,
 ) -> View:  # fmt: skip
     """Show a mechanism, or the motion of a run, in 3D in a browser on this machine. Needs viser.
@@ -55,8 +55,8 @@ def view(
 
     Args:
         m: the mechanism.
-        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture; None, the default, shows
-            the machine at rest.
+        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture, or the motion of
+            `assemble(..., along=True)`; None, the default, shows the machine at rest.
         parameters: {name: value} of the run; None: those in the result, or the defaults.
         q: without a result, the configuration as `assemble` takes it: {coordinate: number}, the rest as near to neutral as the
             constraints allow.
@@ -82,7 +82,7 @@ def view(
     as_mechanism(m)
     as_flag(beside, "beside"), as_flag(reactions, "reactions")
     if result is not None:
-        as_result(result)
+        result = motion_of(m, result)
         if q is not None:
             raise ModelError("view: q is only for a machine without a result; a result has its own q")
     if rerun is not None and (result is None or not callable(rerun)):
@@ -112,8 +112,7 @@ def view(
 
 def _scene_of_rerun(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:
     """The scene of a new run at the parameters p (np,)."""
-    result = rerun(dict(zip(m.p_names, p.tolist(), strict=True)))
-    as_result(result)
+    result = motion_of(m, rerun(dict(zip(m.p_names, p.tolist(), strict=True))))
     return drawn_runs(m, result, None if "parameters" in result else p, FRAMES_PER_SECOND, beside, reactions)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.evaluate.compiled import compile_terms
@@ -15,10 +16,11 @@ from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.model.joint import KINDS, JointKind
 from pfaffian.model.shape import Colour
+from pfaffian.parts.contact import CompoundLoss
 from pfaffian.parts.cylinder import Cylinder
 from pfaffian.parts.fluid import Propeller
 from pfaffian.terms.applied_forces import wrench_value
-from pfaffian.viewer.contacts import grounds
+from pfaffian.viewer.contacts import compliant, grounds
 from pfaffian.viewer.scene import Floor, MovingPart, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 
@@ -135,9 +137,10 @@ def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def forces(k: PlacedMechanism) -> Iterator[MovingPart]:
-    """Arrows for thrusts and for the forces of wrenches, as far as inputs and velocities were recorded."""
+    """Arrows for thrusts, for the forces of wrenches, and for those of contacts on body_a, as far as inputs and velocities were
+    recorded."""
     located = [(f.name, k.point(f.body, k.values(f.point)), F) for f, F in (*_thrusts(k), *_wrenches(k))]
-    yield from _arrows(k, located, FORCE, "forces")
+    yield from _arrows(k, [*located, *_pressed(k)], FORCE, "forces")
 
 
 def _arrows(
@@ -165,7 +168,7 @@ def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
 def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
     """Each wrench with its force (n, 3) [N] in the world."""
     s = k.states
-    wrenches = [f for f in k.m.all_forces if isinstance(f, Wrench)]
+    wrenches = [f for f in k.m.all_forces if isinstance(f, Wrench) and not isinstance(f.value, CompoundLoss)]
     terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
     terms = terms if s.v is not None else {}
     values = compile_terms(k.m, terms, backend=s.backend).matrices(s.q, s.v, t=s.time, parameters=s.p) if terms else {}
@@ -178,6 +181,18 @@ def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray]]:
         else:
             continue
         yield f, _turned(k, f.body, F) if f.axes == "LOCAL" else F
+
+
+def _pressed(k: PlacedMechanism) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Each compliant contact with its place (n, 3) [m] and its whole force (n, 3) [N]: pressure, damping and friction."""
+    s, contacts = k.states, {name: c for name, c in compliant(k).items() if c.impact is None}
+    if s.v is None or not contacts:
+        return
+    terms = {name: lambda T, c=c: ca.vertcat(*c.carried(T.kinematics)) for name, c in contacts.items()}
+    values = compile_terms(k.m, terms, backend=s.backend).matrices(s.q, s.v, t=s.time, parameters=s.p)
+    for name in contacts:
+        force, place = np.split(values[name][..., 0].reshape(-1, 6), 2, axis=1)
+        yield name, place, force
 
 
 def _turned(k: PlacedMechanism, body: str, F: np.ndarray) -> np.ndarray:

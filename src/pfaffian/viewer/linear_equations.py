@@ -217,7 +217,7 @@ def _check_on_constraints(T: Terms, state: _SteadyState) -> None:
 
 _ADVICE = (
     "take numbers from pf.assemble or pf.equilibrium and leave the parameters of geometry out of the mechanism, or give the "
-    "state as expressions of the parameters"
+    "state as expressions of the parameters, such as ca.acos(g / l)"
 )
 
 
@@ -381,8 +381,10 @@ def _check_steady(
     names = [m.v_names[i] for i in free]
     sizes = _forces(T, state)
     numbers = need_sympy().lambdify(p, [x.M, force, x.K * along, x.K, along], "numpy")
-    for values, where in zip(
-        _parameter_sets(m), ("", ", which is steady for the defaults of the parameters alone"), strict=True
+    for values, how in zip(
+        _parameter_sets(m),
+        ("is no equilibrium and no steady motion:", "is steady for the defaults of the parameters alone; with others"),
+        strict=True,
     ):
         M, now, later, K, rates = (np.array(part, dtype=float).reshape(shape) for part, shape in zip(
             numbers(*values), (x.M.shape, force.shape, force.shape, x.K.shape, along.shape), strict=True))  # fmt: skip
@@ -391,9 +393,7 @@ def _check_steady(
         rounding = ROUNDING * np.abs(K).max(initial=0) * np.abs(rates).max(initial=0)
         if accelerations[0] > STEADY * strength or accelerations[1] > STEADY * strength**2 / (speed or 1.0) + rounding:
             worst = int(np.abs(now if accelerations[0] > STEADY * strength else later).argmax())
-            raise ModelError(
-                f"about: the state is no equilibrium and no steady motion{where}: {names[worst]!r} accelerates; {_ADVICE}"
-            )
+            raise ModelError(f"about: the state {how} {names[worst]!r} accelerates; {_ADVICE}")
 
 
 def _forces(T: Terms, state: _SteadyState) -> ca.Function:

@@ -139,6 +139,8 @@ def _units(batch: xr.Dataset, signal: str, names: list[str]) -> tuple[list[str],
     if unit_name in batch.coords and batch[unit_name].dims == (dim,):
         return [str(u) for u in batch[unit_name].values], {}
     unit = str(batch[signal].attrs.get("units", ""))
+    if dim.startswith("wrench_") and unit == "N, N m":  # of a reaction
+        return ["N" if n.startswith("f") else "N m" for n in names], {}
     by_dim = {"per velocity": "v_unit", "per coordinate": "q_unit", "per input": "u_unit"}.get(unit)
     if by_dim in batch.coords and batch[by_dim].dims == (dim,):
         return [str(u) for u in batch[by_dim].values], {}

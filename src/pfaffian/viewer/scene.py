@@ -22,6 +22,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
 from pfaffian.model.shape import Colour
 from pfaffian.simulate.record.result import as_result, recorded
+from pfaffian.starts.trajectory import Trajectory
 from pfaffian.viewer.drawing import COLOURS
 from pfaffian.viewer.solids import Solid
 
@@ -204,6 +205,25 @@ class PlacedMechanism(NamedTuple):
         """Rotation (n, 3, 3) of a body; identities for the world."""
         i = self.number_of(body)
         return np.broadcast_to(np.eye(3), (len(self.x), 3, 3)) if i < 0 else self.R[:, i]
+
+
+def motion_of(m: Mechanism, result: Any) -> xr.Dataset:
+    """The result of a run, or the motion of `assemble(..., along=True)` in the form of one.
+
+    Raises ModelError: neither of them, or the motion of another mechanism.
+    """
+    if not isinstance(result, Trajectory):
+        return as_result(result)
+    if result.q_names != m.q_names:
+        raise ModelError(f"the motion is of another mechanism: its coordinates are not those of {m.name!r}")
+    runs = ("run",) if result.q.ndim == 3 else ()
+    coords: dict[str, Any] = {"time": result.t, "coordinate": list(m.q_names), "velocity": list(m.v_names)}
+    coords |= {"q_unit": ("coordinate", list(m.q_units)), "v_unit": ("velocity", list(m.v_units))}
+    data: dict[str, Any] = {"q": (("time", *runs, "coordinate"), result.q)}
+    data["status"] = runs, np.zeros(result.q.shape[1:-1], np.int32)
+    if np.isfinite(result.v).any():
+        data["v"] = ("time", *runs, "velocity"), result.v
+    return xr.Dataset(data, coords).transpose(*runs, "time", ...)
 
 
 def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None, run: int | None = None) -> States:

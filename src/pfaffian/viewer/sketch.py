@@ -34,6 +34,10 @@ SLENDER = 0.5, 2.0
 BALL = 0.4
 """Largest radius of a ball at the mass centre, as a fraction of its distance from the joint, which it must not hide."""
 
+HUB = 0.08
+"""Largest radius of a body to which all others are joined at one point, as a fraction of the machine's size: it must not hide
+them."""
+
 HUB_DOFS = 3
 """The rods of a body whose joint has more degrees of freedom than this start at its mass centre, not at the joint."""
 
@@ -108,7 +112,14 @@ def rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
         yield rod(hub, com, radius)
         largest = BALL * distance
     if len(ends) < (2 if jointed else 3) and (k.value(b.mass).any() or k.value(b.inertia).any()):
-        yield from inertia_solid(k, b, largest)
+        covers = HUB * k.size if points and len(ends) == 1 and distance <= radius else np.inf
+        yield from (_within(solid, com, covers) for solid in inertia_solid(k, b, largest))
+
+
+def _within(solid: Solid, centre: np.ndarray, radius: float) -> Solid:
+    """The solid, made smaller about a point if it goes beyond the radius."""
+    reach = float(np.linalg.norm(solid.vertices - centre, axis=1).max())
+    return solid._replace(vertices=centre + (solid.vertices - centre) * min(1.0, radius / reach))
 
 
 def radius_of_gyration(k: PlacedMechanism, b: Body) -> float:

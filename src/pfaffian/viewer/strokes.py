@@ -28,10 +28,11 @@ centre; the axis shows this multiple."""
 
 
 class _StrokeCurve(NamedTuple):
-    """One curve of a figure.   title: with its unit.   values: (n,)."""
+    """One curve of a figure.   title: with its unit.   values: (n,).   unit: "" where there is none."""
 
     title: str
     values: np.ndarray
+    unit: str = ""
 
 
 def plot_travel(curves: xr.Dataset, *what: str, title: str | None = None) -> Any:
@@ -139,7 +140,8 @@ def _curve(name: str, values: np.ndarray, unit: str) -> _StrokeCurve:
     """A curve in the unit in which it is drawn."""
     unit, factor = DRAWN_IN.get(unit, (unit, 1.0))
     finite = np.where(np.isfinite(values), values, np.nan).astype(float)
-    return _StrokeCurve(f"{name} [{unit}]" if unit not in ("", "1") else name, factor * finite)
+    unit = "" if unit == "1" else unit
+    return _StrokeCurve(f"{name} [{unit}]" if unit else name, factor * finite, unit)
 
 
 def _stacked(across: _StrokeCurve, panels: Sequence[_StrokeCurve], title: str) -> Any:
@@ -200,7 +202,7 @@ def plot_loads(result: xr.Dataset, *what: str, over: str | None = None, title: s
         figure = Chart(figsize=(6.6, 0.6 + 2.8 * len(rows)), layout="constrained")
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
         for (row, name, unit), ax in zip(rows, axes, strict=True):
-            drawn = [_pin(ax, i, across.values, x[:, :, row], n, unit) for i, (n, x) in enumerate(sizes.items())]
+            drawn = [_pin(ax, i, across, x[:, :, row], n, unit) for i, (n, x) in enumerate(sizes.items())]
             ax.set(ylabel=f"{name} [{unit}]", ylim=(0.0, ax.get_ylim()[1]))
             legend_above(ax, *zip(*drawn, strict=True))
         axes[-1].set_xlabel(label(across.title, 60))
@@ -231,7 +233,8 @@ def _across(result: xr.Dataset, along: str, over: str | None) -> _StrokeCurve:
     """The horizontal axis: values (runs, n) of a coordinate, or (1, n) of time or the number of the state."""
     if over is None:
         values = result[along].values if along in result.coords else np.arange(result.sizes[along])
-        return _StrokeCurve("time [s]" if along == "time" else "state", np.asarray(values, dtype=float)[None])
+        title, unit = ("time [s]", "s") if along == "time" else ("state", "")
+        return _StrokeCurve(title, np.asarray(values, dtype=float)[None], unit)
     if "q" not in result or along not in result["q"].dims:
         raise ModelError(f"plot_loads: over={brief(over)} needs the record of 'q': keep it with the forces")
     q = result["q"].transpose(..., along, "coordinate")
@@ -248,10 +251,10 @@ def _matters(x: np.ndarray) -> bool:
     return bool(moment > 1e-9 * force)
 
 
-def _pin(ax: Any, i: int, x: np.ndarray, size: np.ndarray, name: str, unit: str) -> tuple[Any, str]:
-    """Draw the loads (runs, n) of pin i over x, and mark the largest. Return a curve and its text for the legend."""
+def _pin(ax: Any, i: int, across: _StrokeCurve, size: np.ndarray, name: str, unit: str) -> tuple[Any, str]:
+    """Draw the loads (runs, n) of pin i over the axis, and mark the largest. Return a curve and its text for the legend."""
     colour, dashes = COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]
-    x = np.broadcast_to(x, size.shape)
+    x, where = np.broadcast_to(across.values, size.shape), f" {across.unit}".rstrip()
     for run in range(min(len(size), MAX_PHASE_RUNS)):
         (curve,) = ax.plot(x[run], size[run], color=colour, linestyle=dashes, linewidth=1.2 if len(size) == 1 else 0.6)
     found = np.where(np.isfinite(x) & np.isfinite(size), size, -np.inf)
@@ -259,4 +262,9 @@ def _pin(ax: Any, i: int, x: np.ndarray, size: np.ndarray, name: str, unit: str)
     if not np.isfinite(found[at]):
         return curve, f"{label(name)}: no finite value"
     ax.plot(x[at], size[at], "o", color=colour, markersize=4)
-    return curve, f"{label(name)}: {size[at]:.4g} {unit} at {x[at]:.4g}"
+    return curve, f"{label(name)}: {_plain(size[at])} {unit} at {_plain(x[at])}{where}"
+
+
+def _plain(x: float) -> str:
+    """Four digits of a number, without an exponent where there is none in a data sheet: 29040."""
+    return f"{float(f'{x:.4g}'):.0f}" if 1e4 <= abs(x) < 1e8 else f"{x:.4g}"

@@ -79,7 +79,7 @@ def build_result(s: Simulation, course: Recorded, provenance: dict[str, Any]) ->
     """The result of the runs of a Simulation, as a Draft."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
-    coords: dict[str, Any] = _coordinates(s.system) | {
+    coords: dict[str, Any] = coordinates_of(s.system) | {
         "time": ("time", time, {"units": "s"}),
         "run": ("run", np.arange(records.shape[1])),
     }
@@ -212,7 +212,7 @@ def _each(values: np.ndarray, runs: int) -> np.ndarray:
     return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
-def _coordinates(s: AbstractSystem) -> dict[str, Any]:
+def coordinates_of(s: AbstractSystem) -> dict[str, Any]:
     """Coordinates with the names and units of the mechanism, its inputs and the parts of the state."""
     m = s.mechanism
     coords: dict[str, Any] = {
