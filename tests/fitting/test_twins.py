@@ -13,7 +13,7 @@ PLANTED = 2.0
 """Half widths within which a planted value lies: beyond them is one of ten thousand."""
 
 
-@pytest.mark.parametrize("name", ["leg", "cart"])
+@pytest.mark.parametrize("name", ["leg", "cart", "bicycle"])
 def test_one_draw_of_noise_lies_near_the_truth(name: str) -> None:
     x = TWINS[name]
     fit = fitted(x, clean(x), 1)

@@ -13,24 +13,35 @@ SINGULAR = 1e-8
 
 class WithoutStarts(NamedTuple):
     """The triangles without the starts.   R: (segments * r, n), rhs: (segments * r,) with R dtheta = rhs in least squares.
-    starts: (segments, k, k + n + 1) rows from which the changes of the starts follow."""
+    starts: (segments, k, n + 1), S with S[:, :, n] - S[:, :, :n] dtheta, the changes of the starts along their directions.
+    rank: how many directions of all starts are determined."""
 
     R: np.ndarray
     rhs: np.ndarray
     starts: np.ndarray
+    rank: int
 
 
 def reduced(triangles: np.ndarray, k: int, damping: float = 0.0) -> WithoutStarts:
-    """Eliminate the k starts of each segment.   damping: of the starts, relative to the square of the length of each column."""
+    """Eliminate the k starts of each segment.   damping: of the starts, relative to the square of the length of each column.
+
+    Directions of a start that nothing measures, such as the heading of a vehicle with a gyro alone, do not change; what the
+    rows say about theta beyond the determined directions is kept.
+    """
+    size = np.sqrt((triangles[:, :, :k] ** 2).sum(axis=1))
     if damping:
-        size = np.sqrt((triangles[:, :, :k] ** 2).sum(axis=1)) * np.sqrt(damping)
         rows = np.zeros((len(triangles), k, triangles.shape[2]))
-        rows[:, np.arange(k), np.arange(k)] = size
+        rows[:, np.arange(k), np.arange(k)] = np.sqrt(damping) * size
         triangles = np.asarray(np.linalg.qr(np.concatenate([triangles, rows], axis=1), mode="r"))
-    rest = triangles[:, k:, k:]
-    segments, rows, columns = rest.shape
-    R = rest[:, :, :-1].reshape(segments * rows, columns - 1)
-    return WithoutStarts(R, rest[:, :, -1].ravel(), triangles[:, :k])
+    size = np.where(size > 0, size, 1.0)
+    U, s, Vt = np.linalg.svd(triangles[:, :k, :k] / size[:, None])
+    determined = s > SINGULAR * s[:, :1]
+    turned = U.swapaxes(1, 2) @ triangles[:, :k, k:]
+    inverse = np.where(determined, 1 / np.where(determined, s, 1.0), 0.0)
+    starts = Vt.swapaxes(1, 2) @ (inverse[:, :, None] * turned) / size[:, :, None]
+    rest = np.concatenate([np.where(determined[:, :, None], 0.0, turned), triangles[:, k:, k:]], axis=1)
+    rest = rest.reshape(-1, rest.shape[2])
+    return WithoutStarts(rest[:, :-1], rest[:, -1], starts, int(determined.sum()))
 
 
 class Settings(NamedTuple):

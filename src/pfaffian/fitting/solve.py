@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.fitting.determined import uncertainty
-from pfaffian.fitting.linear_step import SINGULAR, Settings, bounded_step, reduced
+from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.problem import HUBER, FitProblem, Fitted, evaluate
 
 CONVERGED = 1e-2
@@ -119,9 +119,8 @@ def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviati
 
 def estimate(problem: FitProblem, here: Fitted, n: int) -> np.ndarray:
     """(ny,) standard deviations of the residuals, with the share of the fitted numbers in them."""
-    k = int((np.abs(here.basis).max(axis=1) > 0).sum())
     total = int(here.counts.sum())
-    left = max(total - k - n, 1) / max(total, 1)
+    left = max(total - reduced(here.triangles, here.basis.shape[2]).rank - n, 1) / max(total, 1)
     size = np.nanmax(np.abs(np.where(np.isfinite(problem.segments.y), problem.segments.y, 0.0)), axis=(0, 1))
     found = np.sqrt(here.square / np.maximum(here.counts * left, 1))
     return np.maximum(found, EXACT * np.where(size > 0, size, 1.0))
@@ -135,14 +134,6 @@ def _step(here: Fitted, theta: np.ndarray, damping: float, s: Settings) -> tuple
     step, length = bounded_step(part.R, part.rhs, theta, damping, s)
     whole = reduced(here.triangles, k)
     _, decrement = bounded_step(whole.R, whole.rhs, theta, 0.0, s)
-    A, b = part.starts[:, :, :k], part.starts[:, :, -1] - part.starts[:, :, k:-1] @ step
-    dx = (here.basis @ _triangular(A, b)[:, :, None])[:, :, 0]
+    along = part.starts[:, :, -1] - part.starts[:, :, :-1] @ step
+    dx = (here.basis @ along[:, :, None])[:, :, 0]
     return step, dx, length, decrement
-
-
-def _triangular(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The solutions of A x = b (segments, k, k), zero for directions that nothing measures."""
-    size = np.sqrt((A**2).sum(axis=1))
-    size = np.where(size > 0, size, 1.0)
-    scaled = np.linalg.pinv(A / size[:, None], rcond=SINGULAR)
-    return (scaled @ b[:, :, None])[:, :, 0] / size

@@ -1,0 +1,66 @@
+"""Intervals of a fit: starts are eliminated without loss, and what is not measured widens nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pfaffian as pf
+from pfaffian.fitting.linear_step import reduced
+from tests.tolerance import ALGEBRA
+
+SETTLED = 0.02
+"""Relative difference of two estimated standard deviations: each is settled to a hundredth."""
+
+
+def test_starts_that_rows_determine_in_part_are_eliminated_exactly() -> None:
+    """Of five directions of a start one changes nothing, and two change the same; one segment has fewer rows than numbers."""
+    rng, k, n = np.random.default_rng(3), 5, 3
+    J, e = rng.normal(size=(4, 12, k + n)), rng.normal(size=(4, 12))
+    J[:, :, 1] = 0.0
+    J[:, :, 4] = J[:, :, 2] - 3 * J[:, :, 0]
+    J[3, 4:], e[3, 4:] = 0.0, 0.0
+    rows = np.concatenate([J, e[:, :, None]], axis=2)
+    part = reduced(np.linalg.qr(rows, mode="r"), k)
+    H, g, rank = np.zeros((n, n)), np.zeros(n), 0
+    for segment, error, x in zip(J, e, part.starts, strict=True):
+        S, T = segment[:, :k], segment[:, k:]
+        project = np.eye(12) - S @ np.linalg.pinv(S, rcond=1e-10)
+        H, g, rank = H + T.T @ project @ T, g + T.T @ project @ error, rank + np.linalg.matrix_rank(S)
+        assert (
+            np.abs(S.T @ (T - S @ x[:, :-1])).max() < 1e3 * ALGEBRA
+            and np.abs(S.T @ (error - S @ x[:, -1])).max() < 1e3 * ALGEBRA
+        )
+    assert np.abs(part.R.T @ part.R - H).max() < 1e3 * ALGEBRA and np.abs(part.R.T @ part.rhs - g).max() < 1e3 * ALGEBRA
+    assert part.rank == rank == 12
+
+
+def boxes(masses: tuple[float, ...]) -> pf.Mechanism:
+    """One box on a spring to the world, or two joined by it."""
+    k, c = pf.Parameter("stiffness", 5.0, "N/m"), pf.Parameter("damping", 0.1, "N s/m")
+    names = [f"box {i}" for i in range(len(masses))]
+
+    def pull(sign: float) -> Any:
+        return lambda K: sign * (k * gap(names)(K) + c * sum(s * K.joint_rate(n) for n, s in zip(names, (1, -1), strict=False)))
+
+    forces = [pf.forces.generalised_force(f"pull {n}", pull(s), joint=n) for n, s in zip(names, (-1.0, 1.0), strict=False)]
+    slides = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in names]
+    bodies = [pf.body(n, mass=x) for n, x in zip(names, masses, strict=True)]
+    return pf.mechanism("boxes", bodies, slides, forces=forces, parameters=[k, c])
+
+
+def gap(names: list[str]) -> Any:
+    return lambda K: sum(s * K.position(n)[0] for n, s in zip(names, (1, -1), strict=False))
+
+
+def test_boxes_of_which_the_distance_is_measured_are_one_of_the_reduced_mass() -> None:
+    t = np.arange(0.0, 4.0, 0.02)
+    one = {"time": t, "gap": np.exp(-0.1 * t) * np.cos(2 * t) + 1e-3 * np.random.default_rng(1).normal(size=t.size)}
+    single, both = (
+        pf.fit(boxes(masses), one, outputs={"gap": gap([f"box {i}" for i in range(len(masses))])}, horizon=0.2)
+        for masses in ((1.2,), (3.0, 2.0))
+    )
+    for name in single.names:
+        assert abs(single.values[name] - both.values[name]) < SETTLED * single.half_widths[name], name
+        assert abs(single.half_widths[name] / both.half_widths[name] - 1) < SETTLED, name
