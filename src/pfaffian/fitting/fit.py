@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nea
 from pfaffian.evaluate.arrays import guessed_configurations
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.fitting.determined import uncertainty
-from pfaffian.fitting.doubt import doubt
+from pfaffian.fitting.doubt import FAR, times_noise
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.fit_state import FitState, save_state, saved_state
 from pfaffian.fitting.guesses import guesses
@@ -143,7 +143,8 @@ def fit(
 
     with bar:
         problem, solution = _solved(task, tell)
-        if doubt(problem, solution) and task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID):
+        long = task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID)
+        if long and (times_noise(problem, solution) > FAR).any():
             short = _task(s, free, records, outputs or {}, given._replace(horizon=None))
             problem, solution = _by_short_segments(task, (problem, solution), short, tell)
     found = Fit(problem, solution, first, task.settings.prior, given.units)

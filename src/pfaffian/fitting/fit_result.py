@@ -35,7 +35,8 @@ class Fit:
     doubt: a sentence where the residuals are so far above the noise that the minimum may be a false one; else empty.
     mechanism: the mechanism with the fitted values in place of the parameters, which `pf.write` writes.
     deviations: {measured number: standard deviation of its residuals}.
-    converged, iterations: whether the last step was small, and their number.
+    converged, iterations: whether the search ended at a minimum, and its number of steps. That it is the right minimum, only an
+        empty `doubt` says: values are good to use where `converged` and not `doubt`.
 
     Example:
         >>> import numpy as np, pfaffian as pf
