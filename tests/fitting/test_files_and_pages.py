@@ -25,6 +25,9 @@ parameters: [I, damping]
 """
 
 
+ALONE = ("machine", "records", "columns", "parameters")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a machine, two records in degrees, and a file that describes the fit."""
@@ -48,6 +51,14 @@ def test_the_command_writes_numbers_a_page_and_a_mechanism(folder: Path, capsys:
     again, _ = pf.read(folder / "out" / "fitted.yaml")
     assert again.p_names == ("m_r",)  # what was not fitted stays a parameter
     assert np.isclose(pf.mass_matrix(again, [0.0], parameters={"m_r": 1.0})[0, 0], PENDULUM["I"], rtol=0.1)
+
+
+def test_the_command_does_not_succeed_with_a_fit_in_doubt(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its angles are read as radians, and the search ends at a minimum."""
+    (folder / "doubt.yaml").write_text("\n".join(line for line in WORDS.splitlines() if line.split(":")[0] in ALONE))
+    assert main(["fit", str(folder / "doubt.yaml"), "--out", str(folder / "doubt")]) == 1
+    assert "false minimum" in capsys.readouterr().err
+    assert "has not converged" not in (folder / "doubt" / "fit.html").read_text(encoding="utf-8")
 
 
 def test_a_file_gives_the_arguments_of_a_fit(folder: Path) -> None:

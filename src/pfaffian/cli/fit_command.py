@@ -18,7 +18,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(chosen: argparse.Namespace) -> int:
-    """The command `pfaffian fit`: fit a machine to records, print the numbers, write a page and the mechanism."""
+    """The command `pfaffian fit`: fit a machine to records, print the numbers, write a page and the mechanism.
+
+    Its exit status is 1 where the fit has not converged or is in doubt.
+    """
     import pfaffian as pf
     from pfaffian.fitting.fit_file import read_fit
     from pfaffian.output.folder import prepare
@@ -33,4 +36,4 @@ def command(chosen: argparse.Namespace) -> int:
     if table is not None:
         print(table.to_string())
     print("\n".join(f"wrote {text(str(file))}" for file in files))
-    return DONE if found.converged else STOPPED
+    return DONE if found.converged and not found.doubt else STOPPED

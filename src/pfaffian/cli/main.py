@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="pfaffian",
         description="Model, simulate and control rigid-body mechanisms with constraints.",
-        epilog="Exit status: 0 done; 1 a run stopped or a claim fails; 2 the input is wrong.",
+        epilog="Exit status: 0 done; 1 a run stopped, a fit is in doubt or a claim fails; 2 the input is wrong.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")

@@ -12,7 +12,8 @@ from pfaffian.errors import ModelWarning, RunError
 from pfaffian.output.plain import text
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit status: done; a run stopped, a claim fails or a backend is wrong; the input is wrong or a disk full; interrupted."""
+"""Exit status: done; a run stopped, a fit is in doubt, a claim fails or a backend is wrong; the input is wrong or a disk full;
+interrupted."""
 
 
 class StandardOutput:
