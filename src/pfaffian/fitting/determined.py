@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from pfaffian.control.identification import QUANTILE
 from pfaffian.fitting.linear_step import WithoutStarts
-from pfaffian.fitting.problem import FitProblem
 
 BLIND = 1e-7
 """A combination counts as not determined at all if it changes the residuals less than this fraction of the best one."""
 
 SMALL = 0.05
 """Entries of a combination below this fraction of its largest one are not named."""
+
+PART = 0.975
+"""Of estimates below the upper end of their 95 % interval."""
 
 MANY = 20
 """Segments for each number from which on the scatter between them gives the whole covariance."""
@@ -80,32 +83,46 @@ def _scale(theta: np.ndarray) -> np.ndarray:
     return np.where(theta != 0, np.abs(theta), 1.0)
 
 
-def uncertainty(problem: FitProblem, part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
+def uncertainty(part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
     """The covariance of theta, with residuals that are correlated within a segment but not between segments.
 
         H^-1 (sum g g^T) H^-1,   g the gradient of a segment, H = sum of R^T R
 
-    With few segments that sum is poor; then the usual covariance H^-1 is enlarged by one factor, the mean of the ratio of the
-    two, where this ratio is larger than chance explains.
+    With few segments that sum is poor; then the usual covariance H^-1 is enlarged by one factor where it is larger than chance
+    explains: the trace of H^-1/2 (sum g g^T) H^-1/2 over that of white residuals. This one is below n, since gradients are
+    small at a minimum, most where a segment has much of the information. The factor is an estimated variance, so intervals are
+    then those of Student's distribution.
     """
-    n, count = len(theta), problem.segments.runs
+    n, count = len(theta), len(part.starts)
     scale = _scale(theta)
     R = part.R.reshape(count, -1, n) * scale
-    weight = scale / prior[:, 1]
-    H = np.einsum("sri,srj->ij", R, R) + np.diag(weight**2)
-    s, V = np.linalg.eigh(H)
+    each = np.einsum("sri,srj->sij", R, R)
+    s, V = np.linalg.eigh(each.sum(axis=0) + np.diag((scale / prior[:, 1]) ** 2))
     seen = s > BLIND**2 * s[-1]
-    inverse = (V[:, seen] / s[seen]) @ V[:, seen].T
-    g = np.einsum("sri,sr->si", R, part.rhs.reshape(count, -1))
+    root = V[:, seen] / np.sqrt(s[seen])
+    g = np.einsum("sri,sr->si", R, part.rhs.reshape(count, -1)) @ root
     g = g - g.mean(axis=0)
-    meat = g.T @ g * (count / max(count - 1, 1))
-    ratio = float(np.trace(inverse @ meat) / max(int(seen.sum()), 1))
-    chance = 1 + 2 * np.sqrt(2 / max(count * int(seen.sum()), 1))
-    if count >= MANY * n and ratio > chance:
-        covariance = inverse @ meat @ inverse
+    white, freedom = _of_white_residuals(root.T @ each @ root)
+    ratio = float((g**2).sum() / white) if freedom >= 1 else 1.0
+    enlarged = ratio > 1 + 2 * np.sqrt(2 / max(freedom, 1))
+    if count >= MANY * n and enlarged:
+        core = g.T @ g * (count / (count - 1))
     else:
-        covariance = inverse * (ratio if ratio > chance else 1.0)
-    covariance = covariance * np.outer(scale, scale)
+        core = np.eye(g.shape[1]) * (ratio if enlarged else 1.0)
+    covariance = root @ core @ root.T * np.outer(scale, scale)
     lost = (np.abs(V[:, ~seen]) > SMALL).any(axis=1) if not seen.all() else np.zeros(n, bool)
     covariance[lost, lost] = np.inf
-    return Uncertainty(covariance, QUANTILE * np.sqrt(np.diag(covariance)), max(ratio, 1.0))
+    quantile = float(stdtrit(freedom, PART)) if enlarged else QUANTILE
+    return Uncertainty(covariance, quantile * np.sqrt(np.diag(covariance)), max(ratio, 1.0))
+
+
+def _of_white_residuals(A: np.ndarray) -> tuple[float, float]:
+    """The mean of the sum of squared gradients H^-1/2 g of white residuals, and how many independent numbers scatter as it.
+
+    A: (segments, k, k) the parts H^-1/2 R_i^T R_i H^-1/2 of the information. Two gradients at a minimum have the covariance
+    C_ij = A_i delta_ij - A_i A_j, the sum of their squares the mean sum tr C_ii and the variance 2 sum tr C_ij C_ij^T.
+    """
+    squares, total = A @ A, (A @ A).sum(axis=0)
+    white = float(np.trace(A.sum(axis=0) - total))
+    scatter = float((total**2).sum() + (A**2).sum() - 2 * (squares * A).sum())
+    return white, white**2 / scatter if scatter > 0 else 0.0

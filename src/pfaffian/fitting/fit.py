@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from pfaffian.control.identification import QUANTILE
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nearest, notice
@@ -308,5 +307,5 @@ def _shift(problem: FitProblem, solution: FitSolution, other: Fitted, s: Setting
     """The largest change of a number, in its standard errors, from the solution to the minimum of the finer problem `other`."""
     here, there = (reduced(x.triangles, x.basis.shape[2]) for x in (solution.fitted, other))
     moved = [bounded_step(x.R, x.rhs, solution.theta, 0.0, s)[0] for x in (here, there)]
-    error = uncertainty(problem, here, solution.theta, s.prior).half_width / QUANTILE
+    error = np.sqrt(np.diag(uncertainty(here, solution.theta, s.prior).covariance))
     return float(np.max(np.abs(moved[1] - moved[0]) / np.maximum(error, np.finfo(float).tiny), initial=0.0))

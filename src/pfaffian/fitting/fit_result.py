@@ -181,4 +181,4 @@ class Fit:
     @cached_property
     def _known(self) -> Uncertainty:
         part = reduced(self.solution.fitted.triangles, self._k)
-        return uncertainty(self.problem, part, self.solution.theta, self.prior)
+        return uncertainty(part, self.solution.theta, self.prior)

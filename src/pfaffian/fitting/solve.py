@@ -106,7 +106,7 @@ def _correlated(problem: FitProblem, here: Fitted, theta: np.ndarray, s: Setting
     """The factor by which correlated residuals enlarge the variances."""
     if not len(theta):
         return 1.0
-    return uncertainty(problem, reduced(here.triangles, here.basis.shape[2]), theta, s.prior).correlated
+    return uncertainty(reduced(here.triangles, here.basis.shape[2]), theta, s.prior).correlated
 
 
 def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:
