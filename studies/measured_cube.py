@@ -5,12 +5,13 @@ tosses that fly for at least 81 ms are used, every second one for the fit. Fitte
 inertia and the delays of the velocities. These were made as backward differences, so that they are half a step, 3.4 ms, late:
 the fit finds it. Residuals are those of the flights that the fit has not seen, of which only the starts are fitted.
 
-Then the cube tumbles on the board, on eight compliant corners with friction. Their numbers, CONTACT, predict the unseen tosses
-from the starts of their flights to the end: means over each toss of the distance and the angle to the measured pose, and of
-these over the tosses. They come from `python -m benchmarks.cube_contact`: `pf.fit` of segments of 0.3 s of 24 tosses, from
-which a search without derivatives goes on in this very measure, over all tosses of the fit. The same search fits MuJoCo's
-contact to the same tosses from the same starts: MUJOCO. A toss is predicted well until a corner decides on which side the cube
-falls; the median angle is half the mean. Origin and licence of the records: measured.md.
+Then the cube tumbles on the board, on eight compliant corners with friction. Their six numbers, CONTACT, predict the unseen
+tosses from the starts of their flights to the end: means over each toss of the distance and the angle to the measured pose, and
+of these over the tosses. `python -m benchmarks.cube_contact` finds them by a search without derivatives in this very measure; a
+quarter of the tosses fits, another one chooses between two starts of the search, and the half that is unseen here judges. The
+same search fits six numbers of MuJoCo's contact to the same tosses from the same starts: MUJOCO. There the two are equal within
+CHANCE: ours are .3 +- .4 mm farther off and turn by .5 +- .7 deg less. A toss is predicted well until a corner decides on which
+side the cube falls; the median angle is half the mean. Origin and licence of the records: measured.md.
 """
 
 from __future__ import annotations
@@ -29,14 +30,12 @@ from pfaffian.study import Claim, blank_figure
 SIDE, RATE, SAMPLES, CLEAR = 0.1048, 148.0, 12, 0.004
 """Side of the cube [m], samples in a second, samples of a flight, height of the lowest corner that counts as a contact [m]."""
 
-FITTED = {"stiffness": 8.58e4, "damping": 3.80, "friction": 0.188, "board": 1.69e-3, "side": 0.0987}
-"""By `pf.fit`: of each corner [N/m], [s/m], [1], height of the board [m], side of the cube between its soft corners [m]."""
+CONTACT = {"stiffness": 3.044e5, "damping": 3.892, "friction": 0.1896, "creep": 0.2344, "board": -9.612e-4, "side": 0.1003}
+"""Of each corner [N/m], [s/m], [1], [m/s]; height of the board [m], side of the cube between its soft corners [m]."""
 
-CONTACT = {"stiffness": 1.443e5, "damping": 3.485, "friction": 0.1778, "board": 2.61e-3, "side": 0.0952}
-"""By the search that begins there."""
-
-MUJOCO = 12.76, 17.90
-"""Mean distance [mm] and angle [deg] of MuJoCo's predictions of the same unseen tosses."""
+MUJOCO, CHANCE = (12.44, 17.25), (0.8, 1.5)
+"""Mean distance [mm] and angle [deg] of MuJoCo's predictions of the same unseen tosses, and twice the standard error of the
+difference to ours, toss by toss."""
 
 SUBSTEPS = 16
 """Steps between two samples: a contact lasts for about one."""
@@ -54,11 +53,11 @@ def mechanism() -> pf.Mechanism:
 
 def on_board() -> pf.Mechanism:
     """The cube above the board, with the numbers of the contact as parameters."""
-    units = {"stiffness": "N/m", "damping": "s/m", "friction": "1", "board": "m", "side": "m"}
+    units = {"stiffness": "N/m", "damping": "s/m", "friction": "1", "creep": "m/s", "board": "m", "side": "m"}
     p = {name: pf.Parameter(name, value, units[name]) for name, value in CONTACT.items()}
     board = pf.forces.contact(
         "board", "cube", shape_a=pf.shape("box", size=(p["side"],) * 3), shape_b=pf.pose((0, 0, p["board"])),
-        stiffness=p["stiffness"], exponent=1.0, damping=p["damping"], friction=p["friction"], creep=0.1,
+        stiffness=p["stiffness"], exponent=1.0, damping=p["damping"], friction=p["friction"], creep=p["creep"],
     )  # fmt: skip
     cube, pose = pf.body("cube", 0.37, inertia=8.1e-4), pf.joint("pose", "free", "world", "cube")
     return pf.mechanism("cube on a board", [cube], [pose], forces=[board], parameters=list(p.values()))
@@ -102,12 +101,12 @@ class Measured(NamedTuple):
 def predicted(starts: np.ndarray, count: int, numbers: dict[str, float], substeps: int = SUBSTEPS) -> np.ndarray:
     """(samples, tosses, 7) poses from starts (tosses, 13).
 
-    Friction below its creep decays faster than a step where a corner presses hardest; four times as many steps change the means
-    by less than 1 %.
+    Friction below its creep decays faster than a step where a corner presses hardest; four times as many steps change the mean
+    distance by less than 1 % and the mean angle by less than 3 %.
     """
     every: dict[str, Any] = {"step": 1 / RATE / substeps, "every": substeps, "error_bound": np.inf}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the damper of contact", pf.RunWarning)
+        warnings.filterwarnings("ignore", "the (damper|spring) of (contact|wrench)", pf.RunWarning)
         q = pf.run(on_board(), starts[:, :7], starts[:, 7:], duration=(count - 1) / RATE, parameters=numbers, **every).q
     return np.asarray(q.transpose("time", "run", ...))
 
@@ -153,6 +152,8 @@ def claims(result: Measured) -> Iterator[Claim]:
     yield Claim("delay of the velocities, half a step [s]", result.fit.values["delay of velocity"], 0.5 / RATE, 3e-4)
     yield Claim("rms position of unseen flights [mm]", 1e3 * result.position, 1.26, relation="at most")
     yield Claim("rms angle of unseen flights [deg]", float(np.degrees(result.angle)), 2.5, relation="at most")
-    yield Claim("mean distance of unseen tosses to their end [mm]", 1e3 * result.distance.mean(), MUJOCO[0], relation="at most")
-    yield Claim("mean angle of unseen tosses to their end [deg]", np.degrees(result.turn).mean(), MUJOCO[1], relation="at most")
+    whole = (("distance", "mm", 1e3 * result.distance), ("angle", "deg", np.degrees(result.turn)))
+    for (what, unit, x), other, chance in zip(whole, MUJOCO, CHANCE, strict=True):
+        name = f"mean {what} of unseen tosses to their end, MuJoCo's within chance [{unit}]"
+        yield Claim(name, float(x.mean()), other + chance, relation="at most")
     yield Claim("gravity [m/s^2]", result.fit.values["g"], 9.81, 0.25)
