@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.fitting.determined import uncertainty
+from pfaffian.fitting.determined import students, uncertainty
 from pfaffian.fitting.known_before import settings
 from pfaffian.fitting.linear_step import bounded_step, reduced
 from tests.tolerance import ALGEBRA
@@ -92,3 +92,8 @@ def test_intervals_of_correlated_residuals_in_a_few_uneven_segments(memory: floa
         told = uncertainty(part._replace(R=part.R / deviation, rhs=left / deviation), np.ones(n), free.prior)
         inside.append(np.abs(error) <= told.half_width)
     assert COVERED[0] < np.mean(inside) < COVERED[1]
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.706), (2, 4.303), (5, 2.571), (10, 2.228), (30, 2.042), (1e5, 1.960)])
+def test_half_widths_of_students_distribution_are_those_of_tables(freedom: float, quantile: float) -> None:
+    assert students(freedom) == pytest.approx(quantile, abs=6e-4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from pfaffian.control.identification import QUANTILE
 from pfaffian.fitting.linear_step import WithoutStarts
@@ -16,8 +15,8 @@ BLIND = 1e-7
 SMALL = 0.05
 """Entries of a combination below this fraction of its largest one are not named."""
 
-PART = 0.975
-"""Of estimates below the upper end of their 95 % interval."""
+INSIDE = 0.95
+"""Part of the estimates within their interval."""
 
 MANY = 20
 """Segments for each number from which on the scatter between them gives the whole covariance."""
@@ -112,8 +111,19 @@ def uncertainty(part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Un
     covariance = root @ core @ root.T * np.outer(scale, scale)
     lost = (np.abs(V[:, ~seen]) > SMALL).any(axis=1) if not seen.all() else np.zeros(n, bool)
     covariance[lost, lost] = np.inf
-    quantile = float(stdtrit(freedom, PART)) if enlarged else QUANTILE
+    quantile = students(freedom) if enlarged else QUANTILE
     return Uncertainty(covariance, quantile * np.sqrt(np.diag(covariance)), max(ratio, 1.0))
+
+
+def students(freedom: float) -> float:
+    """Half the width of the 95 % interval of Student's distribution, in standard deviations.
+
+    With t = sqrt(n) tan(a) for n degrees of freedom, the density of the angle a is that of cos(a)^(n - 1).
+    """
+    angle = np.linspace(0, np.pi / 2, 100_001)
+    density = np.cos(angle) ** (freedom - 1)
+    within = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    return float(np.sqrt(freedom) * np.tan(np.interp(INSIDE, within / within[-1], angle)))
 
 
 def _of_white_residuals(A: np.ndarray) -> tuple[float, float]:
