@@ -29,9 +29,9 @@ def accurate_programs(machine: FMUMachine) -> tuple[tuple[Program, ...], tuple[s
     the Programs of the samplers."""
     s = machine.simulation
     steps = {"ATTEMPT": attempt(s)[0]}
-    if machine.changes:
+    if machine.timing.changes:
         steps["STIFF"] = attempt(replace(s, scheme=replace(s.scheme, integrator=STIFF_PAIR)))[0]
-    others = {"OBSERVE": s.traced.observe, "PROJECT": machine.projection, "BEGIN": beginning(s, machine.changes)}
+    others = {"OBSERVE": s.traced.observe, "PROJECT": machine.projection, "BEGIN": beginning(s, machine.timing.changes)}
     functions = steps | others
     programs = programs_of(*functions.values(), *s.traced.samplers)
     return programs[: len(functions)], tuple(functions), programs[len(functions) :]
@@ -60,18 +60,18 @@ def beginning(s: Simulation, changes: bool) -> ca.Function:
 def accurate_tables(machine: FMUMachine) -> str:
     """C text of the numbers of a lane, and of the instants at which equations change abruptly."""
     s, at = machine.simulation, lane_of(machine.simulation)
-    marks = time_marks(s, machine.p[None], machine.start, machine.start + MARKED) - machine.start
+    marks = time_marks(s, machine.p[None], machine.timing.start, machine.timing.start + MARKED) - machine.timing.start
     marks = marks[marks <= MARKED]
     places = {
         "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "MOVING": at.moving,
         "BEGIN_TIME": at.begin, "SINCE": at.since, "END": at.end, "BARRIER": at.barrier, "TOLERANCE": at.tolerance,
         "LONGEST": at.longest, "N_MARKS": len(marks), "MOST_TRIED": ATTEMPTS, "TOO_MANY": status_of(s, "integrator"),
     }  # fmt: skip
-    assert machine.accuracy is not None
+    assert machine.timing.accuracy is not None
     return "\n".join([
         "enum { " + ", ".join(f"{name} = {n}" for name, n in places.items()) + " };",
-        f"static const double STEP_TOLERANCE = {first_tolerance(machine.accuracy).hex()}, SAME = {SAME.hex()};",
+        f"static const double STEP_TOLERANCE = {first_tolerance(machine.timing.accuracy).hex()}, SAME = {SAME.hex()};",
         table("double", "MARKS", exact(marks)),
-        "" if machine.changes else "#define STIFF ATTEMPT",
+        "" if machine.timing.changes else "#define STIFF ATTEMPT",
         "",
     ])  # fmt: skip

@@ -75,18 +75,18 @@ def capabilities(machine: FMUMachine, identity: Identity, three: bool) -> dict[s
         f"canGetAndSet{state}": True,
         f"canSerialize{state}": True,
     }
-    if machine.exchange:
+    if machine.timing.exchange:
         flags["providesDirectionalDerivatives" if three else "providesDirectionalDerivative"] = True
         return flags | ({"needsCompletedIntegratorStep": True, "providesAdjointDerivatives": True} if three else {})
-    flags |= {"canHandleVariableCommunicationStepSize": True} | ({"hasEventMode": True} if machine.clocked else {})
-    return flags | ({"fixedInternalStepSize": float(machine.step)} if three and machine.accuracy is None else {})
+    flags |= {"canHandleVariableCommunicationStepSize": True} | ({"hasEventMode": True} if machine.timing.clocked else {})
+    return flags | ({"fixedInternalStepSize": float(machine.timing.step)} if three and machine.timing.accuracy is None else {})
 
 
 def description(machine: FMUMachine, variables: FMUVariables, identity: Identity, version: str, files: Sequence[str]) -> str:
     """The text of modelDescription.xml."""
-    three, listed = version == "3.0", variables.listed()
+    three, listed, timing = version == "3.0", variables.listed(), machine.timing
     structure = (structure_three if three else structure_two)(variables, dependencies(machine, variables))
-    kind = "ModelExchange" if machine.exchange else "CoSimulation"
+    kind = "ModelExchange" if timing.exchange else "CoSimulation"
     head: dict[str, object] = {"fmiVersion": version, "modelName": identity.name}
     head["instantiationToken" if three else "guid"] = identity.token
     head |= {"generationTool": identity.tool, "variableNamingConvention": "flat"}
@@ -94,7 +94,7 @@ def description(machine: FMUMachine, variables: FMUVariables, identity: Identity
         head["numberOfEventIndicators"] = len(variables.sides)
     named = [element("SourceFiles", {}, *[element("File", {"name": name}) for name in files])] if not three else []
     categories = [element("Category", {"name": "logStatusError"})]
-    experiment = {"startTime": float(machine.start), "tolerance": machine.accuracy, "stepSize": float(machine.step)}
+    experiment = {"startTime": float(timing.start), "tolerance": timing.accuracy, "stepSize": float(timing.step)}
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "fmiModelDescription",
         head,

@@ -46,27 +46,19 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FMUMachine:
-    """A simulation that is to become an FMU.
-
-    exchange to clocked: as in `Timing`.   x, p: (nx,) and (np,) state and parameters at the start.
-    """
+    """A simulation that is to become an FMU.   x, p: (nx,) and (np,) state and parameters at the start."""
 
     simulation: Simulation
-    exchange: bool
-    step: float
-    start: float
-    accuracy: float | None
-    changes: bool
-    clocked: bool
+    timing: Timing
     x: np.ndarray
     p: np.ndarray
 
     @cached_property
     def due(self) -> list[tuple[int, int]]:
         """Period and phase of each sampler, in steps of one length."""
-        fixed = self.accuracy is None and not self.exchange
-        found = compiled_instants(self.simulation.control, self.step) if fixed else []
-        return [(LARGEST, LARGEST - 1)] * len(found) if self.clocked else found
+        fixed = self.timing.accuracy is None and not self.timing.exchange
+        found = compiled_instants(self.simulation.control, self.timing.step) if fixed else []
+        return [(LARGEST, LARGEST - 1)] * len(found) if self.timing.clocked else found
 
     @cached_property
     def instants(self) -> list[tuple[float, float]]:
@@ -125,12 +117,12 @@ class FMUMachine:
     @property
     def sides(self) -> int:
         """Number of event indicators."""
-        return int(self.rates.size1_out(2)) if self.exchange else 0
+        return int(self.rates.size1_out(2)) if self.timing.exchange else 0
 
     @property
     def faults(self) -> int:
         """Number of faults of the rates."""
-        return int(self.rates.size1_out(3)) if self.exchange else 0
+        return int(self.rates.size1_out(3)) if self.timing.exchange else 0
 
     @cached_property
     def patterns(self) -> tuple[ca.Sparsity, ca.Sparsity, ca.Sparsity]:
@@ -197,7 +189,7 @@ def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any],
         raise ModelError("fmu: the start is a singular configuration, which needs a special first step: start beside it")
     if not timing.exchange and timing.accuracy is None:
         x = settled(s, compiled(s, "auto", 1, True), x, np.zeros((1, len(s.w_names))), begun.p, start)
-    return FMUMachine(s, *timing, x[0], begun.p[0])
+    return FMUMachine(s, timing, x[0], begun.p[0])
 
 
 def refuse_instants(s: Simulation) -> None:

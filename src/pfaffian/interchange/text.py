@@ -23,18 +23,18 @@ MOST_DRIFT = 1e-10
 
 def tables(machine: FMUMachine, variables: FMUVariables) -> str:
     """The numbers and names that the functions of FMI read."""
-    s = machine.simulation
+    s, timing = machine.simulation, machine.timing
     counts = {
         "N_U": len(s.w_names), "N_P": len(machine.p), "N_X": len(machine.x), "N_RATE": len(variables.rates),
         "N_Y": s.width, "N_SIDE": machine.sides, "N_FAULT": machine.faults, "FIRST_FAULT": machine.first_fault,
-        "FIRST_SAMPLED": status_of(s, "sampled"), "N_PARTS": len(machine.instants), "CLOCKED": int(machine.clocked),
-        "TIME_EVENTS": int(machine.exchange and not machine.clocked), "TIMED": int(machine.timed),
-        "LANE": 0 if machine.accuracy is None else lane_of(s).size,
+        "FIRST_SAMPLED": status_of(s, "sampled"), "N_PARTS": len(machine.instants), "CLOCKED": int(timing.clocked),
+        "TIME_EVENTS": int(timing.exchange and not timing.clocked), "TIMED": int(machine.timed),
+        "LANE": 0 if timing.accuracy is None else lane_of(s).size,
     }  # fmt: skip
     return "\n".join([
-        f"#define MODEL_EXCHANGE {int(machine.exchange)}",
+        f"#define MODEL_EXCHANGE {int(timing.exchange)}",
         "enum { " + ", ".join(f"{name} = {n}" for name, n in counts.items()) + " };",
-        f"static const double T_START = {float(machine.start).hex()}, STEP_LENGTH = {float(machine.step).hex()};",
+        f"static const double T_START = {float(timing.start).hex()}, STEP_LENGTH = {float(timing.step).hex()};",
         f"static const double LIMIT = {s.system.limit.hex()}, MOST_VIOLATION = {MOST_VIOLATION.hex()};",
         f"static const double MOST_DRIFT = {MOST_DRIFT.hex()};",
         table("double", "U_START", exact(np.zeros(len(s.w_names)))),
@@ -52,10 +52,10 @@ def tables(machine: FMUMachine, variables: FMUVariables) -> str:
 def sources_of(machine: FMUMachine, variables: FMUVariables, version: str) -> list[str]:
     """The C texts of the units of an FMU; the first has the functions of FMI, and needs the macro TOKEN before it."""
     loop, numbers = "", tables(machine, variables)
-    if machine.exchange:
+    if machine.timing.exchange:
         kind, (programs, samplers) = "model_exchange", machine.exchanged
         names: tuple[str, ...] = ("DERIVE", "OBSERVE", "PROJECT", "TANGENT", "ADJOINT")
-    elif machine.accuracy is None:
+    elif machine.timing.accuracy is None:
         kind, loop, names = "co_simulation", file_text("rollout.h"), ("STEP", "OBSERVE", "PROJECT")
         programs, samplers = machine.loop
     else:

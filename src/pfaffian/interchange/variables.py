@@ -81,7 +81,7 @@ def variables_of(machine: FMUMachine) -> FMUVariables:
         Variable(
             named(f"der({x.name})"), next(place), "local", per_second(x.unit), "continuous", "calculated", None, x.reference
         )
-        for x in (states if machine.exchange else ())
+        for x in (states if machine.timing.exchange else ())
     ]
     outputs = [
         Variable(name, reference, "output", unit, "continuous", "calculated")
@@ -93,7 +93,7 @@ def variables_of(machine: FMUMachine) -> FMUVariables:
     sides = [Variable(named(f"event.{j}"), next(place), "local", "", "continuous", "calculated") for j in range(machine.sides)]
     clocks = [
         Variable(named(f"clock.{p.title}"), next(place), "input", variability="discrete", interval=p.period, shift=p.phase)
-        for p, *_ in (rates_of_law(s.control) if machine.clocked else ())
+        for p, *_ in (rates_of_law(s.control) if machine.timing.clocked else ())
     ]
     return FMUVariables(time, *map(tuple, (inputs, parameters, states, rates, outputs, sides, clocks)))
 
@@ -146,7 +146,7 @@ def free(machine: FMUMachine, variables: FMUVariables) -> np.ndarray:
 def dependencies(machine: FMUMachine, variables: FMUVariables) -> dict[int, list[int]]:
     """Value reference of each rate, output and event indicator -> those of time, inputs, parameters and states on which it
     depends; in co-simulation, whose outputs may depend on all of these, of none."""
-    if not machine.exchange:
+    if not machine.timing.exchange:
         return {}
     nx, nw, n_p = len(machine.x), len(machine.simulation.w_names), len(machine.p)
     found, first, variable = dict[int, list[int]](), 1 + nw + n_p + nx, {v.reference for v in variables.listed()}
