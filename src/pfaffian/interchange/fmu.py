@@ -22,7 +22,6 @@ from pfaffian.interchange.text import sources_of
 from pfaffian.interchange.variables import FMUVariables, variables_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.output.folder import prepare, write_file
-from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.record.provenance import machine as this_machine
 from pfaffian.simulate.run.accurate import as_accuracy, pair_for
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -125,8 +124,9 @@ def fmu(
     timing = _timing(kind, version, step, start, accuracy, changes, clocks)
     pair = DEFAULT if timing.accuracy is None else pair_for(timing.accuracy)
     scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair)
-    changing, kinks = as_switches(system.mechanism, switches), accuracy is not None and bool(compliant_parts(system.mechanism))
-    simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next, kinks)
+    changing = as_switches(system.mechanism, switches)
+    simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)
+    simulation = simulation if accuracy is None else simulation.with_kinks()
     given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
     with uncollected():
         whole = machine_of(simulation, timing, given, seed)
