@@ -9,10 +9,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths.inertia import are_physical, is_physical, moments, pseudo
 from pfaffian.model.check import impossible_bodies
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.model.ranges import ranges_of
+from pfaffian.model.ranges import Range, ranges_of
 
 BLOCK = 2**14
 """Number of runs that are checked at once."""
@@ -42,11 +43,9 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
 def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
     """Raise ModelError for a number of an element that is out of its range at parameter values p (runs, np)."""
-    kinds = {"force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints, "compound": m.compounds}
-    found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
+    found, f = once_for(m, "ranges", lambda: _ranges(m))
     if not found:
         return
-    f = ca.Function("ranges", [m.p_symbols], [ca.densify(ca.vertcat(*[r.x for _, r in found]))])
     above = np.array([[r.above] for _, r in found])
     for begin in range(0, len(p), BLOCK):
         block = p[begin : begin + BLOCK]
@@ -57,6 +56,14 @@ def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
                 f"{what} in run {begin + run} ({_named(m, block[run])}): {r.what} {values[i, run]:g} {r.words}; correct "
                 "parameters="
             )
+
+
+def _ranges(m: Mechanism) -> tuple[list[tuple[str, Range]], ca.Function]:
+    """The ranges of numbers that depend on parameters, each with the words for its element, and p (np,) -> these numbers."""
+    kinds = {"force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints, "compound": m.compounds}
+    found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
+    numbers = ca.densify(ca.vertcat(ca.SX(0, 1), *[r.x for _, r in found]))
+    return found, ca.Function("ranges", [m.p_symbols], [numbers])
 
 
 def _named(m: Mechanism, p: np.ndarray) -> str:
