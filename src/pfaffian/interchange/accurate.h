@@ -87,9 +87,7 @@ static int find(Instance *i, int part) {
 static int do_step(Instance *i, double t, double h, double *reached) {
   Machine *now = &i->now;
   *reached = now->t;
-  if (now->phase != READY) return refuse(i, "a step needs a machine that has been initialised");
-  if (now->status) return failed(i);
-  if (!(FABS(t - now->t) <= CLOSE * (h + FABS(t)))) return refuse(i, "the communication point is not the time that was reached");
+  if (may_step(i, t, CLOSE * (h + FABS(t))) != GOOD) return WRONG;
   double end = t + h - now->t0;
   for (int j = 0; !CLOCKED && j < N_SAMPLERS; j++) {
     const double near = instant(j, end);

@@ -18,10 +18,8 @@ static int find(Instance *i, int part) {
 static int do_step(Instance *i, double t, double h, double *reached) {
   Machine *now = &i->now;
   *reached = now->t;
-  if (now->phase != READY) return refuse(i, "a step needs a machine that has been initialised");
-  if (now->status) return failed(i);
+  if (may_step(i, t, 1e-6 * STEP_LENGTH) != GOOD) return WRONG;
   const double count = (t + h - now->t0) / STEP_LENGTH, end = __builtin_floor(count + 0.5), off = count - end;
-  if (!(FABS(t - now->t) <= 1e-6 * STEP_LENGTH)) return refuse(i, "the communication point is not the time that was reached");
   if (!(FABS(off) <= 1e-6) || !(end >= (double)now->k) || !(end < 9e15)) {
     char text[160];
     snprintf(text, sizeof text, "a communication step must be a whole number of steps of %.17g s", STEP_LENGTH);

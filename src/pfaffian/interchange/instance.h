@@ -75,6 +75,13 @@ static int failed(Instance *i) {
   return refuse(i, text);
 }
 
+/* In co-simulation: whether a communication step may begin at t, which is the time that was reached to within `close`. */
+static int may_step(Instance *i, double t, double close) {
+  if (i->now.phase != READY) return refuse(i, "a step needs a machine that has been initialised");
+  if (i->now.status) return failed(i);
+  return FABS(t - i->now.t) <= close ? GOOD : refuse(i, "the communication point is not the time that was reached");
+}
+
 enum { RATES = 1, OUTPUTS = 2 };                           /* rates and event indicators; outputs */
 static int find(Instance *i, int part);                    /* fills a part of `found`, or all of it */
 
