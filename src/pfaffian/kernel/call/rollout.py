@@ -43,7 +43,8 @@ def compile_rollout(
             in the runs where that is not zero, before the time moves on; it must become zero, or raise a fault, after a bounded
             number of calls. Or a function without arguments that returns (step, observe, *samplers).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny], the record.
-        samplers: Functions (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) that change the state at some instants only.
+        samplers: Functions (x[nx], u[nu], p[np], t[1]) -> (x[k], fault[..]) that change the state at some instants only: its
+            first k entries, the same number for all samplers.
         backend, lanes, strict: as for `compile`.
         key: identifies all these Functions permanently, as for `compile`.
     """
@@ -85,8 +86,11 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     if observe.inputs != (nx, nu, n_p, 1) or len(observe.outputs) != 1:
         raise BuildError(f"observe has inputs {observe.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} and one output")
     for s in samplers:
-        if s.inputs != observe.inputs or len(s.outputs) != 2 or len(s.outputs[0]) != nx:
+        if s.inputs != observe.inputs or len(s.outputs) != 2:
             raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
+        changed = len(s.outputs[0])
+        if changed > nx or changed != len(samplers[0].outputs[0]):
+            raise BuildError(f"a sampler changes {changed} of the {nx} entries of x: needs the same number as the others")
 
 
 class _PortStruct(ctypes.Structure):

@@ -68,8 +68,8 @@ class Encoded:
 
     @property
     def saved(self) -> int:
-        """Entries of the state that the time loop saves before the samples of the final record, and restores after them."""
-        return self.inputs[2][0] if len(self.inputs) > 2 else 0
+        """Entries of the state that samplers change: saved before the samples of the final record, and restored after them."""
+        return self.outputs[2][0] if len(self.inputs) > 2 else 0
 
 
 class EncodedProgram(NamedTuple):

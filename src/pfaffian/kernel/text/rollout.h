@@ -117,7 +117,7 @@ static inline void look(V *seen, const V *x, const V *u, const V *p) {
 
 static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V *w) {
   /* A frame: inputs of STEP (x u0 u1 p t h), its outputs, inputs of OBSERVE (x u p t), its outputs, outputs of a sampler, a
-     copy of x, slots. */
+     copy of the KEPT entries of x that samplers change, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const seen = next + STEP_OUT_TOTAL, *const y = seen + NX + NU + NP + 1;
   V *const sampled = y + NY, *const kept = sampled + SAMPLER_OUT, *const slots = kept + KEPT;
@@ -150,7 +150,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
       SAMPLER(j)(seen, sampled, slots, c, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
-        settle(r, blocks + i, blocks[i].running, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
+        settle(r, blocks + i, blocks[i].running, k, x + f, sampled + f, KEPT, SAMPLER_NF[j], first);
     }
     if (recorded) {
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
@@ -199,7 +199,7 @@ void pfaffian_trial(const double *c, double *in, double *out, V *w) {
   TRY(OBSERVE, c, &in, &out, w);
   int64_t sampling[2 * N_SAMPLERS + 1];
   for (int j = 0; j < N_SAMPLERS; j++) {
-    const int sizes[] = {NX, SAMPLER_NF[j]};
+    const int sizes[] = {KEPT, SAMPLER_NF[j]};
     try_program(SAMPLER(j), c, OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
     sampling[2 * j] = 1, sampling[2 * j + 1] = 0;
   }

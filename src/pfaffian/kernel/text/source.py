@@ -133,7 +133,7 @@ def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
     faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
     most = max((s.n_out for s in samplers), default=0)
     lines = [f"#define SAMPLERS {{{functions}}}", f"#define SAMPLER_FAULTS {{{faults}}}"]
-    saved = samplers[0].inputs[0] if samplers else 0
+    saved = len(samplers[0].outputs[0]) if samplers else 0
     return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {saved} }};", ""])
 
 
