@@ -186,7 +186,7 @@ def test_runs_to_an_accuracy_call_the_law_once_at_its_instants(x):
     plan = {"times": np.linspace(0, 0.04, 6), "error": False, **TO_ACCURACY}
     compiled = pf.run(M, x[..., :3], x[..., 3:], control=control.discrete(equations, **how), **plan)
     called = pf.run(M, x[..., :3], x[..., 3:], control=control.python_law(counted, **how), **plan | {"error": None})
-    same(compiled, called)
+    same(compiled.drop_vars("end_state"), called.drop_vars("end_state"))  # each continues in its own way
     np.testing.assert_allclose(called_at, 0.002 + 0.008 * np.arange(5), atol=1e-12)
     np.testing.assert_array_equal(called.steps, compiled.steps)
 

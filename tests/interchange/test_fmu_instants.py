@@ -11,7 +11,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.lane import lane_of
 from tests.interchange.importer import ERROR, OK, Importer
 
 ACCURACY, CALL = 1e-7, 2.0**-4

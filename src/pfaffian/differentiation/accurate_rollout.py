@@ -31,10 +31,9 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.accurate import RunRequest, as_accuracy, pair_for, run_with_steps
-from pfaffian.simulate.run.input_intervals import SAME
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.run.step_log import StepBegins
-from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.lane import SAME, lane_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 

@@ -47,8 +47,8 @@ static void pass(Instance *i, Machine *now) {
   for (int64_t tried = 0; lane[TIME] < lane[BARRIER] && !now->status; tried++) {
     memcpy(in, lane, LANE * sizeof(double));
     (lane[IMPLICIT] == 1.0 ? STIFF : ATTEMPT)(in, out, i->work, NULL, FRAME);
-    now->status = judged(out, MOVING, out + MOVING, ATTEMPT_OUT[1], 2);
-    if (!now->status) memcpy(lane, out, MOVING * sizeof(double));
+    now->status = judged(out, STEPPED, out + STEPPED, ATTEMPT_OUT[1], 2);
+    if (!now->status) memcpy(lane, out, STEPPED * sizeof(double));
     if (!now->status && tried + 1 == MOST_TRIED) now->status = TOO_MANY;
   }
   FP_LEAVE;

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import casadi as ca
-
 from pfaffian.interchange.c_tables import exact, table
 from pfaffian.interchange.machine import FMUMachine, programs_of
 from pfaffian.kernel.program.program import Program
 from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.run.controlled import first_tolerance
-from pfaffian.simulate.run.input_intervals import SAME
 from pfaffian.simulate.run.solver import ATTEMPTS
-from pfaffian.simulate.step.attempt import attempt, first_length, lane_of
-from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
-from pfaffian.simulate.step.events import events_of
+from pfaffian.simulate.step.attempt import attempt, beginning
 from pfaffian.simulate.step.integrators import STIFF_PAIR
-from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.lane import SAME, lane_of
 from pfaffian.simulate.step.time_marks import time_marks
 
 MARKED = 3600.0
@@ -37,33 +32,13 @@ def accurate_programs(machine: FMUMachine) -> tuple[tuple[Program, ...], tuple[s
     return programs[: len(functions)], tuple(functions), programs[len(functions) :]
 
 
-def beginning(s: Simulation, changes: bool) -> ca.Function:
-    """(lane, [w; w_dot], p) -> the lane before its first step, as `Solver.solve` begins one.
-
-    changes: whether the stiff pair may make steps.
-    """
-    at = lane_of(s)
-    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
-    begun, events = ca.SX(lane), events_of(s)
-    if events:
-        x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
-        following = events.at(x, w[: len(s.w_names), 0], p, lane[at.begin, 0])[2]
-        for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
-            if not stepwise:
-                begun[at.discrete.start + place, 0] = following[i, 0]
-    begun[at.root, 0], begun[at.implicit, 0] = 1.0, float(s.scheme.stiff)
-    begun[at.patience, 0] = PATIENCE if changes else NEVER
-    begun[at.length, 0] = first_length(s)(begun, w, p)
-    return ca.Function("beginning", [lane, w, p], [begun])
-
-
 def accurate_tables(machine: FMUMachine) -> str:
     """C text of the numbers of a lane, and of the instants at which equations change abruptly."""
     s, at = machine.simulation, lane_of(machine.simulation)
     marks = time_marks(s, machine.p[None], machine.timing.start, machine.timing.start + MARKED) - machine.timing.start
     marks = marks[marks <= MARKED]
     places = {
-        "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "MOVING": at.moving,
+        "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "STEPPED": at.stepped,
         "BEGIN_TIME": at.begin, "SINCE": at.since, "END": at.end, "BARRIER": at.barrier, "TOLERANCE": at.tolerance,
         "LONGEST": at.longest, "N_MARKS": len(marks), "MOST_TRIED": ATTEMPTS, "TOO_MANY": status_of(s, "integrator"),
     }  # fmt: skip

@@ -12,7 +12,7 @@ from pfaffian.interchange.variables import FMUVariables, free
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
 from pfaffian.simulate.record.result import status_of
-from pfaffian.simulate.step.attempt import lane_of
+from pfaffian.simulate.step.lane import lane_of
 
 MOST_VIOLATION = 1e-8
 """Largest residual of the constraints after start values of the importer were put onto them, as the tolerance of starts."""

@@ -12,9 +12,9 @@ from pfaffian.control.layout import EventNumbers
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
-from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import Events, eventful, events_of
+from pfaffian.simulate.step.lane import lane_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 

@@ -32,10 +32,10 @@ from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.step_log import StepLog
-from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of
+from pfaffian.simulate.step.lane import lane_of, law_instants, new_lanes
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, in_python, rates
@@ -234,7 +234,7 @@ def _begun(
         return continued(s, given, count)
     begun = start_state(given, request.correct_start)
     check_start(s.mechanism, begun.q, begun.p, begin)
-    return begun, new_lanes(s, begun, begin, count, request.seed, accuracy)
+    return begun, lane_starts(s, begun, begin, count, request.seed, accuracy)
 
 
 def _end(request: RunRequest, accuracy: float) -> LanesEnd | None:
@@ -279,34 +279,33 @@ def _solver(
     python = in_python(s.control)
     if ended and python:
         refuse_continued(python)
-    parts = [group[0] for group in rates(s.control)] + ([python] if python else [])
-    instants_of_law = tuple((part.period, part.phase) for part in parts)
+    outside = (*[group[0] for group in rates(s.control)], python) if python else ()
     first = ended.samples(period) if ended else 0
-    inputs = InputIntervals(series, period, request.hold == "linear", instants_of_law, marks, first)
+    called = tuple((part.period, part.phase) for part in outside)
+    inputs = InputIntervals(series, period, request.hold == "linear", called, marks, first)
     compiled = (s, request.backend, request.strict)
+    stiff = stiff_steps_for(request.scheme, *compiled)
     return Solver(
         s,
         compiled_steps(*compiled),
-        stiff_steps_for(request.scheme, *compiled),
-        compiled_start(*compiled),
+        stiff,
+        compiled_start(s, stiff is not None, *compiled[1:]),
         compiled_samplers(*compiled),
         inputs,
         p,
         begin,
         elapsed,
         ended.inputs_since if ended else 0.0,
-        inputs.snapped(instants),
+        inputs.snapped(instants, law_instants(s)),
         longest,
         threads_for(len(p), SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),
         PythonCalls(s, python, p) if python else None,
     )
 
 
-def new_lanes(s: Simulation, begun: Start, begin: float, count: int, seed: Any, accuracy: float) -> LaneStarts:
+def lane_starts(s: Simulation, begun: Start, begin: float, count: int, seed: Any, accuracy: float) -> LaneStarts:
     """The lanes of runs that begin with a start at a time [s]."""
-    at, x = lane_of(s), first_state(s, begun, begin, count, seed)
-    lane = np.zeros((count, at.size))
-    lane[:, at.x], lane[:, at.discrete] = x[:, : at.x.stop], x[:, at.x.stop :]
+    lane = new_lanes(s, first_state(s, begun, begin, count, seed))
     tolerance = np.full(count, first_tolerance(accuracy))
     w, error = (np.broadcast_to(0.0, (count, n)) for n in (2 * len(s.w_names), len(ERROR_KINDS)))
     return LaneStarts(lane, lane, w, tolerance, initial_status(s, begun, count, 0)[0], error)

@@ -18,8 +18,7 @@ from pfaffian.simulate.run.roll import initial_status
 from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper import Options, first_of
-from pfaffian.simulate.step.attempt import lane_of
-from pfaffian.simulate.step.sampling import rates
+from pfaffian.simulate.step.lane import lane_of, law_instants, new_lanes
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
@@ -75,12 +74,12 @@ class AccurateStepper:
         s, o = simulation, options
         self._s, self._options, self._accuracy, self._given, self.order = s, o, accuracy, given, s.pair.order
         self.causes, self.u_names, self._identity = causes_of(s), s.w_names, identity(s)
-        self._rates = tuple((group[0].period, group[0].phase) for group in rates(s.control))
         compiled = (s, o.backend, o.strict)
+        stiff = stiff_steps_for(given, *compiled)
         self._compiled = (
             compiled_steps(*compiled),
-            stiff_steps_for(given, *compiled),
-            compiled_start(*compiled),
+            stiff,
+            compiled_start(s, stiff is not None, *compiled[1:]),
             compiled_samplers(*compiled),
         )
         self._now: SavedLanes | None = None
@@ -111,10 +110,9 @@ class AccurateStepper:
             ModelError: an argument is wrong, or has another number of runs than the stepper.
             RunError: no run can be put onto the constraints.
         """
-        s, start, at = self._s, as_number(t, "t"), lane_of(self._s)
+        s, start = self._s, as_number(t, "t")
         begun, x = first_of(s, self._options, start_arguments(s.mechanism, q, v, parameters), start, correct_start)
-        lane = np.zeros((2 * self.runs, at.size))
-        lane[:, at.x], lane[:, at.discrete] = np.tile(x[:, : at.x.stop], (2, 1)), np.tile(x[:, at.x.stop :], (2, 1))
+        lane = new_lanes(s, np.tile(x, (2, 1)))
         p, u = np.broadcast_to(begun.p, (self.runs, begun.p.shape[1])), np.zeros((self.runs, len(self.u_names)))
         status, nothing = np.tile(initial_status(s, begun, self.runs, 0)[0], 2), np.zeros((0, 0))
         self._known = None
@@ -150,10 +148,10 @@ class AccurateStepper:
         """Advance by a time [s], at whose end a step ends."""
         now, at = self._at, lane_of(self._s)
         end = now.elapsed + seconds
-        for period, phase in self._rates:
+        for period, phase in law_instants(self._s):
             near = phase + round((end - phase) / period) * period
             end = near if abs(end - near) <= WHOLE * period else end
-        inputs = InputIntervals(now.u[None], rates=self._rates, marks=np.append(self._marks(now, end), end))
+        inputs = InputIntervals(now.u[None], marks=np.append(self._marks(now, end), end))
         o, twice = self._options, np.tile(np.arange(self.runs), 2)
         solver = Solver(
             self._s, *self._compiled, inputs, now.p, now.start, now.elapsed, now.elapsed, np.array([end]), np.inf, o.threads

@@ -19,8 +19,8 @@ from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solution
 from pfaffian.simulate.record.event_table import PassedEvents
 from pfaffian.simulate.run.interrupt import interrupts
 from pfaffian.simulate.run.solver import SolvedRuns, Solver, Watch
-from pfaffian.simulate.step.attempt import lane_of
 from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.lane import lane_of
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.simulation import Simulation
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-SAME = 4 * float(np.finfo(float).eps)
-"""Relative difference of instants that count as one."""
+from pfaffian.simulate.step.lane import SAME, nearest_instant
 
 SAMPLE, MARK = -1, -2
 """What happens at the begin of an interval: the next sample of the inputs, an abrupt change; or the sampler of an index."""
@@ -30,8 +29,9 @@ class Interval(NamedTuple):
 
 class InputIntervals(NamedTuple):
     """Inputs and samplers of runs.   series: (samples, nw) or (samples, runs, nw).   step: time between two samples [s].
-    linear: whether they are interpolated.   rates: period and phase of each sampler [s].   marks: other instants at which
-    the equations change abruptly, since the run began [s].   first: number of samples before those of `series`."""
+    linear: whether they are interpolated.   rates: period and phase of each sampler that is called between calls of the loop
+    [s].   marks: other instants at which the equations change abruptly, since the run began [s].   first: number of samples
+    before those of `series`."""
 
     series: np.ndarray
     step: float = np.inf
@@ -40,13 +40,16 @@ class InputIntervals(NamedTuple):
     marks: np.ndarray = np.zeros(0)
     first: int = 0
 
-    def snapped(self, instants: np.ndarray) -> np.ndarray:
-        """The instants (times,), those that differ by rounding from the begin of an interval moved there."""
+    def snapped(self, instants: np.ndarray, inner: tuple[tuple[float, float], ...] = ()) -> np.ndarray:
+        """The instants (times,), those that differ by rounding from the begin of an interval, or else from an instant of a
+        sampler that the loop calls, moved there.   inner: period and phase of each of these [s]."""
         intervals = self.intervals(float(instants[-1]))
         begins = np.array([interval.since for interval in intervals] + [intervals[-1].barrier])
         begins = begins[np.isfinite(begins)]
         nearest = begins[np.clip(np.searchsorted(begins, instants * (1 - SAME)), 0, len(begins) - 1)]
-        return np.where(np.abs(instants - nearest) <= SAME * np.abs(instants), nearest, instants)
+        for near in (*[nearest_instant(*each, instants) for each in inner], nearest):
+            instants = np.where(np.abs(instants - near) <= SAME * np.abs(instants), near, instants)
+        return instants
 
     def intervals(self, end: float, begin: float = 0.0) -> list[Interval]:
         """The intervals of a run from that which contains `begin` [s] up to that which contains `end`, or begins there."""

@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError
 from pfaffian.simulate.run.controlled import COARSER, Controlled, LaneStarts
 from pfaffian.simulate.run.resume import checked_end, identity
 from pfaffian.simulate.run.solver import Solver
-from pfaffian.simulate.step.attempt import Lane, lane_of
+from pfaffian.simulate.step.lane import Lane, lane_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import show

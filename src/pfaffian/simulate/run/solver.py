@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
@@ -22,10 +21,10 @@ from pfaffian.simulate.record.event_table import PassedEvents, at_last, passed_e
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
 from pfaffian.simulate.run.python_law import PythonCalls
-from pfaffian.simulate.step.attempt import attempt, first_length, lane_of, record
-from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE
-from pfaffian.simulate.step.events import eventful, events_of
+from pfaffian.simulate.step.attempt import attempt, beginning, record
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import STIFF_PAIR
+from pfaffian.simulate.step.lane import at_instant, lane_of, law_instants
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
@@ -101,25 +100,16 @@ def stiff_steps_for(given: Scheme | None, s: Simulation, backend: Backend, stric
 
 
 @remembered(64)
-def compiled_start(s: Simulation, backend: Backend, strict: bool) -> kernel.Kernel:
-    """The compiled `first_length` of a simulation."""
-    return kernel.compile(lambda: first_length(s), backend=backend, strict=strict, key=f"first length {s.key}")
+def compiled_start(s: Simulation, changes: bool, backend: Backend, strict: bool) -> kernel.Kernel:
+    """The compiled `beginning` of a simulation.   changes: whether the stiff pair may make steps."""
+    return kernel.compile(lambda: beginning(s, changes), backend=backend, strict=strict, key=f"begin {s.key} {changes}")
 
 
 @remembered(64)
 def compiled_samplers(s: Simulation, backend: Backend, strict: bool) -> tuple[kernel.Kernel, ...]:
-    """The compiled samplers of a simulation."""
-    functions = s.traced.between[2:] if in_python(s.control) else s.traced.samplers
+    """The compiled samplers of a simulation with a law in Python, which are called between calls of the loop."""
+    functions = s.traced.between[2:] if in_python(s.control) else ()
     return tuple(kernel.compile(f, backend=backend, strict=strict) for f in functions)
-
-
-@remembered(64)
-def compiled_following(s: Simulation) -> kernel.Kernel:
-    """The compiled next values of the switched parameters."""
-    events = events_of(s)
-    assert events is not None
-    x, w, p, t = events.function.sx_in()
-    return kernel.compile(ca.Function("following", [x, w, p, t], [events.at(x, w, p, t)[2]]), lanes=1)
 
 
 class Watch(NamedTuple):
@@ -196,10 +186,7 @@ class Solver(NamedTuple):
             if interval.since >= self.elapsed:
                 self._sample(solved, interval, w, self.p[runs])
             if interval.since == self.elapsed == 0:
-                self._follow(lane, w, self.p[runs])
-                lane[:, at.root], lane[:, at.implicit] = 1.0, self.simulation.scheme.stiff
-                lane[:, at.patience] = PATIENCE if self.stiff else NEVER
-                lane[:, at.length] = self.starter(lane, w, self.p[runs])[0][:, 0]
+                lane[:] = self.starter(lane, w, self.p[runs])[0]
             self._pass(solved, w, runs, watch)
         if watch.events and eventful(self.simulation):
             self._look_ahead(solved, w, runs, watch.events)
@@ -213,22 +200,11 @@ class Solver(NamedTuple):
         for stiff in (False, True):
             some = lanes[(solved.lane[lanes, at.implicit] == 1) == stiff]
             if some.size:
-                lane, span = solved.lane[some], Span(0.0, 1.0, AHEAD)
+                lane, span = solved.lane[some], self._span(AHEAD)
                 lane[:, at.end] = end
                 r = self._steps_of(stiff).loop(lane, w[some][None], self.p[runs[some]], span, threads=self.threads)
                 if passed := passed_events(self.simulation, r.records, r.x, w[some], some):
                     tell(passed)
-
-    def _follow(self, lane: np.ndarray, w: np.ndarray, p: np.ndarray) -> None:
-        """Give parameters that change gradually their values at the start."""
-        events, at = events_of(self.simulation), lane_of(self.simulation)
-        if events is None or all(events.stepwise):
-            return
-        x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-        following = compiled_following(self.simulation)(x, w[:, : w.shape[1] // 2], p, np.array([self.begin]))[0]
-        for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
-            if not stepwise:
-                lane[:, at.discrete.start + place] = following[:, i]
 
     def watched(self) -> Solver:
         """This solver, with so many instants, also where records are far apart, that a large error is noticed anywhere."""
@@ -281,14 +257,12 @@ class Solver(NamedTuple):
         """Advance the lanes to their barriers or the end of the run, and write their records.   w: (lanes, 2 nw)."""
         at, (lane, status, tried) = lane_of(self.simulation), (solved.lane, solved.status, solved.tried)
         lane[:, at.end] = np.minimum(self.end, lane[:, at.barrier])
-        p, new, most = self.p[runs], True, {False: FIRST_CALL, True: AFTER_CHANGE}
+        p, most = self.p[runs], {False: FIRST_CALL, True: AFTER_CHANGE}
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
-            if new:  # samples at the end are only for its record
-                going = np.union1d(going, np.flatnonzero((status == 0) & (lane[:, at.since] == self.end)))
             if not going.size:
-                return
-            recorded, new = False, False
+                break
+            recorded = False
             for stiff in (False, True):
                 of_pair = going[(lane[going, at.implicit] == 1) == stiff]
                 if of_pair.size:
@@ -300,17 +274,34 @@ class Solver(NamedTuple):
             status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
                 status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
+        changed = (lane[:, at.since] == self.end) | self._unsampled(lane)
+        ends = changed & (status == 0) & (lane[:, at.time] == self.end)
+        for stiff in (False, True):  # inputs and samples at the end are only for its record
+            if (some := np.flatnonzero(ends & ((lane[:, at.implicit] == 1) == stiff))).size:
+                lane[some, at.end] = np.inf
+                self._advance(solved, some, stiff, 0, w[some], p[some], watch)
 
     def _call(
         self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, most: int, w: np.ndarray, p: np.ndarray, watch: Watch
     ) -> bool:
-        """Try at most so many steps of a pair in some lanes, and write their records; returns whether there are any."""
+        """Try at most so many steps of a pair in some lanes, as `_advance` does."""
         at, lane = lane_of(self.simulation), solved.lane[lanes]
-        left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], self.longest)
+        longest = min([self.longest, *[period for period, _ in law_instants(self.simulation)]])
+        left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], longest)
         most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
         steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
-        loop, span = self._steps_of(stiff).loop, Span(0.0, 1.0, steps, limit=self.simulation.system.limit)
-        r = loop(lane, w[None], p, span, threads=self.threads, status=solved.status[lanes])
+        return self._advance(solved, lanes, stiff, steps, w, p, watch)
+
+    def _advance(
+        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, steps: int, w: np.ndarray, p: np.ndarray, watch: Watch
+    ) -> bool:
+        """Try so many steps of a pair in some lanes, and write their records; returns whether there are any. With no steps
+        these are the records of their end, for which alone the law is called there."""
+        at, lane = lane_of(self.simulation), solved.lane[lanes]
+        loop, status = self._steps_of(stiff).loop, solved.status[lanes]
+        r = loop(lane, w[None], p, self._span(steps), threads=self.threads, status=status)
+        ended = np.isnan(r.records[:, :, at.time])  # a lane that stops stays at the end of its last step
+        r.records[ended] = np.broadcast_to(r.x[:, : at.moving], r.records.shape)[ended]
         recorded = self._record(solved, r.records, r.x, lanes, w, p)
         if watch.steps:
             watch.steps(self._steps(r.records, r.x, lanes, w, p), self._within)
@@ -321,6 +312,17 @@ class Solver(NamedTuple):
         solved.lane[lanes], solved.status[lanes] = r.x, r.status
         solved.tried[lanes] += steps
         return recorded
+
+    def _unsampled(self, lane: np.ndarray) -> np.ndarray:
+        """Whether lanes (n, numbers) are at an instant of the law and were not sampled there yet."""
+        at = lane_of(self.simulation)
+        return at_instant(self.simulation, lane[:, at.time]) & (lane[:, at.sampled] != lane[:, at.time])
+
+    def _span(self, steps: int) -> Span:
+        """The Span of so many steps that are tried, before each of which the parts of the law are called; of none, it records
+        the end."""
+        s = self.simulation
+        return Span(0.0, 1.0, steps, last=steps == 0, limit=s.system.limit, sampling=[(1, 0)] * len(law_instants(s)))
 
     def _steps_of(self, stiff: bool) -> StepsOfPair:
         """The steps of the stiff pair or of the explicit one."""
@@ -335,15 +337,18 @@ class Solver(NamedTuple):
         """
         at = lane_of(self.simulation)
         times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
+        sampled = times[:-1] == (passed[:, :, at.sampled] if law_instants(self.simulation) else -1.0)
         made = (times[1:] > times[:-1]).sum(axis=0)
         solved.steps[lanes] += made
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
-        through = np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end))
-        if through.size:
-            before = passed[(times[:, through] < self.end).sum(axis=0) - 1, through]
-            self._keep(solved, lanes[through], before, w[through])
-        at_begin, at_barrier = times[0] == x[:, at.since], ends == x[:, at.barrier]
+        unsampled = self._unsampled(x) & (ends == times[-1]) & (times[0] < times[-1])
+        through = (times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end)
+        if (some := np.flatnonzero(through)).size:
+            before = passed[(times[:, some] < self.end).sum(axis=0) - 1, some]
+            self._keep(solved, lanes[some], before, w[some])
+        at_begin = (times[0] == x[:, at.since]) | sampled[0]
+        at_barrier = (ends == x[:, at.barrier]) | unsampled
         begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
         begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)
         stop = np.where(at_barrier, np.searchsorted(self.instants, ends, "left"), stop)
@@ -351,6 +356,8 @@ class Solver(NamedTuple):
         i = np.repeat(np.arange(len(lanes)), count)
         j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]
         k = _step_at(times, i, self.instants[j])
+        following = np.minimum(k + 1, len(passed) - 1)
+        k = np.where(sampled[following, i] & (times[following, i] == self.instants[j]), following, k)
         if len(i):
             rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
             y, q_v = self._recorded(rows, w[i], p[i], self.instants[j])

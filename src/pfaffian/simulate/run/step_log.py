@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.simulate.step.attempt import Lane
+from pfaffian.simulate.step.lane import Lane
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 
 

@@ -13,6 +13,7 @@ integrators.py           the integrators: one time step by each of them, and the
 joint_loads.py           peak loads of all joints and closures as outputs and statistics
 kinks.py                 kinks and jumps of forces, laws and rows, which are events under error control
 labels.py                labels of a result: its Dataset
+lane.py                  the lanes of the compiled loop under error control, and the samples of a law there
 limits.py                how far a run exceeded limits of joints and inputs; saturation of inputs
 method.py                what an integrator takes and returns
 motion_statistics.py     statistics of the continuous motion of runs to an accuracy

@@ -1,21 +1,6 @@
 """Steps under error control as a step of the compiled loop: it tries one step, and accepts it or shortens the next.
 
-Each lane of the loop has its own time and step, which are numbers of its state, so that no bit of a run depends on the others.
-A lane that has reached its end stays there. The state of a lane is
-
-    [x; z | time, length, refused, root, implicit, evidence, patience, spent, speeds, law |
-     d | begin, since, end, barrier, tolerance, longest]
-
-where the first two groups change in a step, in machines with events (`events.py`) the third too.
-
-x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
-length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
-step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
-leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
-the explicit pair gives way to the stiff one.   spent: steps since the pair changed.   speeds: the largest so far, of each unit.
-law: the largest |z| so far.   begin: time at which the run began [s].   since: where the present inputs begin.
-end: the lane stays where it passes this.   barrier: no step passes this.   tolerance: largest `error_of_step`.
-longest: greatest length of a step [s].
+The numbers of a lane are those of `lane.py`. A lane that has reached its end stays there.
 """
 
 from __future__ import annotations
@@ -26,22 +11,21 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
-from pfaffian.kernel.remember import once_for
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
-from pfaffian.simulate.step.choice_of_pair import first_length_of, limit, pair_of_next_step
+from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
     LARGEST,
     MOST_AT_ONCE,
     Ahead,
     Tried,
     ahead,
-    eventful,
     events_of,
     exactness,
     gradual,
     switched_now,
 )
+from pfaffian.simulate.step.lane import Lane, before_law, each, inputs_after, lane_of, lane_samplers, sampled_lane
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
@@ -71,60 +55,9 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
 
 
-class Lane(NamedTuple):
-    """Where the numbers of a lane stand.   x: of system and law.   moving: number of those that a step changes.
-    discrete: of law and switches.   events: in it, where a lane has some.   units: of `speeds`.   The others are named as in
-    the text above."""
-
-    x: slice
-    time: int
-    length: int
-    refused: int
-    root: int
-    implicit: int
-    evidence: int
-    patience: int
-    spent: int
-    speeds: slice
-    law: slice
-    moving: int
-    discrete: slice
-    begin: int
-    since: int
-    end: int
-    barrier: int
-    tolerance: int
-    longest: int
-    events: EventNumbers
-    units: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of all numbers."""
-        return self.longest + 1
-
-
-def lane_of(s: Simulation) -> Lane:
-    """The Lane of a simulation."""
-    return once_for(s, "lane", lambda: _lane(s))
-
-
-def _lane(s: Simulation) -> Lane:
-    """The Lane of a simulation, in the order of the text above."""
-    n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 8, n + 8 + len(units))
-    law = slice(speeds.stop, speeds.stop + nz)
-    d = slice(law.stop, law.stop + s.layout.size)
-    moving = d.stop if eventful(s) else d.start
-    begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 6)
-    events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
-    time, length, refused, root, implicit, evidence, patience, spent = range(n, n + 8)
-    pair, ends = (implicit, evidence, patience, spent, speeds, law), (begin, since, end, barrier, tolerance, longest)
-    return Lane(slice(0, n), time, length, refused, root, *pair, moving, d, *ends, events, units)
-
-
 class Attempt(NamedTuple):
-    """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass.
+    """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass: an event,
+    or the `barrier`.
 
     x_next: [x; z] at its end.   speeds, law: of the lane there.   finite, faulty: whether it can be accepted.
     error: estimated, relative to the tolerance.   turn: its length times the rate of the fastest motions.   event: what lies in
@@ -135,6 +68,7 @@ class Attempt(NamedTuple):
     h: ca.SX
     last: ca.SX
     ends: ca.SX
+    barrier: ca.SX
     x_next: ca.SX
     speeds: ca.SX
     law: ca.SX
@@ -155,8 +89,9 @@ class Attempt(NamedTuple):
         return ca.logic_or(self.event.switches, ca.logic_and(usable, ca.logic_or(self.event.jumps, ordinary)))
 
 
-def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
-    """(step, observe) for `compile_rollout`: a step that is tried, and all numbers of a lane that change.
+def attempt(s: Simulation) -> tuple[ca.Function, ...]:
+    """(step, observe, *samplers) for `compile_rollout`: a step that is tried, all numbers of a lane that change, and the parts
+    of a law that are called before a step.
 
     The inputs are [w; w_dot], the inputs of the run at `from` and their rates.
     """
@@ -186,19 +121,19 @@ def attempt(s: Simulation) -> tuple[ca.Function, ca.Function]:
     first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
     moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, accepted)
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], repeated)
-    old, new = lane[: at.moving, 0], _each(good, moved, stays)
+    old, new = lane[: at.stepped, 0], each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
     if event:  # a step that passes one cannot be shortened
         ended = ca.logic_or(ended, ca.logic_and(active, ca.logic_and(event.jumps, ca.logic_not(good))))
     faults[_place(s), 0] = tried.faulty == 0
-    faults = _each(ended, faults, ca.SX.zeros(*faults.shape))
+    faults = each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
         many = ca.logic_and(active, ca.logic_and(event.jumps, lane[at.events.count, 0] >= MOST_AT_ONCE))
         faults = ca.vertcat(faults[:-1, 0], many, faults[-1, 0])
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
-    step = ca.Function("attempt", inputs, [_each(active, new, old), faults])
-    return step, ca.Function("progress", [lane, w, p, inputs[4]], [old])
+    step = ca.Function("attempt", inputs, [each(active, new, old), faults])
+    return step, ca.Function("progress", [lane, w, p, inputs[4]], [lane[: at.moving, 0]]), *lane_samplers(s)
 
 
 def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX]:
@@ -207,7 +142,7 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
     if event is None:
         return ca.SX(0, 1), ca.SX(0, 1)
     numbers = EventNumbers(*[lane[i] for i in at.events])
-    landed = ca.logic_and(tried.last, numbers.aim <= lane[at.barrier, 0])
+    landed = ca.logic_and(tried.last, numbers.aim <= tried.barrier)
     after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
     count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
     width = event.widened(numbers.width, tried.h)
@@ -222,15 +157,16 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
     begin, since, _, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     x, time, length = lane[at.x, 0], lane[at.time, 0], lane[at.length, 0]
+    barrier = before_law(s, time, barrier)
     ends = ca.fmin(barrier, lane[at.events.aim, 0]) if events else barrier
     proposed, left = ca.fmin(length, longest), ends - time
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
-        here = events.at(ca.vertcat(x, d), _inputs(w, time - since), p, begin + time)
+        here = events.at(ca.vertcat(x, d), inputs_after(w, time - since), p, begin + time)
         before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0], time)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
-    u0, u1 = (_inputs(w, instant - since) for instant in (time, time + h))
+    u0, u1 = (inputs_after(w, instant - since) for instant in (time, time + h))
     x_next, faults, differences, fastest, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
     speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
     error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
@@ -238,12 +174,12 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     if s.changing.names:
         error, speeds, turn = ca.substitute([error, speeds, turn], [p], [s.now(p, d)])
     faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
-    tried = Attempt(time, h, last, ends, x_next, speeds, law, finite, faulty, error, turn)
+    tried = Attempt(time, h, last, ends, barrier, x_next, speeds, law, finite, faulty, error, turn)
     if not events:
         return tried, faults
 
     def along(c: float) -> tuple[ca.SX, ca.SX]:
-        return _inputs(w, time + c * h - since), begin + time + c * h
+        return inputs_after(w, time + c * h - since), begin + time + c * h
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
@@ -267,27 +203,16 @@ def record(s: Simulation) -> ca.Function:
     w = ca.SX.sym("w", 2 * f.size1_in(1))
     begin, since = lane[at.begin, 0], lane[at.since, 0]
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
-    u0, u1 = (_inputs(w, instant - since) for instant in (lane[at.time, 0], time))
+    u0, u1 = (inputs_after(w, instant - since) for instant in (lane[at.time, 0], time))
     h = time - lane[at.time, 0]
     x_next = f(x, u0, u1, p, begin + lane[at.time, 0], h)[0]
-    x_next = _each(h > 0, x_next, lane[at.x, 0])
+    x_next = each(h > 0, x_next, lane[at.x, 0])
     d = lane[at.discrete, 0]
     recorded = rhs(ca.vertcat(x_next, d), u1, s.now(p, d), begin + time)[4]
     q_and_v = ca.vertcat(*s.system.q_and_v(x_next[: s.system.nx, 0], begin + time))
     if s.changing.names:
         q_and_v = ca.substitute(q_and_v, p, s.now(p, d))
     return ca.Function("record", [lane, w, p, time], [recorded, ca.densify(q_and_v)])
-
-
-def _inputs(w: ca.SX, since: ca.SX) -> ca.SX:
-    """The inputs of the run, some time after their beginning."""
-    n = w.numel() // 2
-    return w[:n, 0] + since * w[n:, 0]
-
-
-def _each(condition: ca.SX, yes: ca.SX, no: ca.SX) -> ca.SX:
-    """Each entry of `yes` where the condition is true, else that of `no`; what is not chosen may be nan."""
-    return ca.vertcat(*[ca.if_else(condition, yes[i], no[i]) for i in range(yes.numel())]) if yes.numel() else yes
 
 
 def _place(s: Simulation) -> int:
@@ -339,7 +264,27 @@ def _displacement(s: Simulation, at: Lane, lane: ca.SX, change: ca.SX, h: ca.SX)
     return largest_entry(ca.vertcat(ca.SX(0), *parts))
 
 
-def first_length(s: Simulation) -> ca.Function:
+def beginning(s: Simulation, changes: bool) -> ca.Function:
+    """(lane, [w; w_dot], p) -> the lane before its first step: the length of that, and parameters that change gradually.
+
+    changes: whether the stiff pair may make steps.
+    """
+    at, events = lane_of(s), events_of(s)
+    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    sampled, begun = sampled_lane(s, lane, w, p), ca.SX(lane)
+    if events:
+        x = ca.vertcat(sampled[at.x, 0], sampled[at.discrete, 0])
+        following = events.at(x, inputs_after(w, ca.SX(0)), p, lane[at.begin, 0])[2]
+        for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
+            if not stepwise:
+                sampled[at.discrete.start + place, 0] = begun[at.discrete.start + place, 0] = following[i, 0]
+    begun[at.root, 0], begun[at.implicit, 0] = 1.0, float(s.scheme.stiff)
+    begun[at.patience, 0] = PATIENCE if changes else NEVER
+    begun[at.length, 0] = _first_length(s)(sampled, w, p)
+    return ca.Function("beginning", [lane, w, p], [begun])
+
+
+def _first_length(s: Simulation) -> ca.Function:
     """(lane, [w; w_dot], p) -> the length of the first step that a lane tries [s].
 
     In it the speeds and accelerations at the start turn the machine by tolerance^(1 / order) rad, or move it by that part of
@@ -349,7 +294,7 @@ def first_length(s: Simulation) -> ca.Function:
     lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
     begin, tolerance = lane[at.begin, 0], lane[at.tolerance, 0]
     x, d, t = lane[at.x, 0], lane[at.discrete, 0], begin + lane[at.time, 0]
-    rate = functions.rhs(ca.vertcat(x, d), _inputs(w, ca.SX(0)), s.now(p, d), t)[0]
+    rate = functions.rhs(ca.vertcat(x, d), inputs_after(w, ca.SX(0)), s.now(p, d), t)[0]
     dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))
     long = _length(s)
 
