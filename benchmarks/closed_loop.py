@@ -8,7 +8,7 @@ squeeze loop is closed there explicitly, lambda = lambda_u, which holds since mo
 after 50 steps.
 
 In addition, a UR5 under computed torque at 200 Hz, constant over five steps, is compared with the same law at every stage of
-every step.
+every step, and a run of the law to an accuracy with one in steps of 1 ms.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ SPREAD = 0.02
 SAME_END = 1e-7
 SQUEEZE = 30.0
 PERIOD = 5e-3
+LONG = 5.0
 
 
 def run(o: Options) -> Iterator[Comparison]:
@@ -60,6 +61,7 @@ def run(o: Options) -> Iterator[Comparison]:
     yield Comparison(f"{what}, beside one in Python", "a step", times[""], peer, Goal("ratio", ">=", 25), {"difference": off})
     yield Comparison("two Pandas, hybrid force, one run", "a step", single["one run"], peer)
     yield at_a_rate(o)
+    yield to_an_accuracy(o)
 
 
 def at_a_rate(o: Options) -> Comparison:
@@ -74,6 +76,20 @@ def at_a_rate(o: Options) -> Comparison:
     notes = {"operations of a right-hand side": operations, "with the law in it": always}
     what = f"UR5, computed torque at 200 Hz, {o.runs} runs"
     return Comparison(what, "a step", times[""], times["at every stage"], Goal("ratio", ">=", 1.0), notes)
+
+
+def to_an_accuracy(o: Options) -> Comparison:
+    """A law in discrete time under error control, compared with steps of one length; both tell their error."""
+    m = pf.actuate_all(robot("ur5"))
+    joints = control.joints(*(j.name for j in m.joints if j.nv))
+    law = control.discrete(
+        control.computed_torque(joints, control.set_point([0.3] * m.nv), stiffness=100.0, damping=20.0), PERIOD
+    )
+    q, how = np.full(m.nq, 0.1), {"duration": LONG, "control": law, "backend": o.backend}
+    calls = {"": lambda: pf.run(m, q, accuracy=1e-6, **how), "fixed": lambda: pf.run(m, q, step=STEP, every=50, **how)}
+    times = interleaved(calls, 1, o)
+    what = f"UR5, computed torque at 200 Hz, one run of {LONG:g} s to 1e-6, beside steps of 1 ms"
+    return Comparison(what, "a run", times[""], times["fixed"], Goal("ratio", ">=", 1 / 1.2))
 
 
 def loop(
