@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.simulate.run.accurate import pair_for
+from pfaffian.simulate.run.accuracy_request import pair_for
 from pfaffian.simulate.step.simulation import Simulation, arguments
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.states.system import as_system

@@ -1,8 +1,10 @@
 """Runs: `run`, `stepper`, runs to an accuracy, environments.
 
+accuracy_request.py  what is asked of runs to an accuracy
 accurate.py          a run to an accuracy, from its arguments to its result
 accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice
 batch.py             a batch of runs, from its start to its result with all findings
+checked_request.py   runs to an accuracy before their first step
 companion.py         the global error of runs with steps of one length
 controlled.py        steps under error control, and an estimate of the global error
 coupling_error.py    the error of the exchange of a run with an FMU
@@ -14,6 +16,8 @@ input_intervals.py   the parts of a run in which nothing changes abruptly
 interrupt.py         Ctrl-C during a run: a long run ends early and returns its results so far
 new_stepper.py       `stepper`: a machine for a loop of the caller's own
 python_law.py        a law in plain Python within runs
+request_solver.py    the Solver of runs to an accuracy
+request_starts.py    where runs to an accuracy begin, and under which inputs
 resume.py            a run that continues from the end of another one
 resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted

@@ -10,7 +10,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.run.accurate import as_accuracy, pair_for
+from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Options, Stepper
 from pfaffian.simulate.step.sampling import check_seed, in_python

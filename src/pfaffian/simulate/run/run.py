@@ -17,7 +17,8 @@ from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.error.accuracy import BOUND, as_bound
 from pfaffian.simulate.record.event_table import drop_listed
-from pfaffian.simulate.run.accurate import RunRequest, run_accurately
+from pfaffian.simulate.run.accuracy_request import RunRequest
+from pfaffian.simulate.run.accurate import run_accurately
 from pfaffian.simulate.run.batch import Batch, computed, started
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following

@@ -1,0 +1,111 @@
+"""What is asked of runs to an accuracy: the accuracy, the records, the runs that are continued and those that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.control.law import Control
+from pfaffian.errors import ModelError, brief
+from pfaffian.evaluate.single_values import as_number
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.model.number import floats
+from pfaffian.simulate.run.companion import as_estimated
+from pfaffian.simulate.run.coupling_error import exchanging
+from pfaffian.simulate.run.resume_lanes import LanesEnd, lanes_end_of
+from pfaffian.simulate.step.sampling import in_python
+from pfaffian.simulate.step.signals import OutputFunction
+from pfaffian.simulate.step.step import Scheme
+
+RECORDS = 201
+"""Number of records of a run whose `times` are not given."""
+
+COARSE = 1e-4
+"""Accuracy from which on the pair of order 5 serves."""
+
+LEAST = 1e-12
+"""Smallest accuracy: below it, rounding decides."""
+
+
+def as_accuracy(value: Any) -> float:
+    """The accuracy: a number from LEAST to 0.1. Raises ModelError: it is none."""
+    number = as_number(value, "accuracy", above=0)
+    if not LEAST <= number <= 0.1:
+        raise ModelError(
+            f"accuracy {number:g}: a number from {LEAST:g} to 0.1 is needed; the smallest that makes sense is {LEAST:g}, since "
+            "rounding decides below it"
+        )
+    return number
+
+
+def as_instants(times: Any, start: float, duration: Any) -> np.ndarray:
+    """(times,) instants of the records [s]: those given, or RECORDS ones over the duration. Raises ModelError."""
+    if times is None:
+        if duration is None:
+            raise ModelError("give the duration of the run, or the times of its records")
+        return start + np.linspace(0.0, as_number(duration, "duration", least=0), RECORDS)
+    if duration is not None:
+        raise ModelError("give either duration or times: a run lasts until the last of its times")
+    instants = floats(times, "times")
+    if instants.ndim != 1 or not len(instants) or not (np.diff(instants) > 0).all() or instants[0] < start:
+        raise ModelError(f"times must be increasing numbers from the start {start:g} s on, got {brief(times)}")
+    return instants
+
+
+def pair_for(accuracy: float) -> str:
+    """Name of the integrator for runs of an accuracy."""
+    return "dopri5" if accuracy >= COARSE else "dop853"
+
+
+class RunRequest(NamedTuple):
+    """The arguments of a run to an accuracy, as in `run`, not yet checked."""
+
+    accuracy: Any
+    times: Any
+    duration: Any
+    max_step: Any
+    start: Any
+    start_from: Any
+    q: Any
+    v: Any
+    guess: Any
+    parameters: Any
+    u: Any
+    u_step: Any
+    hold: str
+    control: Control | None
+    switches: Mapping[str, OutputFunction] | None
+    outputs: Mapping[str, OutputFunction] | None
+    record: Any
+    scheme: Scheme | None
+    correct_start: bool
+    error: Any
+    seed: Any
+    backend: Backend
+    strict: bool
+    threads: int | None
+    progress: bool
+
+
+def end_of_earlier(request: RunRequest, accuracy: float) -> LanesEnd | None:
+    """The end of the run that this one continues, if any. Raises ModelError: see `end_of`."""
+    if request.start_from is None:
+        return None
+    given = {"q": request.q, "guess": request.guess, "v": request.v, "parameters": request.parameters}
+    seed = None if np.ndim(request.seed) == 0 and request.seed == 0 else request.seed
+    return lanes_end_of(request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
+
+
+def estimated_runs(error: Any, law: Control, ended: LanesEnd | None, count: int) -> np.ndarray:
+    """Indices of the runs whose error is estimated: all by default, or those that were before. Raises ModelError: others."""
+    known = ended.estimated if ended else np.arange(count)
+    chosen = known if error is None else as_estimated(error, count)
+    if in_python(law):
+        if error is not None and chosen.size and not exchanging(law):
+            raise ModelError("error: a law in Python cannot be called for a second solution as well; leave error= out")
+        return np.arange(0)
+    if unknown := sorted(set(chosen.tolist()) - set(known.tolist())):
+        raise ModelError(f"error: run {unknown[0]} continues one whose error was not estimated; leave error= out")
+    return chosen
