@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_coordinate import moves, read_coupler, settled, settled_start
+from pfaffian.formats.osim.osim_coordinate import moves, prescribed, read_coupler, settled, settled_start
 from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
-from pfaffian.formats.osim.osim_function import Affine
-from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled
+from pfaffian.formats.osim.osim_function import TIME, Affine
+from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled, moved
 from pfaffian.formats.osim.osim_known import fill, not_known
 from pfaffian.formats.osim.osim_part import (
     MEMBERS,
@@ -130,13 +130,18 @@ def parse_osim(
     made = ChainParts(frozenset(c.name for j in joints for c in j.coordinates))
     loops = _grow(bodies, joints, passive, made, lost)
     couplers = [c for c in couplers if moves(c, made.start, loops)]
+    given_motions = {n: f for n, f in prescribed(joints, replaced, loops) if n in made.start}
     constraints = [
         *(coupled(n, n, f) for n, f in made.couplings),
         *(coupled(c.name, c.dependent, c.by) for c in couplers),
+        *(moved(n, f) for n, f in given_motions.items()),
         *(closing(j, passive, made, lost) for j in loops),
         *_constraints(enforced, frames, lost),
     ]
-    start = settled_start(made.start, {c.dependent: c.by for c in couplers} | dict(made.couplings))
+    start = settled_start(
+        made.start | {n: f.at({TIME: 0.0}) for n, f in given_motions.items()},
+        {c.dependent: c.by for c in couplers} | dict(made.couplings),
+    )
     found = mechanism(
         name or model.attributes.get("name") or "model",
         [*(_body(b) for b in bodies), *made.between],
@@ -147,7 +152,9 @@ def parse_osim(
         lenient=True,
     )
     _tell(document, model, joints, loops, lost)
-    speeds = {c.name: c.speed for j in joints for c in j.coordinates if c.speed and c.name in found.v_names}
+    following = {c.dependent for c in couplers} | {*given_motions}
+    own = [c for j in joints for c in j.coordinates if c.name in found.v_names and c.name not in following]
+    speeds = {c.name: c.speed for c in own if c.speed}
     refused = {b.name: b.element.where for b in bodies} if strict else None
     return warned(found, document.source, lost, refused), RunSettings(guess={n: x for n, x in start.items() if x}, v=speeds)
 
@@ -312,8 +319,6 @@ def _tell(document: Element, model: Element, joints: Sequence[OsimJoint], loops:
     """Name what is not read otherwise."""
     for j in joints:
         for c in j.coordinates:
-            if c.prescribed and not c.locked:
-                leave(lost, "prescribed motions are left out, and these coordinates move freely", c.name)
             if c.locked:
                 leave(lost, "locked coordinates are fixed at their default values", c.name)
     if loops:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -101,7 +101,7 @@ def settled(
         if c.name not in used:
             name, a, b = replaced.get(c.dependent, (c.dependent, 1.0, 0.0))
             f = c.by.in_terms_of(replaced)
-            rest.append(replace(c, dependent=name, by=replace(f, offset=f.offset - b).times(1 / a)))
+            rest.append(replace(c, dependent=name, by=f.plus(-b).times(1 / a)))
     return made, rest, replaced
 
 
@@ -132,10 +132,29 @@ def _by_axis(j: OsimJoint, name: str) -> tuple[OsimJoint, Affine]:
         raise c.element.error(f"no axis of its joint moves in proportion to this coordinate alone; {way}")
     a, b, new = axis.by.ratios[name], axis.by.offset, f"{j.name} {axis.name}"[:128]
     limits = sorted(a * x + b for x in c.limits)
-    mine = OsimCoordinate(new, c.element, a * c.default + b, a * c.speed, (limits[0], limits[1]), c.locked, c.prescribed)
+    motion = None if c.prescribed is None else c.prescribed.times(a).plus(b)
+    mine = OsimCoordinate(new, c.element, a * c.default + b, a * c.speed, (limits[0], limits[1]), c.locked, motion)
     motions = tuple(replace(x, by=OsimFunction({new: 1.0})) if x is axis else x for x in j.motions)
     coordinates = tuple(mine if x is c else x for x in j.coordinates)
     return replace(j, coordinates=coordinates, motions=motions), (new, 1 / a, -b / a)
+
+
+def prescribed(
+    joints: Sequence[OsimJoint], replaced: Mapping[str, Affine], loops: Sequence[OsimJoint]
+) -> Iterator[tuple[str, OsimFunction]]:
+    """The coordinates whose motions are given, and these motions.   replaced: coordinate -> what says it.
+
+    Raises ModelError: one is a coordinate of a joint that closes a loop.
+    """
+    closing = {id(j) for j in loops}
+    for j in joints:
+        for c in j.coordinates:
+            if c.prescribed is None:
+                continue
+            if id(j) in closing:
+                raise c.element.error("it is prescribed, and of a joint that closes a loop; open the loop at another joint")
+            name, a, b = replaced.get(c.name, (c.name, 1.0, 0.0))
+            yield name, c.prescribed.plus(-b).times(1 / a)
 
 
 def moves(c: Coupler, owned: Mapping[str, float], loops: Sequence[OsimJoint]) -> bool:

@@ -13,8 +13,16 @@ from pfaffian.formats.text.xml import Element
 SPLINES = ("SimmSpline", "NaturalCubicSpline", "natCubicSpline")
 """Names of OpenSim's cubic spline, by version."""
 
-FUNCTIONS = (*SPLINES, "Constant", "LinearFunction", "PolynomialFunction", "PiecewiseLinearFunction", "MultiplierFunction")
+FUNCTIONS = (
+    *SPLINES, "Constant", "LinearFunction", "PolynomialFunction", "PiecewiseLinearFunction", "StepFunction", "MultiplierFunction",
+)  # fmt: skip
 """Functions that are read."""
+
+JUMPING = ("PiecewiseConstantFunction", "PiecewiseLinearFunction")
+"""Functions that no prescribed motion may be: their values or rates jump."""
+
+TIME = "time"
+"""What a prescribed motion is a function of."""
 
 
 Affine = tuple[str, float, float]
@@ -47,10 +55,24 @@ class OsimFunction:
         i = max(0, int(np.searchsorted(self.pieces[:, 0], x, side="right")) - 1)
         return whole + float(np.polyval(self.pieces[i, :0:-1], x - self.pieces[i, 0]))
 
+    def as_pieces(self) -> np.ndarray:
+        """The rows of a function that depends on one coordinate at most, its ratio and its offset among them."""
+        pieces = self.pieces if self.of else np.zeros((1, 2))
+        pieces = np.pad(pieces, ((0, 0), (0, max(0, 3 - pieces.shape[1]))))
+        pieces[:, 1] += self.offset
+        for ratio in self.ratios.values():
+            pieces[:, 1] += ratio * pieces[:, 0]
+            pieces[:, 2] += ratio
+        return pieces
+
     def times(self, s: float) -> OsimFunction:
         """Its multiple by s."""
         pieces = self.pieces * np.r_[1.0, np.full(self.pieces.shape[1] - 1, s)]
         return OsimFunction({n: s * r for n, r in self.ratios.items()}, s * self.offset, self.of, pieces)
+
+    def plus(self, b: float) -> OsimFunction:
+        """The function plus a constant."""
+        return replace(self, offset=self.offset + b)
 
     def in_terms_of(self, replaced: Mapping[str, Affine]) -> OsimFunction:
         """The function of other quantities.   replaced: coordinate -> the quantity, factor a and constant b: q = a x + b."""
@@ -100,15 +122,31 @@ def read_function(element: Element, coordinates: Sequence[str]) -> OsimFunction:
 def _pieces(element: Element) -> np.ndarray:
     if element.tag == "PolynomialFunction":
         return np.array([[0.0, *_values(element, "coefficients")[::-1]]])
+    if element.tag == "StepFunction":
+        return _step(element)
     x, y = (np.array(_values(element, tag)) for tag in "xy")
     if len(x) != len(y) or len(x) < 2 or not (np.diff(x) > 0).all():
         raise element.error("two or more points are needed, with as many y as x, and x that increase")
     return spline(x, y) if element.tag in SPLINES else lines(x, y)
 
 
-def _values(element: Element, tag: str) -> list[float]:
+def _step(element: Element) -> np.ndarray:
+    """The pieces of a step from one value to another, along the polynomial whose first two derivatives vanish at its ends."""
+    tags = ("transition_start_time", "transition_end_time", "start_value", "end_value")
+    start, end, low, high = (_values(element, tag, default)[0] for tag, default in zip(tags, (0.0, 1.0, 0.0, 1.0), strict=True))
+    if not start < end:
+        raise element.error(f"its transition ends at {end}, which must be after its start at {start}")
+    length, rise, none = end - start, high - low, [0.0] * 5
+    cubic = [0.0, 0.0, 10 * rise / length**3, -15 * rise / length**4, 6 * rise / length**5]
+    return np.array([[start - length, low, *none], [start, low, *cubic], [end, high, *none]])
+
+
+def _values(element: Element, tag: str, default: float | None = None) -> list[float]:
+    """The numbers in a child element; the default without one. Raises ModelError: it is missing and has no default."""
     found = element.only(tag)
     if found is None or not found.content:
+        if default is not None:
+            return [default]
         raise element.error(f"<{tag}> is missing; add it")
     return [number(word, f"{found.where}") for word in found.content.split()]
 

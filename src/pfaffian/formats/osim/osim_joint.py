@@ -17,7 +17,7 @@ from pfaffian.formats.osim.osim_coordinate import owners
 from pfaffian.formats.osim.osim_frame import turned
 from pfaffian.formats.osim.osim_function import OsimFunction
 from pfaffian.formats.osim.osim_part import AxisMotion, OsimCoordinate, OsimJoint
-from pfaffian.formats.text.coupling import PiecewiseCoupling
+from pfaffian.formats.text.coupling import PiecewiseCoupling, PrescribedMotion
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import Closure, Holonomic, closure, holonomic
@@ -126,6 +126,11 @@ def coupled(name: str, dependent: str, f: OsimFunction) -> Holonomic:
     ratios, pieces = ca.SX(list(f.ratios.values())) if f.ratios else None, ca.SX(f.pieces) if f.of else None
     law = PiecewiseCoupling(dependent, tuple(f.ratios), ratios, ca.SX(f.offset), f.of or None, pieces)
     return holonomic(name, law)
+
+
+def moved(name: str, f: OsimFunction) -> Holonomic:
+    """The constraint q = f(t) of a coordinate whose motion is given."""
+    return holonomic(f"{name} prescribed"[:128], PrescribedMotion(name, ca.SX(f.as_pieces())))
 
 
 def _place(x: AxisMotion, by: float) -> Pose:

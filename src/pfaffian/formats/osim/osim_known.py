@@ -9,7 +9,8 @@ from pfaffian.formats.text.xml import Element
 _FRAME = "@name components frames frame_geometry FrameGeometry attached_geometry WrapObjectSet"
 _JOINT = (
     f"{_FRAME} socket_parent_frame socket_child_frame socket_parent_frame_connectee_name socket_child_frame_connectee_name"
-    " coordinates CoordinateSet parent_body location_in_parent orientation_in_parent location orientation reverse"
+    " coordinates CoordinateSet parent_body location_in_parent orientation_in_parent location orientation reverse connectors"
+    " location_in_child orientation_in_child"
 )
 _CONSTRAINT = "@name components frames isEnforced isDisabled"
 _TWO = " ".join(f"socket_{x} socket_{x}_connectee_name {x}" for x in ("body_1", "body_2", "frame1", "frame2"))
@@ -17,7 +18,8 @@ _PLACES = "location_body_1 location_body_2 orientation_body_1 orientation_body_2
 _LINE = " ".join(f"socket_{x} socket_{x}_connectee_name {x}" for x in ("line_body", "follower_body"))
 _FORCE = "@name components isDisabled appliesForce coordinate"
 _FUNCTIONS = "SimmSpline NaturalCubicSpline natCubicSpline Constant LinearFunction PolynomialFunction"
-_ALL = f"{_FUNCTIONS} PiecewiseLinearFunction MultiplierFunction"
+_STEP = "transition_start_time transition_end_time start_value end_value"
+_ALL = f"{_FUNCTIONS} PiecewiseLinearFunction StepFunction MultiplierFunction"
 
 KNOWN: Known = {
     "OpenSimDocument": "@Version Model",
@@ -27,7 +29,7 @@ KNOWN: Known = {
     **dict.fromkeys((*MEMBERS, "defaults", "ground", "Ground", "credits", "publications", "ControllerSet", "MarkerSet",
                      "ContactGeometrySet", "ProbeSet", "ComponentSet", "ModelVisualPreferences", "components", "frames",
                      "frame_geometry", "FrameGeometry", "attached_geometry", "WrapObjectSet", "VisibleObject",
-                     "prescribed_function"), "*"),
+                     "connectors"), "*"),
     "Body": f"{_FRAME} VisibleObject Joint mass mass_center inertia inertia_xx inertia_yy inertia_zz inertia_xy inertia_xz"
     " inertia_yz",
     "Joint": f"{' '.join(MOTIONS)} CustomJoint",
@@ -36,8 +38,9 @@ KNOWN: Known = {
     "Coordinate": "@name components motion_type default_value default_speed_value initial_value range clamped locked"
     " prescribed_function prescribed is_free_to_satisfy_constraints",
     "SpatialTransform": "@name TransformAxis", "TransformAxis": f"@name coordinates axis function {_ALL}",
-    "function": _ALL, "coupled_coordinates_function": _ALL,
-    **dict.fromkeys(_FUNCTIONS.split(), "@name x y value coefficients"), "PiecewiseLinearFunction": "@name x y",
+    "function": _ALL, "prescribed_function": _ALL, "coupled_coordinates_function": _ALL,
+    **dict.fromkeys(_FUNCTIONS.split(), "@name x y value coefficients"),
+    "PiecewiseLinearFunction": "@name x y", "StepFunction": f"@name {_STEP}",
     "MultiplierFunction": "@name function scale",
     "CoordinateCouplerConstraint": f"{_CONSTRAINT} coupled_coordinates_function independent_coordinate_names"
     " dependent_coordinate_name scale_factor",

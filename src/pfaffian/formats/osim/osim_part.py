@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.osim.osim_frame import Frames, offset, read_frames, vector
-from pfaffian.formats.osim.osim_function import FUNCTIONS, OsimFunction, read_function
+from pfaffian.formats.osim.osim_function import FUNCTIONS, JUMPING, TIME, OsimFunction, read_function
 from pfaffian.formats.text.strict_number import number, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.body import WORLD
@@ -48,7 +48,7 @@ RANGE = (-10.0, 10.0)
 
 @dataclass(frozen=True)
 class OsimCoordinate:
-    """A coordinate.   default, speed: at the start.   limits: of a clamped one.   prescribed: whether its motion is given."""
+    """A coordinate.   default, speed: at the start.   limits: of a clamped one.   prescribed: its motion, of time."""
 
     name: str
     element: Element
@@ -56,7 +56,7 @@ class OsimCoordinate:
     speed: float = 0.0
     limits: tuple[float, float] = UNLIMITED
     locked: bool = False
-    prescribed: bool = False
+    prescribed: OsimFunction | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,13 @@ def components(element: Element) -> Iterator[Element]:
         if child.tag == "components":
             yield from child.children
         yield from components(child)
+
+
+def descendants(element: Element) -> Iterator[Element]:
+    """All elements within an element."""
+    for child in element.children:
+        yield child
+        yield from descendants(child)
 
 
 def text_of(element: Element, *tags: str) -> str:
@@ -178,16 +185,15 @@ def _body(e: Element) -> OsimBody:
 
 def read_joints(model: Element, version: int, bodies: Sequence[OsimBody]) -> tuple[list[OsimJoint], Frames]:
     """The joints of a model and its frames. Raises ModelError: a kind that is not read, or a value that is wrong."""
-    if version >= FRAMES_FROM:
-        frames = read_frames(model, [b.name for b in bodies])
-        found = [_joint(e, *(_end(e, end, frames) for end in ("parent", "child"))) for e in listed(model, "JointSet")]
-    else:
-        if apart := listed(model, "JointSet"):
-            raise apart[0].error(
-                f"a file of version {version} has its joints in bodies; open the model in OpenSim 4 and save it"
-            )
+    inner, apart = [(b, e) for b in bodies for e in _inner(b)], listed(model, "JointSet")
+    if version < FRAMES_FROM and inner and apart:
+        raise apart[0].error("joints are in bodies and in a JointSet too; open the model in OpenSim 4 and save it")
+    if version < FRAMES_FROM and not apart:
         frames = Frames([b.name for b in bodies])
-        found = [_joint_of(b, e, frames) for b in bodies for e in _inner(b)]
+        found = [_joint_of(b, e, frames) for b, e in inner]
+    else:
+        frames = read_frames(model, [b.name for b in bodies])
+        found = [_joint(e, *(_end(e, end, frames) for end in ("parent", "child"))) for e in apart]
     seen = set[str]()
     for j in found:
         for name in (j.name, *(c.name for c in j.coordinates)):
@@ -213,10 +219,16 @@ def _joint_of(b: OsimBody, e: Element, frames: Frames) -> OsimJoint:
 
 
 def _end(e: Element, end: str, frames: Frames) -> tuple[str, Pose]:
-    path = text_of(e, f"socket_{end}_frame", f"socket_{end}_frame_connectee_name")
-    if not path:
-        raise e.error(f"<socket_{end}_frame> is missing; add it")
-    return frames.find(path, f"/jointset/{e.attributes.get('name', '')}", e)
+    """The body at an end of a joint, "parent" or "child", and the joint's frame in it."""
+    owner = f"/jointset/{e.attributes.get('name', '')}"
+    if path := text_of(e, f"socket_{end}_frame", f"socket_{end}_frame_connectee_name"):
+        return frames.find(path, owner, e)
+    connectors = e.only("connectors")  # the form between versions 3 and 4
+    for c in connectors.children if connectors is not None else ():
+        if c.attributes.get("name") == f"{end}_body":
+            name, at = frames.find(text_of(c, "connectee_name"), owner, e)
+            return name, at @ offset(e, f"location_in_{end}", f"orientation_in_{end}")
+    raise e.error(f"<socket_{end}_frame> is missing; add it")
 
 
 def _joint(e: Element, parent: tuple[str, Pose], child: tuple[str, Pose]) -> OsimJoint:
@@ -249,7 +261,20 @@ def _coordinate(e: Element) -> OsimCoordinate:
         raise e.error(
             f"its default_value {default} is outside its range {low} to {high}, within which it is clamped; change one"
         )
-    return OsimCoordinate(name_of(e), e, default, speed, (low, high), truth(e, "locked"), truth(e, "prescribed"))
+    return OsimCoordinate(name_of(e), e, default, speed, (low, high), truth(e, "locked"), _prescribed(e))
+
+
+def _prescribed(e: Element) -> OsimFunction | None:
+    """The motion that a coordinate is given, as a function of time; None if it has none or does not use it."""
+    inner = e.only("prescribed_function")
+    if not truth(e, "prescribed") or inner is None or not inner.children:
+        return None
+    if truth(e, "locked"):
+        raise e.error("it is locked and prescribed at once; keep one")
+    f = inner.children[0]
+    if used := [x.tag for x in (f, *descendants(f)) if x.tag in JUMPING]:
+        raise f.error(f"the rate of a {used[0]} jumps, so that no motion follows it; use a SimmSpline through its points")
+    return read_function(f, (TIME,))
 
 
 def _custom(e: Element) -> tuple[AxisMotion, ...]:

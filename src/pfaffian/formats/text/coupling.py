@@ -82,6 +82,22 @@ class PiecewiseCoupling:
         return k.joint(self.joint) - whole
 
 
+@data
+class PrescribedMotion:
+    """The residual phi(k) = q - f(t) of a coordinate q whose motion is given.
+
+    joint: of q.   pieces: (m, k) rows t0, c0, c1, ... of f, as in PiecewiseCoupling.
+    """
+
+    joint: str
+    pieces: ca.SX
+
+    __repr__ = reprs.kind
+
+    def __call__(self, k: Any) -> ca.SX:
+        return k.joint(self.joint) - _piecewise(self.pieces, k.t)
+
+
 def _piecewise(pieces: ca.SX, x: ca.SX) -> ca.SX:
     """The value of a piecewise polynomial, chosen among those of all pieces."""
     found = ca.SX(0)

@@ -44,6 +44,7 @@ LAWS: Registry[Any] = Registry("force law", {
     "gust": Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
     "road-tyre": RoadTyre, "road": Road,
     "coupling": coupling.LengthCoupling, "piecewise": coupling.PiecewiseCoupling,
+    "prescribed": coupling.PrescribedMotion,
     "sum": coupling.JointSum, "path": Path, "strand": Strand,
     "through": Through, "guide": Guide, "drum": Drum, "slider-crank": SliderCrank, "fixed-length": FixedLength,
     "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,

@@ -54,9 +54,11 @@ def printable(text: object) -> str:
 
 
 def _hint(word: str) -> str:
-    """The way out for two common mistakes, as the end of a message."""
+    """The way out for common mistakes, as the end of a message."""
     if "${" in word:
         return "; this is xacro source, expand it to URDF first"
+    if word[:1] in ("(", "[", "~"):
+        return "; write the numbers without brackets"
     if "," in word:
         return "; write a point as the decimal mark, and spaces between numbers"
     return ""
