@@ -24,15 +24,14 @@ _SHAPES = {
 
 def rigid_bodies(s: UsdStage) -> list[Any]:
     """The prims with an enabled RigidBodyAPI, in the order of the stage."""
+    return [prim for prim in s.prims if _moves(prim)]
+
+
+def _moves(prim: Any) -> bool:
+    """Whether a prim is a rigid body; one that is disabled is part of what it stands in."""
     from pxr import UsdPhysics
 
-    found = []
-    for prim in s.prims:
-        if prim.HasAPI(UsdPhysics.RigidBodyAPI):
-            enabled = UsdPhysics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr().Get()
-            if enabled is not False:
-                found.append(prim)
-    return found
+    return prim.HasAPI(UsdPhysics.RigidBodyAPI) and UsdPhysics.RigidBodyAPI(prim).GetRigidBodyEnabledAttr().Get() is not False
 
 
 def read_body(s: UsdStage, prim: Any, name: str, lost: LeftOut) -> Body:
@@ -58,7 +57,7 @@ def _parts(prim: Any) -> Iterator[Any]:
 
     below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for part in below:
-        if part != prim and part.HasAPI(UsdPhysics.RigidBodyAPI):
+        if part != prim and _moves(part):
             below.PruneChildren()
         elif part.IsA(UsdGeom.Gprim) or part.HasAPI(UsdPhysics.CollisionAPI):
             yield part

@@ -6,6 +6,7 @@ Every authored one that is neither is named in the warning, so that none is lost
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from pfaffian.formats.text.left_out import LeftOut, leave
@@ -48,6 +49,8 @@ IDLE = "properties of schemas that are not applied have no effect, as in UsdPhys
 
 UNKNOWN = "prims that are not read"
 
+MISSING = "prims with references, payloads or layers that USD does not find"
+
 CORE = re.compile(r"physics:|drive:|limit:")
 """Beginnings of the names of properties that usd-core's schemas define; those of other engines need not be installed."""
 
@@ -57,14 +60,20 @@ SOFT = re.compile(r"(Omni)?Phys(ics|x)\w*(Deformable|Particle|Cloth|Vehicle)\w*(
 OTHER = re.compile(r"(Physx|Newton|Mjc)\w+")
 """Types of prims of other engines, none of which is read."""
 
+OWN = re.compile(r"Physics\w+(:\w+)?")
+"""Types and schemas whose names say that they are of UsdPhysics."""
+
 
 def unread(s: UsdStage, lost: LeftOut) -> None:
     """Record the authored properties of a stage that concern physics and are neither read nor harmless, and such prims."""
     found, idle = dict[str, None](), list[str]()
+    if missing := s.stage.GetCompositionErrors():
+        leave(lost, MISSING, *(str(e.rootSite.path) for e in missing))
     for prim in s.prims:
         kinds = [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
-        if OTHER.fullmatch(kinds[0]) or any(map(SOFT.fullmatch, kinds)):
-            leave(lost, UNKNOWN, f"{prim.GetPath()} ({next(k for k in kinds if OTHER.fullmatch(k) or SOFT.fullmatch(k))})")
+        other = [k for i, k in enumerate(kinds) if SOFT.fullmatch(k) or (not i and OTHER.fullmatch(k)) or _is_foreign(k)]
+        if other or _repeats_bodies(prim):
+            leave(lost, UNKNOWN, f"{prim.GetPath()} ({[*other, kinds[0]][0]})")
         for name in prim.GetAuthoredPropertyNames():
             physics = PHYSICS.match(name)
             if physics and not READ.fullmatch(name) and not HARMLESS.fullmatch(name):
@@ -79,6 +88,27 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
         leave(lost, "properties that are not read", *found)
     if idle:
         leave(lost, IDLE, *idle)
+
+
+@cache
+def _is_foreign(kind: str) -> bool:
+    """Whether a type or schema has a name of UsdPhysics, which lacks it."""
+    from pxr import Usd
+
+    registry, name = Usd.SchemaRegistry(), kind.split(":")[0]
+    known = registry.FindConcretePrimDefinition(name) or registry.FindAppliedAPIPrimDefinition(name)
+    return bool(OWN.fullmatch(kind)) and not known
+
+
+def _repeats_bodies(prim: Any) -> bool:
+    """Whether a prim is a point instancer of bodies or colliders."""
+    from pxr import Usd, UsdGeom, UsdPhysics
+
+    if not prim.IsA(UsdGeom.PointInstancer):
+        return False
+    kinds = (UsdPhysics.RigidBodyAPI, UsdPhysics.CollisionAPI)
+    made = [prim.GetStage().GetPrimAtPath(t) for t in UsdGeom.PointInstancer(prim).GetPrototypesRel().GetTargets()]
+    return any(below.HasAPI(k) for p in made if p for below in Usd.PrimRange(p) for k in kinds)
 
 
 def _is_defined(prim: Any, name: str) -> bool:

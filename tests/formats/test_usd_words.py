@@ -1,0 +1,63 @@
+"""Parts of a stage that are not there, or that UsdPhysics does not know, are named; a disabled body is part of its parent."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelWarning
+from tests.formats.test_usd_facts import CUBE, RIGID, prim
+from tests.tolerance import close
+
+SINGLE = 1e-6
+"""Relative tolerance: a stage has single precision."""
+
+BOX = prim(*CUBE, "double size = 1")
+BODY = prim("Xform", "b", RIGID, BOX)
+
+
+def read(folder, *prims, head=""):
+    """The machine of a stage, and its warnings."""
+    file = folder / "s.usda"
+    file.write_text(f'#usda 1.0\n(\n metersPerUnit = 1\n upAxis = "Z"\n{head})\n' + "\n".join(prims) + "\n")
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        m, _ = pf.formats.read_usd(file)
+    return m, "; ".join(str(w.message) for w in caught if w.category is ModelWarning)
+
+
+@pytest.mark.parametrize("arc", ["references = @./none.usda@", "payload = @./none.usda@", "references = </nothing>"])
+def test_prims_whose_parts_usd_does_not_find_are_named(tmp_path, arc):
+    _, told = read(tmp_path, BODY, f'def "arm" (\n {arc}\n)\n{{\n}}')
+    assert "references, payloads or layers that USD does not find: '/arm'" in told
+
+
+def test_a_layer_that_is_missing_is_named(tmp_path):
+    _, told = read(tmp_path, BODY, head=" subLayers = [@./none.usda@]\n")
+    assert "that USD does not find: '/'" in told
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(prim("PhysicsGearJoint", "gear", ""), "/gear (PhysicsGearJoint)"),
+     (prim("Xform", "x", "PhysicsMuscleAPI"), "/x (PhysicsMuscleAPI)"),
+     (prim("PointInstancer", "many", "", "rel prototypes = </b>"), "/many (PointInstancer)")],
+    ids=["joint", "schema", "instancer"],
+)  # fmt: skip
+def test_what_usdphysics_lacks_and_instancers_of_bodies_are_named(tmp_path, other, words):
+    assert f"prims that are not read: '{words}'" in read(tmp_path, BODY, other)[1]
+
+
+def test_an_instancer_of_decoration_is_not_named(tmp_path):
+    leaf = prim("Sphere", "leaf", "")
+    assert "not read" not in read(tmp_path, BODY, leaf, prim("PointInstancer", "many", "", "rel prototypes = </leaf>"))[1]
+
+
+@pytest.mark.parametrize(("enabled", "masses"), [(0, [2000.0]), (1, [1000.0, 1000.0])])
+def test_a_disabled_body_within_another_is_part_of_it(tmp_path, enabled, masses):
+    """Its collider, 2 m above, weighs with the other's, as in usd-core."""
+    up = ("double3 xformOp:translate = (0, 0, 2)", 'uniform token[] xformOpOrder = ["xformOp:translate"]')
+    inner = prim("Xform", "lid", RIGID, f"bool physics:rigidBodyEnabled = {enabled}", *up, BOX)
+    m, _ = read(tmp_path, prim("Xform", "b", RIGID, BOX, inner))
+    close(np.array([float(b.mass) for b in m.bodies]), np.array(masses), SINGLE, "masses")
+    close(np.array(m.value(m.bodies[0].com)).ravel(), np.array([0, 0, 0 if enabled else 1.0]), SINGLE, "mass centre")
