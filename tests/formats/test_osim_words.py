@@ -72,10 +72,14 @@ def test_defaults_fill_what_elements_leave_open():
     assert settings.guess == {"qa": 0.4, "qb": 0.1} and m.q_limits.tolist() == [[-np.inf, np.inf], [-1, 2]]
 
 
-def test_a_force_among_the_components_of_a_body_acts():
+@pytest.mark.parametrize(
+    ("end", "around"),
+    [("</Body>", "<components>{}</components></Body>"), ("</Model>", "<ComponentSet><objects>{}</objects></ComponentSet></Model>")],
+    ids=["of a body", "of the model"],
+)
+def test_a_force_among_components_acts(end, around):
     force = SPRING.format("qa", "<stiffness>30</stiffness><rest_length>1</rest_length>")
-    one = model(joint("PinJoint", "p", "ground", "a", "qa"), "a").replace("</Body>", f"<components>{force}</components></Body>")
-    m, _ = read(one)
+    m, _ = read(model(joint("PinJoint", "p", "ground", "a", "qa"), "a").replace(end, around.format(force)))
     close(accelerations(m, {"qa": 0.3}, {"qa": 1})["qa"], 28.329359844518233, PEER, "qa")
 
 

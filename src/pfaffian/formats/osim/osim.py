@@ -326,7 +326,7 @@ def _tell(document: Element, model: Element, joints: Sequence[OsimJoint], loops:
     if names := [c.name for j in loops for c in j.coordinates]:
         leave(lost, "coordinates of joints that close loops are left out", *names)
     others = [e for e in listed(model, "BodySet") if e.tag != "Body"]
-    for e in [*others, *listed(model, "ComponentSet"), *components(model)]:
+    for e in [*others, *components(model)]:
         if not any(tags.fullmatch(e.tag) for tags in MEMBERS.values()) and e.tag not in IDLE:
             leave(lost, "further components are left out", f"{e.attributes.get('name', '?')} ({e.tag})")
     for e in listed(model, "ControllerSet"):

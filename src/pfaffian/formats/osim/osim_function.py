@@ -14,7 +14,8 @@ SPLINES = ("SimmSpline", "NaturalCubicSpline", "natCubicSpline")
 """Names of OpenSim's cubic spline, by version."""
 
 FUNCTIONS = (
-    *SPLINES, "Constant", "LinearFunction", "PolynomialFunction", "PiecewiseLinearFunction", "StepFunction", "MultiplierFunction",
+    *SPLINES, "Constant", "LinearFunction", "PolynomialFunction", "PiecewiseLinearFunction", "StepFunction",
+    "MultiplierFunction",
 )  # fmt: skip
 """Functions that are read."""
 
@@ -133,7 +134,8 @@ def _pieces(element: Element) -> np.ndarray:
 def _step(element: Element) -> np.ndarray:
     """The pieces of a step from one value to another, along the polynomial whose first two derivatives vanish at its ends."""
     tags = ("transition_start_time", "transition_end_time", "start_value", "end_value")
-    start, end, low, high = (_values(element, tag, default)[0] for tag, default in zip(tags, (0.0, 1.0, 0.0, 1.0), strict=True))
+    defaults = (0.99, 1.01, 0.0, 1.0)
+    start, end, low, high = (_values(element, tag, x)[0] for tag, x in zip(tags, defaults, strict=True))
     if not start < end:
         raise element.error(f"its transition ends at {end}, which must be after its start at {start}")
     length, rise, none = end - start, high - low, [0.0] * 5

@@ -111,9 +111,9 @@ def listed(model: Element, tag: str) -> list[Element]:
 
 
 def components(element: Element) -> Iterator[Element]:
-    """The components of an element and of all elements within."""
+    """The components of an element and of all elements within, those in a ComponentSet among them."""
     for child in element.children:
-        if child.tag == "components":
+        if child.tag == "components" or (child.tag == "objects" and element.tag == "ComponentSet"):
             yield from child.children
         yield from components(child)
 
