@@ -4,6 +4,7 @@
     usd           from the schemas of UsdPhysics (package usd-core), and of Newton (newton-usd-schemas) if it is installed
     sdf FOLDER    from SDFormat's descriptions, a folder such as sdf/1.12 of its repository
     urdf [FILE]   from urdf.xsd of urdfdom, by default the one in package trimesh
+    osim          from the classes that OpenSim has registered (package opensim), and their properties
 
 Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what
 each of them does to the motion. A name that a table lacks, as after a new release, is marked, and fails a test where the
@@ -114,7 +115,23 @@ def urdf(file: Path | None = None) -> tuple[str, list[Row]]:
     return source, list(dict.fromkeys(rows))
 
 
-FORMATS: dict[str, Callable[..., tuple[str, list[Row]]]] = {"mjcf": mjcf, "usd": usd, "sdf": sdf, "urdf": urdf}
+def osim() -> tuple[str, list[Row]]:
+    """OpenSim's version, and the properties of each class; the element of a property has its name."""
+    from importlib import metadata
+
+    import opensim
+
+    opensim.Logger.setLevelString("off")
+    names, rows = opensim.ArrayStr(), list[Row]()
+    opensim.OpenSimObject.getRegisteredTypenames(names)
+    for name in sorted(names.get(i) for i in range(names.getSize())):
+        made = opensim.OpenSimObject.newInstanceOfType(name)
+        rows += [(name, "")]
+        rows += [(name, made.getPropertyByIndex(i).getName()) for i in range(made.getNumProperties())]
+    return f"opensim {metadata.version('opensim')}", rows
+
+
+FORMATS: dict[str, Callable[..., tuple[str, list[Row]]]] = {"mjcf": mjcf, "usd": usd, "sdf": sdf, "urdf": urdf, "osim": osim}
 
 
 def unanswered(kind: str, rows: list[Row]) -> list[Row]:

@@ -19,6 +19,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian.formats.osim.osim_coordinate import read_coupler, settled
+from pfaffian.formats.osim.osim_known import fill
 from pfaffian.formats.osim.osim_part import check_version, listed, read_bodies, read_joints
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.xml import parse_xml
@@ -54,7 +55,9 @@ def _replaced(path: Path) -> dict[str, Any]:
     document = parse_xml(read_text(path), path.name, words=True)
     model = document.only("Model")
     assert model is not None
-    joints, _ = read_joints(model, check_version(document), read_bodies(model))
+    fill(model)
+    version = check_version(document)
+    joints, _ = read_joints(model, version, read_bodies(model, version))
     couplers = [read_coupler(e, joints) for e in listed(model, "ConstraintSet") if e.tag == "CoordinateCouplerConstraint"]
     return settled(joints, couplers, {})[2]
 
