@@ -2,12 +2,14 @@
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from pfaffian.formats import parse_urdf, read_urdf
+from pfaffian.formats.urdf.loop_record import hinge_at
 from tests.tolerance import PEER, close
 
 RODS = {"crank": (0.2, 1.0), "coupler": (1.0, 2.0), "rocker": (0.7, 1.5)}
@@ -151,6 +153,16 @@ def test_a_sidecar_lets_frames_coincide(tmp_path, word, kind):
     assert not open_.constraints and open_.u_names == ("a", "b", "c")
     (tmp_path / "robot.yaml").write_text("some: thing\n")
     assert not read_urdf(tmp_path / "robot.urdf").constraints
+
+
+def test_a_hinge_by_a_point_is_at_one_place_for_both_links():
+    """Its point and axis are those of the root link when all joints are at zero, however the links are turned there."""
+    zero = {"a": pf.pose((1, 0, 0), rpy=(0.3, 0.2, 0.1)), "b": pf.pose((0, 2, 0), rpy=(0, 0, 1))}
+    loop = hinge_at("h", ("a", "b"), (0.5, 0.6, 0.7), (0, 0.6, 0.8), zero, "revolute", "here")
+    for link, place in zip("ab", loop.places, strict=True):
+        at = zero[link] @ place
+        close(np.array(ca.DM(at.p)).ravel(), np.array([0.5, 0.6, 0.7]), PEER, "point")
+        assert any(np.allclose(axis, (0, 0.6, 0.8)) for axis in np.array(ca.DM(at.R)).T)
 
 
 @pytest.mark.parametrize("name", ["robot.yaml", "loop_closures.yaml"])

@@ -8,7 +8,7 @@ import json
 import sys
 
 READ = ("CoordinateActuator", "SpringGeneralizedForce")
-"""Forces that stay; the others are removed."""
+"""Forces that act; the others are switched off."""
 
 
 def main(file: str) -> None:
@@ -17,13 +17,9 @@ def main(file: str) -> None:
 
     opensim.Logger.setLevelString("off")
     model = opensim.Model(file)
-    forces = model.updForceSet()
-    for i in reversed(range(forces.getSize())):
-        if forces.get(i).getConcreteClassName() not in READ:
-            forces.remove(i)
-    for force in [c for c in model.getComponentsList() if "Force" in c.getConcreteClassName()]:
-        if force.getConcreteClassName() not in READ and (found := opensim.Force.safeDownCast(force)) is not None:
-            found.set_appliesForce(False)
+    forces = [opensim.Force.safeDownCast(c) for c in model.getComponentsList()]
+    for force in [f for f in forces if f is not None and f.getConcreteClassName() not in READ]:
+        force.set_appliesForce(False)
     state, found, joints = model.initSystem(), model.getCoordinateSet(), model.getJointSet()
     coordinates = {found.get(i).getName(): found.get(i) for i in range(found.getSize())}
     answers = []
