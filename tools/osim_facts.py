@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def motion(file: str) -> str:
-    """Name, value, speed and acceleration of each coordinate whose speed is its rate, at the start; empty with open constraints."""
+    """Name, value, speed and acceleration of each coordinate whose speed is its rate, at the start; empty if it is open."""
     import opensim
 
     opensim.Logger.setLevelString("off")

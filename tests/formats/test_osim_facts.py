@@ -166,6 +166,11 @@ def test_every_class_of_opensim_has_an_answer():
     assert not missing, f"{version}: {len(missing)} without an answer, such as {missing[:5]}"
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_of_these_models_is_unread(name):
+    assert not [words for words in read(MODELS[name])[1] if "not read" in words]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['element']}-{r['attribute']}")
 def test_each_class_and_property_does_what_the_table_says(row):
     assert answer(row) == row["answer"]

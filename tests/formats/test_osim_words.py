@@ -74,7 +74,10 @@ def test_defaults_fill_what_elements_leave_open():
 
 @pytest.mark.parametrize(
     ("end", "around"),
-    [("</Body>", "<components>{}</components></Body>"), ("</Model>", "<ComponentSet><objects>{}</objects></ComponentSet></Model>")],
+    [
+        ("</Body>", "<components>{}</components></Body>"),
+        ("</Model>", "<ComponentSet><objects>{}</objects></ComponentSet></Model>"),
+    ],
     ids=["of a body", "of the model"],
 )
 def test_a_force_among_components_acts(end, around):

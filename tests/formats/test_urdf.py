@@ -413,6 +413,14 @@ def test_of_contradicting_elements_of_gazebo_the_last_one_counts_and_is_told(las
     assert m.value(m.joint("A").stiffness).item() == 7
 
 
+@pytest.mark.parametrize(
+    "name", ["mu1", "kp", "selfCollide", "material", "sensor", "stopErp", "provideFeedback", "preserveFixedJoint"]
+)
+def test_what_gazebo_adds_about_contact_pictures_and_solvers_says_nothing(name):
+    with warnings.catch_warnings(action="error"):
+        assert pair(f'<gazebo reference="a"><{name}>0.3</{name}></gazebo>') == pair("")
+
+
 def test_stale_references_that_are_harmless_are_not_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

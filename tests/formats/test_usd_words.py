@@ -61,3 +61,22 @@ def test_a_disabled_body_within_another_is_part_of_it(tmp_path, enabled, masses)
     m, _ = read(tmp_path, prim("Xform", "b", RIGID, BOX, inner))
     close(np.array([float(b.mass) for b in m.bodies]), np.array(masses), SINGLE, "masses")
     close(np.array(m.value(m.bodies[0].com)).ravel(), np.array([0, 0, 0 if enabled else 1.0]), SINGLE, "mass centre")
+
+
+def test_a_joint_to_a_prim_within_a_body_is_placed_in_that_body(tmp_path):
+    """The prim is turned by 90 degrees about x, in a body that is turned by 90 degrees about z."""
+
+    def turned(axis, *at):
+        ops = f'["xformOp:translate", "xformOp:rotate{axis}"]'
+        return f"double3 xformOp:translate = {at}", f"float xformOp:rotate{axis} = 90", f"uniform token[] xformOpOrder = {ops}"
+
+    arm = prim("Xform", "arm", RIGID, *turned("Z", 5.0, 0.0, 0.0), BOX, prim("Xform", "tip", "", *turned("X", 1.0, 2.0, 3.0)))
+    ends = "rel physics:body0 = </arm/tip>", "rel physics:body1 = </b>"
+    hinge = prim(
+        "PhysicsRevoluteJoint", "j", "", *ends, "point3f physics:localPos0 = (0, 0.5, 0)", 'uniform token physics:axis = "Y"'
+    )
+    m, _ = read(tmp_path, arm, BODY, hinge)
+    (j,) = [j for j in m.joints if j.name == "j"]
+    at = j.placement if j.parent == "arm" else j.child_placement
+    close(np.array(m.value(at.p)).ravel(), np.array([1, 2, 3.5]), SINGLE, "place")
+    close(np.array(m.value(at.R))[:, 2], np.array([0, 0, 1.0]), SINGLE, "axis")  # a hinge turns about z of its frame

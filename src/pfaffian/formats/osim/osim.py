@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_coordinate import moves, prescribed, read_coupler, settled, settled_start
+from pfaffian.formats.osim.osim_coordinate import moves, own_speeds, prescribed, read_coupler, settled, settled_start
 from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
-from pfaffian.formats.osim.osim_function import TIME, Affine
+from pfaffian.formats.osim.osim_function import Affine
 from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled, moved
 from pfaffian.formats.osim.osim_known import fill, not_known
 from pfaffian.formats.osim.osim_part import (
@@ -130,18 +130,16 @@ def parse_osim(
     made = ChainParts(frozenset(c.name for j in joints for c in j.coordinates))
     loops = _grow(bodies, joints, passive, made, lost)
     couplers = [c for c in couplers if moves(c, made.start, loops)]
-    given_motions = {n: f for n, f in prescribed(joints, replaced, loops) if n in made.start}
+    motions = prescribed(joints, replaced, loops, made.start)
     constraints = [
         *(coupled(n, n, f) for n, f in made.couplings),
         *(coupled(c.name, c.dependent, c.by) for c in couplers),
-        *(moved(n, f) for n, f in given_motions.items()),
+        *(moved(n, f) for n, f in motions.items()),
         *(closing(j, passive, made, lost) for j in loops),
         *_constraints(enforced, frames, lost),
     ]
-    start = settled_start(
-        made.start | {n: f.at({TIME: 0.0}) for n, f in given_motions.items()},
-        {c.dependent: c.by for c in couplers} | dict(made.couplings),
-    )
+    followers = {c.dependent: c.by for c in couplers} | dict(made.couplings)
+    start = settled_start(made.start, motions, followers)
     found = mechanism(
         name or model.attributes.get("name") or "model",
         [*(_body(b) for b in bodies), *made.between],
@@ -152,9 +150,7 @@ def parse_osim(
         lenient=True,
     )
     _tell(document, model, joints, loops, lost)
-    following = {c.dependent for c in couplers} | {*given_motions}
-    own = [c for j in joints for c in j.coordinates if c.name in found.v_names and c.name not in following]
-    speeds = {c.name: c.speed for c in own if c.speed}
+    speeds = own_speeds(joints, {*found.v_names}.difference(motions, followers))
     refused = {b.name: b.element.where for b in bodies} if strict else None
     return warned(found, document.source, lost, refused), RunSettings(guess={n: x for n, x in start.items() if x}, v=speeds)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_function import Affine, OsimFunction, read_function
+from pfaffian.formats.osim.osim_function import TIME, Affine, OsimFunction, read_function
 from pfaffian.formats.osim.osim_part import AxisMotion, OsimCoordinate, OsimJoint, name_of, text_of, value
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.strict_number import printable
@@ -140,13 +140,14 @@ def _by_axis(j: OsimJoint, name: str) -> tuple[OsimJoint, Affine]:
 
 
 def prescribed(
-    joints: Sequence[OsimJoint], replaced: Mapping[str, Affine], loops: Sequence[OsimJoint]
-) -> Iterator[tuple[str, OsimFunction]]:
-    """The coordinates whose motions are given, and these motions.   replaced: coordinate -> what says it.
+    joints: Sequence[OsimJoint], replaced: Mapping[str, Affine], loops: Sequence[OsimJoint], owned: Mapping[str, float]
+) -> dict[str, OsimFunction]:
+    """Coordinate of the tree -> its motion, where that is given.   replaced: coordinate -> what says it.   owned: coordinates
+    of the tree.
 
     Raises ModelError: one is a coordinate of a joint that closes a loop.
     """
-    closing = {id(j) for j in loops}
+    closing, found = {id(j) for j in loops}, dict[str, OsimFunction]()
     for j in joints:
         for c in j.coordinates:
             if c.prescribed is None:
@@ -154,7 +155,9 @@ def prescribed(
             if id(j) in closing:
                 raise c.element.error("it is prescribed, and of a joint that closes a loop; open the loop at another joint")
             name, a, b = replaced.get(c.name, (c.name, 1.0, 0.0))
-            yield name, c.prescribed.plus(-b).times(1 / a)
+            if name in owned:
+                found[name] = c.prescribed.plus(-b).times(1 / a)
+    return found
 
 
 def moves(c: Coupler, owned: Mapping[str, float], loops: Sequence[OsimJoint]) -> bool:
@@ -172,11 +175,19 @@ def moves(c: Coupler, owned: Mapping[str, float], loops: Sequence[OsimJoint]) ->
     return True
 
 
-def settled_start(given: Mapping[str, float], functions: Mapping[str, OsimFunction]) -> dict[str, float]:
-    """The start with dependent coordinates at the values of their functions, as in OpenSim; as given if these form a ring."""
-    start = dict(given)
+def settled_start(
+    given: Mapping[str, float], motions: Mapping[str, OsimFunction], functions: Mapping[str, OsimFunction]
+) -> dict[str, float]:
+    """The start with prescribed coordinates at the start of their motions, and dependent ones at the values of their functions,
+    as in OpenSim; as given if these form a ring."""
+    start = {**given, **{name: f.at({TIME: 0.0}) for name, f in motions.items()}}
     with suppress(CycleError):
         for name in [*TopologicalSorter({n: f.coordinates for n, f in functions.items()}).static_order()]:
             if name in functions:
                 start[name] = functions[name].at(start)
     return start
+
+
+def own_speeds(joints: Sequence[OsimJoint], free: Set[str]) -> dict[str, float]:
+    """Coordinate -> its speed at the start, for those that nothing else determines.   free: names of these."""
+    return {c.name: c.speed for j in joints for c in j.coordinates if c.speed and c.name in free}
