@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import nearest
-from pfaffian.formats.osim.osim_coordinate import moves, own_speeds, prescribed, read_coupler, settled, settled_start
+from pfaffian.formats.osim.osim_coordinate import moves, prescribed, read_coupler, settled, settled_start, start_speeds
 from pfaffian.formats.osim.osim_frame import UP, Frames, offset, vector
 from pfaffian.formats.osim.osim_function import Affine
 from pfaffian.formats.osim.osim_joint import ChainParts, add, closing, coupled, moved
@@ -150,7 +150,7 @@ def parse_osim(
         lenient=True,
     )
     _tell(document, model, joints, loops, lost)
-    speeds = own_speeds(joints, {*found.v_names}.difference(motions, followers))
+    speeds = start_speeds(joints, {*found.v_names}.difference(motions, followers))
     refused = {b.name: b.element.where for b in bodies} if strict else None
     return warned(found, document.source, lost, refused), RunSettings(guess={n: x for n, x in start.items() if x}, v=speeds)
 

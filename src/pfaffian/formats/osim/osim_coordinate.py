@@ -188,6 +188,6 @@ def settled_start(
     return start
 
 
-def own_speeds(joints: Sequence[OsimJoint], free: Set[str]) -> dict[str, float]:
+def start_speeds(joints: Sequence[OsimJoint], free: Set[str]) -> dict[str, float]:
     """Coordinate -> its speed at the start, for those that nothing else determines.   free: names of these."""
     return {c.name: c.speed for j in joints for c in j.coordinates if c.speed and c.name in free}

@@ -60,7 +60,7 @@ SOFT = re.compile(r"(Omni)?Phys(ics|x)\w*(Deformable|Particle|Cloth|Vehicle)\w*(
 OTHER = re.compile(r"(Physx|Newton|Mjc)\w+")
 """Types of prims of other engines, none of which is read."""
 
-OWN = re.compile(r"Physics\w+(:\w+)?")
+NAMED_AS_CORE = re.compile(r"Physics\w+(:\w+)?")
 """Types and schemas whose names say that they are of UsdPhysics."""
 
 
@@ -97,7 +97,7 @@ def _is_foreign(kind: str) -> bool:
 
     registry, name = Usd.SchemaRegistry(), kind.split(":")[0]
     known = registry.FindConcretePrimDefinition(name) or registry.FindAppliedAPIPrimDefinition(name)
-    return bool(OWN.fullmatch(kind)) and not known
+    return bool(NAMED_AS_CORE.fullmatch(kind)) and not known
 
 
 def _repeats_bodies(prim: Any) -> bool:
