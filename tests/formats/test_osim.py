@@ -271,6 +271,7 @@ def test_yaml_keeps_the_functions(tmp_path):
 
 BAD = {
     "old": (OLD.replace("30000", "10905"), "version '10905' is not read; open the model in OpenSim 4 and save it"),
+    "reversed": (OLD.replace("<location>", "<reverse>true</reverse><location>"), "joints that are reversed are not read"),
     "no model": ('<OpenSimDocument Version="40000"/>', "the file has no <Model>"),
     "kind": (model(joint("EllipsoidJoint", "e", "ground", "a", "q"), "a"), "'e': joints of this kind are not read"),
     "itself": (model(joint("PinJoint", "e", "a", "a", "q"), "a"), "it connects a body to itself; name two bodies"),

@@ -741,7 +741,8 @@ def test_elements_that_are_not_read_are_named():
     hinge = joint("j", "revolute", "world", "a", "<axis><xyz>0 1 0</xyz><dynamics><dampping>1</dampping></dynamics></axis>"
                   "<physics><ode><max_force>1</max_force><cfm>1</cfm></ode></physics>")  # fmt: skip
     model = sdf(link("a", inside), hinge, "<enable_wind>0</enable_wind><model_state name='m'/>")
-    plugins = "<plugin name='gz::sim::systems::Physics'/><plugin name='gz::sim::systems::Buoyancy'/>"
+    silent = ("Physics", "UserCommands", "SceneBroadcaster", "Sensors", "Contact", "Imu", "ForceTorque", "Altimeter", "NavSat")
+    plugins = "".join(f"<plugin name='gz::sim::systems::{x}'/>" for x in (*silent, "Buoyancy"))
     world = model.replace("<model", '<world name="w"><wind/><joint name="k"/><model', 1)
     messages = read(world.replace("</sdf>", f"{plugins}</world></sdf>"))[2]
     listed = "'<joint> in <world> w', '<model_state> in <model> m', '<velocity_decay> in <link> a', "
