@@ -204,11 +204,15 @@ def sx(value: Any) -> ca.SX:
 def without_nan(x: ca.SX) -> ca.SX:
     """The expression x. Raises ModelError: one of its constants is nan or infinite, which kernels do not accept."""
     x = +x if isinstance(x, ca.SX) else ca.SX(x)  # a copy, since an SX can be changed in place
-    if x.is_constant() and x.is_regular():
-        return x
-    if not all(map(math.isfinite, constants_of(ca.Function("f", ca.symvar(x), [x])))):
-        raise ModelError(f"the expression contains nan or inf; {NAN_HINT}")
+    if not is_finite(x):
+        check_constants(ca.Function("f", ca.symvar(x), [x]))
     return x
+
+
+def check_constants(function: ca.Function) -> None:
+    """Raise ModelError if one of the constants in a Function of SX is nan or infinite."""
+    if not all(map(math.isfinite, constants_of(function))):
+        raise ModelError(f"the expression contains nan or inf; {NAN_HINT}")
 
 
 def matrix(value: Any, what: str) -> ca.SX:
@@ -241,7 +245,7 @@ def are_plain(items: Any) -> bool:
 _PLAIN = (float, int, np.float64)
 
 
-def _is_finite(x: ca.SX) -> bool:
+def is_finite(x: ca.SX) -> bool:
     """Whether an SX consists of finite numbers alone."""
     return x.is_constant() and x.is_regular()
 
@@ -291,7 +295,7 @@ def vector(values: Any, length: int, what: str) -> ca.SX:
     """An SX column (length, 1) from a sequence of numbers.   what: the label of the value in error messages."""
     if are_plain(values) and len(values) == length:
         return ca.SX(values)
-    if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and _is_finite(values):
+    if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and is_finite(values):
         return +values
     if not isinstance(values, (ca.SX, ca.DM)) and not several(values):
         raise ModelError(f"{what}: a sequence of {length} numbers is needed, got {brief(values)}")
@@ -315,7 +319,7 @@ def scalar(value: Any, what: str) -> ca.SX:
     """One number as SX (1, 1).   what: the label of the value in error messages."""
     if type(value) is float and math.isfinite(value):
         return ca.SX(value)
-    if isinstance(value, ca.SX) and value.is_scalar(True) and _is_finite(value):
+    if isinstance(value, ca.SX) and value.is_scalar(True) and is_finite(value):
         return +value
     number = sx_named(value, what)
     if number.numel() != 1:

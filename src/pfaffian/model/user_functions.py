@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, PfaffianError, brief
-from pfaffian.model.number import column, matrix, sx_named
+from pfaffian.model.number import check_constants, column, is_finite, matrix
 
 HINTS = {
     "truth value": "an expression is neither true nor false while the equations are made: choose by "
@@ -110,7 +110,15 @@ def call_for_value(function: Callable[..., Any], what: str, *arguments: Any) -> 
 
 def in_symbols(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
     """The expression x, made dense. Raises ModelError: x contains nan, or symbols that are not in `known`."""
-    allowed = {s.element_hash() for part in known for s in ca.symvar(part)}
-    if any(s.element_hash() not in allowed for s in ca.symvar(x)):
+    x = +x  # a copy, since an SX can be changed in place
+    if is_finite(x):
+        return ca.densify(x)
+    symbols = {s.element_hash(): s for part in known for s in ca.symvar(part)}
+    function = ca.Function("f", [*symbols.values()], [x], {"allow_free": True})  # sorts the graph once for both questions
+    if function.has_free():
         raise ModelError(f"{what} uses symbols that do not belong to the mechanism; list them as parameters")
-    return ca.densify(sx_named(x, what))
+    try:
+        check_constants(function)
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    return ca.densify(x)
