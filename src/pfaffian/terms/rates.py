@@ -19,7 +19,7 @@ from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
+from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.model.user_functions import call_for_value, in_symbols
@@ -234,7 +234,7 @@ def settled(m: Mechanism, x: ca.SX, at: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
 def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     """Random configurations q (nq,) with phi = 0, each with parameters p (np,): defaults or, if `varied`, values near them.
 
-    Coordinates have one of the SIZES at each, but for those that phi keeps within its own.
+    Coordinates have one of the SIZES at each, but for quaternions and those that phi keeps within its own.
     """
     return _places(moving(m), varied)
 
@@ -243,12 +243,18 @@ def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.nda
 def _places(m: Mechanism, varied: bool) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     random = np.random.default_rng(5)
     found = []
-    bound = any(c.phi for c in m.coordinates)
     for size in SIZES:
         q, p = random_configuration(m, random), some_parameters(m, random)
-        there = q if bound else check_configuration(m, (size * q)[None])[0]
-        found.append((there, p if varied else m.p_defaults))
+        found.append((np.where(_any_size(m), size, 1.0) * q, p if varied else m.p_defaults))
     return tuple(found)
+
+
+def _any_size(m: Mechanism) -> np.ndarray:
+    """(nq,) which coordinates may have any size: all but quaternions and those of coordinates with phi."""
+    free = np.ones(m.nq, dtype=bool)
+    for at in (*m.quaternions.values(), *[m.q_slices[c.name] for c in m.coordinates if c.phi]):
+        free[at] = False
+    return free
 
 
 def some_parameters(m: Mechanism, random: np.random.Generator) -> np.ndarray:
