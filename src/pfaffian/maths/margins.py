@@ -65,7 +65,7 @@ def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
     sizes = [np.linalg.svd(equilibrated(one), compute_uv=False) if one.size else np.zeros(0) for one in x]
     relative = [s / s.max() if s.any() else s for s in sizes]
     ranks = [int((s > ZERO).sum()) for s in relative]
-    largest = max(ranks, default=0)
+    largest = max(ranks)
     return Decision(
         largest, nearest_to(ZERO, np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest]))
     )
