@@ -11,7 +11,7 @@ from pfaffian.maths.margins import (
     ZERO,
     Decision,
     equilibrated,
-    nearest_to,
+    parted,
     rank,
     unit_rows,
     vanishing,
@@ -98,6 +98,16 @@ def test_a_margin_is_the_factor_from_the_bound():
     assert Decision(True, 1e-6, 1e-4).margin == pytest.approx(100)
     assert Decision(True, 0.0).margin == np.inf
     with np.errstate(all="raise"):
-        assert nearest_to(1e-6, np.array([0.0, np.inf, 1e-2, 1e-8, 1.0])) == 1e-8
-        assert nearest_to(1e-6, np.array([0.0, 1e-5, 1e-8])) == 1e-5
-        assert nearest_to(1e-6, np.array([0.0, np.inf])) == 0.0
+        assert vanishing(np.array([[0.0, 1.0, 1e-5, 1e-11]]), 1.0).nearest == 1e-11
+        assert vanishing(np.array([[0.0, 1e-8, 1e-11]]), 1.0).nearest == 1e-8
+        assert vanishing(np.array([[0.0, 0.0]]), 1.0).nearest == 0.0
+
+
+def test_sizes_are_parted_clearly_by_a_wide_gap_wherever_it_is():
+    sizes = np.array([1.0, 0.2, 3e-7, 1e-16, 0.0])
+    assert parted("x", sizes, 1e-6).answer == "x"
+    assert parted("x", sizes, 1e-6).nearest == 3e-7
+    assert parted("x", sizes, 1e-6).margin == pytest.approx(np.sqrt(0.2 / 3e-7))
+    assert parted("x", np.append(sizes, 1.2e-6), 1e-6).margin == pytest.approx(2.0)
+    assert parted("x", np.array([1e-6]), 1e-6).margin == pytest.approx(1e3)
+    assert parted("x", np.array([0.0, 2e-6]), 1e-6).margin == np.inf

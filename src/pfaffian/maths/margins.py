@@ -41,6 +41,17 @@ class Decision(NamedTuple):
         return max(self.nearest / self.bound, self.bound / self.nearest) if self.nearest > 0 else np.inf
 
 
+def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
+    """A decision of which relative sizes count as zero, those up to a bound: clear if a wide gap parts them from the others.
+
+    It is for sizes that depend on how well a state satisfies constraints, or on the digits of a file. Its bound is the middle
+    of the gap.
+    """
+    below = float(relative[relative <= bound].max(initial=0.0))
+    above = float(relative[relative > bound].min(initial=1.0))
+    return Decision(answer, below, float(np.sqrt(below * above)))
+
+
 def vanishing(x: np.ndarray, size: Any) -> Decision:
     """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
 
@@ -48,7 +59,7 @@ def vanishing(x: np.ndarray, size: Any) -> Decision:
     """
     size = np.broadcast_to(size, x.shape)
     relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
-    return Decision(relative <= ZERO, nearest_to(ZERO, relative))
+    return Decision(relative <= ZERO, _nearest(relative))
 
 
 def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
@@ -66,9 +77,7 @@ def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
     relative = [s / s.max() if s.any() else s for s in sizes]
     ranks = [int((s > ZERO).sum()) for s in relative]
     largest = max(ranks)
-    return Decision(
-        largest, nearest_to(ZERO, np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest]))
-    )
+    return Decision(largest, _nearest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
 
 
 def equilibrated(x: np.ndarray) -> np.ndarray:
@@ -88,7 +97,7 @@ def unit_rows(x: np.ndarray) -> np.ndarray:
     return x / np.where(length > 0, length, 1.0)
 
 
-def nearest_to(bound: float, relative: np.ndarray) -> float:
-    """The relative size nearest to a bound; 0 if all are zero."""
+def _nearest(relative: np.ndarray) -> float:
+    """The relative size nearest to ZERO; 0 if all are zero."""
     found = relative[(relative > 0) & np.isfinite(relative)]
-    return float(found[np.argmin(np.abs(np.log(found / bound)))]) if found.size else 0.0
+    return float(found[np.argmin(np.abs(np.log(found / ZERO)))]) if found.size else 0.0
