@@ -15,8 +15,10 @@ from pfaffian.control.full_actuation import without_motor
 from pfaffian.control.motors import independent_motors
 from pfaffian.dynamics.loop_regularity import redundant
 from pfaffian.errors import collected
+from pfaffian.maths.margins import ZERO, rank, vanishing
 from pfaffian.model.pose import Pose
-from pfaffian.terms.generic_states import ZERO, at_generic_states, generic_states, rank, vanishing
+from pfaffian.starts.branch import chosen_blocks
+from pfaffian.terms.generic_states import at_generic_states, generic_states
 from pfaffian.terms.loops import closed
 from pfaffian.terms.terms import shared, typical
 from tests import linkages
@@ -192,3 +194,90 @@ def test_planar_outputs_are_decided_whatever_the_units():
                         pf.run(m, duration=1e-3, step=1e-3, control=law, backend="interpreter")
                 else:
                     assert pf.run(m, duration=1e-3, step=1e-3, control=law, backend="interpreter").status == 0
+
+
+LENGTHS = (1e-6, 1.0, 1e6)
+"""Factors of all lengths of the following machines, whose functions are written by hand."""
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_matrices_that_are_not_symmetric_are_refused_in_any_units(long):
+    """The entries of one unit do not hide those of another, which are 1e-12 times as large."""
+    unit = np.array([long] * 3 + [1.0])
+    P = np.array([[0.4, 0.1, 0, 0.1], [0.2, 0.5, 0, 0], [0, 0, 0.3, 0], [0.1, 0, 0, 1.0]])
+    with pytest.raises(pf.ModelError, match="symmetric"):
+        pf.body("block", pseudo=P * np.outer(unit, unit))
+    pf.body("block", pseudo=(P + P.T) * np.outer(unit, unit))
+    K = 1e3 * np.diag([1.0] * 3 + [long**2] * 3)
+    K[3, 4], K[4, 3] = 300 * long**2, 200 * long**2
+    with pytest.raises(pf.ModelError, match="symmetric"):
+        pf.joint("mount", "free", "world", "block", stiffness=K)
+    pf.joint("mount", "free", "world", "block", stiffness=K + K.T)
+
+
+@pytest.mark.parametrize("radius", [1e-6, 1.0, 7e6])
+def test_a_track_bends_whatever_its_radius(radius):
+    """The direction of an orbit is constant to 1e-12 within a metre, and is no constant."""
+    arc = pf.coordinates("arc", ["s"], ["s_dot"], lambda q: [[1.0]], q_units="m")
+    on_circle = lambda a: pf.pose((radius * ca.sin(a), radius * (1 - ca.cos(a)), 0))  # noqa: E731
+    car = pf.edge("track", "world", "car", lambda k: on_circle(k.q[0] / radius))
+    m = pf.mechanism("track", [pf.body("car", 1.0, inertia=0.1)], [car], coordinates=[arc])
+    close(pf.jacobian(m, "car", [radius])[:2, 0], [np.cos(1), np.sin(1)], 1e-12, "direction after one radian")
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_rows_of_coordinates_of_any_units_are_independent(long):
+    """A bead on a ring beside two geared wheels: one row in square metres, one in radians."""
+    rows = lambda q: ca.vertcat(q[0] ** 2 + q[1] ** 2 - long**2, q[2] - 2 * q[3])  # noqa: E731
+    K = lambda q: [[-q[1], 0], [q[0], 0], [0, 2], [0, 1]]  # noqa: E731
+    units = ["m", "m", "rad", "rad"]
+    c = pf.coordinates("c", ["x", "y", "a", "b"], ["w", "s"], K, phi=rows, start=[long, 0, 0, 0], q_units=units)
+    bead = pf.edge("bead", "world", "bead", lambda k: pf.pose((k.q[0], k.q[1], 0)))
+    m = pf.mechanism("bead", [pf.body("bead", 1.0)], [bead], coordinates=[c])
+    close(pf.mass_matrix(m, [long, 0, 0, 0])[0, 0] / long**2, 1.0, 1e-12, "inertia")
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_velocities_may_be_chosen_in_any_units(long):
+    """The speed of a rim of 1e-5 lengths instead of the angular velocity."""
+    bodies = [pf.body("cart", 1.0), pf.body("wheel", 1.0, com=(long, 0, 0), inertia=long**2)]
+    joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)), pf.joint("r", "revolute", "cart", "wheel")]
+    rim = pf.velocities(lambda k: ca.diag(ca.vertcat(1, 1 / (1e-5 * long))), ["x", "rim"], "m/s")
+    m = pf.mechanism("cart", bodies, joints, velocities=rim)
+    close(pf.mass_matrix(m, [0.0, 0.0])[0, 0], 2.0, 1e-12, "mass")
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_kinks_are_told_apart_in_any_units(long):
+    """Three stops that lie 1e-7 of a length apart."""
+    bumps = lambda k: sum(ca.fmax(k.q[0] - i * 1e-7 * long, 0) ** 2 for i in (1, 2, 3))  # noqa: E731
+    rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], gravity=(0, 0, 0), forces=[pf.forces.potential("bumps", bumps)])
+    r = pf.run(m, [0.0], [1e-6 * long], duration=0.5, accuracy=1e-6, backend="interpreter")
+    assert pf.events(r).sizes["event"] == 3
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_branches_of_loops_with_slides_are_numbered_in_any_units(long):
+    """A crank and its piston; what the slide and the hinges do to a row differs by the factor of the lengths."""
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("crank", "rod", "piston")]
+    hinge = {"axis": (0, 1, 0)}
+    joints = [pf.joint("A", "revolute", "world", "crank", **hinge),
+              pf.joint("B", "revolute", "crank", "rod", placement=(0.5, 0, 0), **hinge),
+              pf.joint("S", "prismatic", "world", "piston", axis=(1, 0, 0))]  # fmt: skip
+    pin = pf.closure("C", "revolute", "rod", "piston", placement_a=(1.7, 0, 0), placement_b=(0.1, 0, 0), **hinge)
+    m = in_units(pf.mechanism("engine", bodies, joints, constraints=[pin]), long, 1.0)
+    ((rows, columns),) = chosen_blocks(m, (True, False, False)) or ((),)
+    assert (len(rows), columns) == (2, (1, 2))
+
+
+@pytest.mark.parametrize(("apart", "told"), [(0.0, 0), (8e-9, 1), (1e-3, 0)])
+def test_closures_that_are_nearly_the_same_are_told(apart, told):
+    """A rod closed twice by the same ball, and by a second one that is `apart` lengths beside the first."""
+    m = MACHINES["parallelogram"]()
+    loop = m.constraints[0]
+    at = Pose(loop.placement_b.R, loop.placement_b.p + np.full(3, apart))
+    twice = m.with_(constraints=[loop, replace(loop, name="again", placement_b=at)])
+    with collected() as words:
+        assert closed(twice) == {0: 0, 1: 0 if not apart else 1}
+    assert len(words) == told

@@ -127,3 +127,12 @@ def test_sizes_of_the_variables():
 def test_an_unclear_zero_is_told():
     for value, clear in ((1e-16, True), (3e-13, False), (3e-14, False), (1e-9, True)):
         assert spectrum(np.diag([1.0, value])).clear is clear
+
+
+def test_units_of_variables_change_no_multiplicity():
+    """Among variables from micrometres to thousands of kilometres, the clusters are those of equal units."""
+    A = matrix([(0, 2), (0, 1), (-1, 2), (3j, 1), (2, 1)])[0]
+    units = 10.0 ** np.array([-6, -3, 0, 6, 2, -1, 4, -5])
+    one, other = spectrum(A), spectrum(A * units[:, None] / units, units)
+    assert [x.chains for x in one.clusters] == [x.chains for x in other.clusters]
+    close(one.values.view(float), other.values.view(float), CONDITIONED, "eigenvalues")

@@ -19,9 +19,10 @@ from pfaffian.control.task import Pursuit, Task
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import least_squares, orthogonalise, smallest
+from pfaffian.maths.margins import ZERO, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, speed_units, tell, unit_rows
+from pfaffian.terms.generic_states import at_generic_states, speed_units, tell
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 

@@ -11,10 +11,11 @@ import numpy as np
 from pfaffian.control.allocation import UNCONTROLLABLE
 from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reason import mainly, participation
+from pfaffian.maths.margins import ZERO, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.applied_forces import named_forces
-from pfaffian.terms.generic_states import ZERO, at_generic_states, length_at, speed_units, unit_rows
+from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered

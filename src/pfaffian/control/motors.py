@@ -11,10 +11,11 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
+from pfaffian.maths.margins import ZERO, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
-from pfaffian.terms.generic_states import ZERO, at_generic_states, rank, tell, unit_rows
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 

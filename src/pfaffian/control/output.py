@@ -23,6 +23,7 @@ from pfaffian.control.reference import Reference, function_of_time, set_point
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.margins import vanishing
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import reprs
@@ -31,7 +32,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
 from pfaffian.tables import Table
 from pfaffian.terms import connection
-from pfaffian.terms.generic_states import at_generic_states, tell, vanishing
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import default_length
 from pfaffian.terms.new_symbols import at_new_symbols, placed

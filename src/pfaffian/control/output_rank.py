@@ -11,10 +11,11 @@ from pfaffian.control.law import at_values
 from pfaffian.control.output import Output, check_moves, moving
 from pfaffian.control.reason import mainly, participation
 from pfaffian.errors import ModelError, plural
+from pfaffian.maths.margins import ROUNDING, ZERO, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.constraint import Nonholonomic
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import ROUNDING, ZERO, at_generic_states, rank, speed_units, tell, unit_rows
+from pfaffian.terms.generic_states import at_generic_states, speed_units, tell
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import shared
 from pfaffian.terms.traced_now import remembered

@@ -37,6 +37,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.margins import ZERO
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.data import data
@@ -46,7 +47,7 @@ from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.parts.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
-from pfaffian.terms.generic_states import ZERO, generic_states
+from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.terms import Terms, symbols

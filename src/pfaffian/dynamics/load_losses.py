@@ -24,11 +24,12 @@ from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm, vanishing_combinations
 from pfaffian.dynamics.reaction import TransmittedWrenches
 from pfaffian.errors import ModelError, RunError
+from pfaffian.maths.margins import vanishing
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, SCREW, LoadLoss
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import at_generic_states, vanishing
+from pfaffian.terms.generic_states import at_generic_states
 from pfaffian.terms.terms import FOLLOWING, LOAD_LOSSES, JointLosses, Terms, shared
 from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.wrenches import turn

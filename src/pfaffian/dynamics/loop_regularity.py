@@ -24,11 +24,12 @@ import numpy as np
 
 from pfaffian.dynamics.net_regularity import LEAST, NetBlocks, compensation, null_space
 from pfaffian.maths.linear import connected
+from pfaffian.maths.margins import parted
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.selected_inverse import SparseFactor, entries, factor, supports, weighed
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.dependence import DEPENDENT
-from pfaffian.terms.generic_states import at_generic_states
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.loops import Loops, equations, loops
 from pfaffian.terms.terms import always_active, shared
 from pfaffian.terms.traced_now import remembered
@@ -71,20 +72,25 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
     samples = at_generic_states(active, {"S": S}, on_constraints=True)["S"]
     occupied = [i for i, support in enumerate(supports(S)) if support]
     dependent = [set[int]() for _ in occupied]
+    sizes = list[np.ndarray]()
     for x in samples:
-        U, rank = _rank(x[occupied])
+        U, rank, relative = _rank(x[occupied])
+        sizes.append(relative)
         for i, j in np.argwhere(np.abs(U[:, rank:] @ U[:, rank:].T) > DEPENDENT):
             dependent[i].add(occupied[j] // 6)
     blocks = [set[int]().union(*[dependent[i] for i in part]) for part in connected(dependent) if dependent[part[0]]]
     rows = [[i for l in sorted(block) for i in equations(l)] for block in blocks]
     redundancy = [min(len(of_block) - _rank(x[of_block])[1] for x in samples) for of_block in rows]
-    return tuple((tuple(sorted(block)), count) for block, count in zip(blocks, redundancy, strict=True))
+    found = tuple((tuple(sorted(block)), count) for block, count in zip(blocks, redundancy, strict=True))
+    which = parted(found, np.concatenate(sizes), DEPENDENT)
+    return tell(m, "which equations of loops depend on each other", which)
 
 
-def _rank(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """Left singular vectors of a matrix, and its rank."""
+def _rank(x: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+    """Left singular vectors of a matrix, its rank, and its singular values relative to the largest, or to one."""
     U, sizes, _ = np.linalg.svd(x)
-    return U, int((sizes > DEPENDENT * sizes.max(initial=1.0)).sum())
+    relative = sizes / sizes.max(initial=1.0)
+    return U, int((relative > DEPENDENT).sum()), relative
 
 
 def _idle(at: Loops, blocks: NetBlocks) -> ca.SX:

@@ -117,7 +117,7 @@ def _measure(typical: ca.DM, lengths: ca.SX) -> RowSize:
 def samples(m: Mechanism) -> tuple[ca.DM, ...]:
     """Typical size S (m_c, k) of the rows of each ideal constraint, with parameters at their defaults.
 
-    S S^T is the mean of Lam_c Lam_c^T over random configurations.
+    S S^T is the mean of Lam_c Lam_c^T over random configurations, a measure that decides nothing.
     """
     T = shared(always_active(m))
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.M), ca.densify(T.A)])

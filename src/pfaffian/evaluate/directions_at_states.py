@@ -26,20 +26,13 @@ from pfaffian.evaluate.reduction_plan import (
     unclear_momentum,
 )
 from pfaffian.maths.linear import connected
+from pfaffian.maths.margins import ZERO, vanishing
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.terms.generic_states import (
-    ZERO,
-    GenericState,
-    at_generic_states,
-    generic_states,
-    length_at,
-    speed_units,
-    vanishing,
-)
+from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, length_at, speed_units
 from pfaffian.terms.permitted_directions import Directions, RowBlock, labels, left_by, scaled_rows
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.reduced_terms import first_joint, group_of, indices, others

@@ -18,9 +18,10 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.maths.margins import CLEAR, ZERO, unit_rows
 from pfaffian.maths.values import values_at
 from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.generic_states import CLEAR, ZERO, GenericState, length_at, speed_units, unit_rows
+from pfaffian.terms.generic_states import GenericState, length_at, speed_units
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.terms import Terms
 

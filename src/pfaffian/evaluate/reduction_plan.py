@@ -17,6 +17,7 @@ from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.effects import NONE, SOME, beside, changes_of, changing
 from pfaffian.evaluate.symmetry import Symmetry, symmetries
+from pfaffian.maths.margins import rank, vanishing
 from pfaffian.maths.subgroups import name_of
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
@@ -26,16 +27,7 @@ from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.generic_states import (
-    GenericState,
-    at_generic_states,
-    generic_states,
-    length_at,
-    rank,
-    speed_units,
-    tell,
-    vanishing,
-)
+from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, length_at, speed_units, tell
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.permitted_directions import Directions, in_body, labels, left_by
 from pfaffian.terms.pfaffian import VELOCITY, target_rows

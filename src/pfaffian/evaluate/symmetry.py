@@ -34,11 +34,12 @@ from pfaffian.evaluate.effects import (
     sampled,
     without_effect,
 )
+from pfaffian.maths.margins import ZERO
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.common_motion import common_motion
-from pfaffian.terms.generic_states import ZERO, GenericState, generic_states
+from pfaffian.terms.generic_states import GenericState, generic_states
 from pfaffian.terms.reduced_terms import first_joint
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered

@@ -9,6 +9,7 @@ chebyshev.py           polynomials through values at Chebyshev's points: integra
 closures.py            kinds of loop closures, with their rows and residuals
 inertia.py             inertia of a rigid body, about the origin of its frame
 linear.py              linear algebra on expressions
+margins.py             what counts as zero beside the sizes that occur, and how clear that is
 minimum_norm.py        minimum-norm solutions of A X = B for A of any rank, at a cost that follows the sparsity of A
 nearest_in_plane.py    the point of a plane, or of a line, nearest to the origin between pairs of parallel lines
 operators.py           faster arithmetic operators between two SX expressions of CasADi

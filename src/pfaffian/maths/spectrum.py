@@ -79,7 +79,7 @@ def spectrum(A: np.ndarray, units: np.ndarray | None = None) -> Spectrum:
     zero = _stairs(B, ROUNDING * size)
     Q, S, T = zero.Q, zero.Q[:, : zero.size], zero.Q[:, zero.size :]
     nilpotent, across, inner = S.T @ B @ S, S.T @ B @ T, T.T @ B @ T
-    values, vectors = np.linalg.eig(inner) if len(inner) else (np.zeros(0), np.zeros((0, 0)))
+    values, vectors = np.linalg.eig(inner)
     found = [_cluster(0j, zero.steps, Q, units)] if zero.size else []
     for members in _families(values, inner, ROUNDING * size):
         value = _mean(values[members], ROUNDING * size)

@@ -99,13 +99,17 @@ def _are_defaults(mass: Any, com: Any, inertia: Any) -> bool:
     return com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
 
 
+OF_PSEUDO = ("m", "m", "m", "1")
+"""Lengths by which the rows of a pseudo-inertia are multiplied."""
+
+
 def _body_of_pseudo(name: str, defaults: bool, pseudo: Any, shapes: tuple[Shape, ...]) -> Body:
     """The body with a pseudo-inertia (4, 4).   defaults: whether mass, com and inertia are left at their defaults."""
     what = f"body {name!r}: pseudo"
     if not defaults:
         raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
-    if P.shape != (4, 4) or not is_symmetric(P):
+    if P.shape != (4, 4) or not is_symmetric(P, OF_PSEUDO):
         raise ModelError(f"{what} must be a symmetric (4, 4) matrix [[S, h], [h^T, m]]")
     m, h, I = pseudo_to_moments(P)
     if m.is_zero():

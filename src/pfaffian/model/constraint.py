@@ -81,7 +81,7 @@ class Closure:
         kind = _joint_kind(self.kind)
         if kind is None or not kind.nv:
             return None
-        nothing = carried(kind, kind.nv, "")
+        nothing = carried(kind, kind.v_units, "")
         given = {n: x for n in nothing if (x := getattr(self, n)) is not None}
         ends = self.placement_a, self.placement_b
         return Joint(self.name, kind, self.body_a, self.body_b, *ends, **(nothing | given), pitch=self.number)
@@ -318,7 +318,7 @@ def _carried(kind: str, given: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: a {kind} closure leaves no motion free, so it takes no {used[0]}; leave it out, or choose another kind"
         )
     dry = given.pop("friction")
-    found = carried(joint_kind, joint_kind.nv, what, **given)
+    found = carried(joint_kind, joint_kind.v_units, what, **given)
     found["friction"] = _dry(dry, joint_kind.nv, f"{what}: friction")
     return {n: x for n, x in found.items() if n in used}
 

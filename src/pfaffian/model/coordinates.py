@@ -11,6 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.kernel.remember import remembered
+from pfaffian.maths.margins import equilibrated
 from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Parameter, column, floats, matrix, several
@@ -176,7 +177,7 @@ TOLERANCE = 1e-14
 """Largest |phi| that counts as zero, relative to the terms of its first order, |dphi/dq| times the size of q."""
 
 RANK = 1e-8
-"""Singular values below this fraction of the largest one count as zero."""
+"""Singular values below this fraction of the largest one count as zero, of rows and columns of unit length."""
 
 KEEPS = 1e-9
 """Largest rate of phi for a unit velocity, relative to the terms that it is the sum of."""
@@ -233,7 +234,7 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fi
         return q
     c = known(c, parameters)
     free = np.ones(c.nq) if fixed is None else 1.0 - fixed
-    random, guess = np.random.default_rng(3), q
+    random, guess = np.random.default_rng(3), q  # starts of a search: they decide nothing about the coordinates
     for _ in range(STARTS):
         solution = _newton(c, guess, parameters, free)
         if solution is not None:
@@ -272,16 +273,21 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
                 f"coordinates {c.name!r}: K does not keep phi = 0, |dphi/dq K| = {error.max():.3g} at q = {brief(q.tolist())}; "
                 "choose K so that dphi/dq K = 0 wherever phi = 0"
             )
-        rank = np.linalg.matrix_rank(rows, rtol=RANK) if rows.size else 0
+        rank = _rank(rows)
         if i == 0 and c.nv != c.nq - rank:
             raise ModelError(
                 f"coordinates {c.name!r}: {c.nq} coordinates less {rank} independent rows of phi move in {c.nq - rank} "
                 f"directions, but {c.nv} velocities are given"
             )
-        if i == 0 and np.linalg.matrix_rank(K, tol=RANK * max(1e-300, np.abs(K).max())) < c.nv:
+        if i == 0 and _rank(K) < c.nv:
             raise ModelError(
                 f"coordinates {c.name!r}: the columns of K depend on each other at the start; choose another start"
             )
+
+
+def _rank(x: np.ndarray) -> int:
+    """The rank of a matrix whose rows and columns may have any units."""
+    return int(np.linalg.matrix_rank(equilibrated(x), rtol=RANK)) if x.any() else 0
 
 
 @data

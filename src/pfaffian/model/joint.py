@@ -6,7 +6,7 @@ V = S v with a constant motion subspace S, in the joint frame on the child. A un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -361,11 +361,11 @@ def joint(
         raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if joint_kind.screws else 'has no pitch'}")
     G = axis_frame(axis, what)
     B, named_speeds = _distribution(joint_kind, distribution, speeds, what)
-    nv = joint_kind.nv if B is None else B.shape[1]
+    v_units = [unit for _, unit in named_speeds] or joint_kind.v_units
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
     j = Joint(
         name, joint_kind, parent, child, at, child_at,
-        **carried(joint_kind, nv, what, stiffness=stiffness, rest=rest, damping=damping, armature=armature, limits=limits,
+        **carried(joint_kind, v_units, what, stiffness=stiffness, rest=rest, damping=damping, armature=armature, limits=limits,
                   effort=effort),
         pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
         distribution=B,
@@ -407,20 +407,20 @@ def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joi
     return Joint(name, EDGE, parent, child, IDENTITY, IDENTITY, square, column, square, column, (), np.inf, ca.SX(0), pose=pose)
 
 
-def carried(kind: JointKind, nv: int, what: str, **given: Any) -> dict[str, Any]:
+def carried(kind: JointKind, v_units: Sequence[str], what: str, **given: Any) -> dict[str, Any]:
     """The fields of a Joint with its spring, damper, rotor, limits and effort, from the arguments of `joint` or `closure`.
 
-    nv: number of its velocities.   what: the label of the joint or closure.   given: the arguments that are not left out.
+    v_units: of its velocities.   what: the label of the joint or closure.   given: the arguments that are not left out.
     Raises ModelError: values that do not fit the kind.
     """
     effort = given.get("effort", np.inf)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
         raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     return {
-        "stiffness": _square(given.get("stiffness", 0.0), kind.nv, f"{what}: stiffness"),
+        "stiffness": _square(given.get("stiffness", 0.0), kind.v_units, f"{what}: stiffness"),
         "rest": _rest(kind, given.get("rest"), f"{what}: rest"),
-        "damping": _square(given.get("damping", 0.0), nv, f"{what}: damping"),
-        "armature": _column_of(given.get("armature", 0.0), nv, f"{what}: armature"),
+        "damping": _square(given.get("damping", 0.0), v_units, f"{what}: damping"),
+        "armature": _column_of(given.get("armature", 0.0), len(v_units), f"{what}: armature"),
         "limits": _limits(kind, given.get("limits", UNLIMITED), what),
         "effort": float(effort),
     }
@@ -513,8 +513,9 @@ def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
     return name, units.pop() if len(units) == 1 else "1/s"
 
 
-def _square(value: Any, n: int, what: str) -> ca.SX:
-    """A symmetric (n, n) matrix from one number for all directions, one for each, or a matrix."""
+def _square(value: Any, units: Sequence[str], what: str) -> ca.SX:
+    """A symmetric (n, n) matrix from one number for all directions, one for each, or a matrix.   units: (n,) of the speeds."""
+    n = len(units)
     if _is_plain_zero(value):
         return ca.SX(n, n)
     values = matrix(value, what)
@@ -525,7 +526,7 @@ def _square(value: Any, n: int, what: str) -> ca.SX:
         return ca.sparsify(ca.diag(values))
     if values.shape != (n, n):
         raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {values.shape}")
-    if not is_symmetric(values):
+    if not is_symmetric(values, units):
         raise ModelError(f"{what}: the matrix must be symmetric, or it would give or take energy")
     return ca.sparsify(ca.triu2symm(ca.triu(values)))
 

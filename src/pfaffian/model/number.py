@@ -30,7 +30,7 @@ UNIT_ROUNDING = 4e-16
 """Difference of a length from one that counts as rounding."""
 
 SYMMETRIC = 1e-12
-"""Tolerance of symmetry: the largest difference from the transpose, relative to the largest entry."""
+"""Tolerance of symmetry: the largest difference from the transpose, relative to the largest entry of the same unit."""
 
 
 class Condition(ca.SX):
@@ -258,18 +258,25 @@ def constants(x: ca.SX) -> np.ndarray:
     return np.array(numbers).reshape(x.shape, order="F")
 
 
-def is_symmetric(x: ca.SX | np.ndarray) -> bool:
-    """Whether a matrix (n, n) is symmetric up to rounding; an expression is evaluated at random values of its symbols."""
+def is_symmetric(x: ca.SX | np.ndarray, units: Sequence[str] = ()) -> bool:
+    """Whether a matrix (n, n) is symmetric up to rounding; an expression is evaluated at random values of its symbols.
+
+    units: of its rows, (n,) words that are equal where units are; rows of another unit do not decide what is rounding.
+    """
     if isinstance(x, ca.SX) and x.is_constant():
         x = constants(x)
     elif isinstance(x, ca.SX):
         symbols = ca.symvar(x)
         at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
         x = np.array(ca.Function("x", symbols, [ca.densify(x)]).call(at)[0])
-    most = SYMMETRIC * np.abs(x).max()
-    if np.isfinite(most):
-        return bool(np.abs(x - x.T).max() <= most)
-    return np.allclose(x, x.T, rtol=0, atol=most, equal_nan=True)
+    if not np.isfinite(x).all():
+        return np.array_equal(x, x.T, equal_nan=True)
+    of_unit = np.array(list(units) or [""] * len(x))
+    blocks = [(of_unit == a)[:, None] & (of_unit == b) for a in dict.fromkeys(of_unit) for b in dict.fromkeys(of_unit)]
+    size, off = np.sqrt(np.abs(np.diag(x))), np.abs(x - x.T)
+    within = np.array([size[of_unit == unit].max() for unit in of_unit])
+    most = np.maximum(np.abs(x), np.outer(within, within))
+    return all(bool(off[block].max() <= SYMMETRIC * most[block].max()) for block in blocks)
 
 
 def column(value: Any, what: str) -> ca.SX:

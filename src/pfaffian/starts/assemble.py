@@ -357,7 +357,7 @@ def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray, 
 
 def _distinct(given: Given, count: int) -> State:
     """Up to `count` different assemblies of one state, the nearest first."""
-    m, random = given.problem.m, np.random.default_rng(5)
+    m, random = given.problem.m, np.random.default_rng(5)  # starts of a search
     length = default_length(m) or 1.0
     starts = np.vstack([given.q, [random_configuration(m, random, length) for _ in range(BRANCH_STARTS - 1)]])
     problem = given.problem.take(np.zeros(BRANCH_STARTS, int))

@@ -16,10 +16,11 @@ from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths import so3
 from pfaffian.maths.values import values
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.starts.newton import Problem, call, coordinate_rates, lanes_for
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.lengths import default_length
+from pfaffian.terms.generic_states import generic_states
+from pfaffian.terms.lengths import default_length, slides
 from pfaffian.terms.pfaffian import POSITION
 from pfaffian.terms.terms import row_lengths, shared, typical
 from pfaffian.terms.traced_now import remembered
@@ -178,9 +179,9 @@ def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     A = ca.sparsify(T.A[firm, :] @ coordinate_rates(T))[:, free]
     lengths = row_lengths(T)[firm, 0]
     f = ca.Function("rows", [T.q, T.t, m.p_symbols], [ca.densify(A / ca.repmat(lengths, 1, len(free)))])
-    random, long = np.random.default_rng(24), default_length(m) or 1.0
-    places = typical(m).places or [random_configuration(m, random, long) for _ in range(DRAWN)]
-    samples = [values(f, q, 0, m.p_defaults)[0] for q in places]
+    places = typical(m).places or [x.q for x in generic_states(m, count=DRAWN)]
+    unit = np.where(slides(m), default_length(m) or 1.0, 1.0)[free]  # as in `row_lengths`
+    samples = [unit * values(f, q, 0, m.p_defaults)[0] for q in places]
     used = [i for i in range(len(firm)) if max(np.abs(x[i]).max() for x in samples) > DEPENDENT]
     if len(used) != len(free) or any(_rank(x[used]) < len(free) for x in samples):
         return None

@@ -277,7 +277,7 @@ def _solved_from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
 
 def _branches(case: Case, start: np.ndarray, hold: tuple[str, ...], count: int) -> tuple[list[Case], list[np.ndarray]]:
     """Up to `count` different equilibria, the nearest first."""
-    m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
+    m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()  # starts of a search
     fixed = fixed_by_name(m, hold)
     lengths = scales(m, case.p[None], start[None], m.q_units)[0]
     within = case.lengths.max(initial=0.0)

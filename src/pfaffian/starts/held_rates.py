@@ -112,7 +112,7 @@ def _regularity(m: Mechanism, fixed: tuple[bool, ...], stiffness: ca.SX) -> tupl
     assert step.minimum is not None
     size = ca.sqrt(relative_size(T, A @ ca.diag(free), firm))
     f = ca.Function("size", [T.q, m.p_symbols, T.t], [ca.densify(size)])
-    random, long = np.random.default_rng(23), default_length(m) or 1.0
+    random, long = np.random.default_rng(23), default_length(m) or 1.0  # for a mean, which decides nothing
     drawn = [values(f, random_configuration(m, random, long), m.p_defaults, 0)[0] for _ in range(SAMPLES)]
     typical = np.sqrt(np.nanmean(np.square(drawn), axis=0))
     motion = ca.sqrt(ca.sum1(step.minimum.solve(ca.SX.eye(len(firm))) ** 2)).T  # that changes one row alone

@@ -241,7 +241,10 @@ def _in_loops(m: Mechanism) -> np.ndarray:
 
 
 def _starts(m: Mechanism) -> Iterator[np.ndarray]:
-    """Random configurations (nq,), the same for every run, so that no run depends on the others of its batch."""
+    """Random configurations (nq,), the same for every run, so that no run depends on the others of its batch.
+
+    They are starts of a search, and decide nothing about the machine.
+    """
     random, within = np.random.default_rng(11), default_length(m) or 1.0
     return (random_configuration(m, random, within) for _ in range(STARTS))
 

@@ -12,10 +12,11 @@ from pfaffian.evaluate.reduction_plan import (
     Plan,
     in_words,
 )
+from pfaffian.maths.margins import ZERO
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.states.reduction_data import Fields, lifted
-from pfaffian.terms.generic_states import ZERO, speed_units
+from pfaffian.terms.generic_states import speed_units
 from pfaffian.terms.permitted_directions import Directions, labels, left_by
 from pfaffian.terms.reduced_terms import (
     indices,

@@ -18,10 +18,10 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import other_values
 from pfaffian.evaluate.symmetry import Symmetry
+from pfaffian.maths.margins import ZERO
 from pfaffian.model.joint import Joint
 from pfaffian.states.abstract_system import StatePart
 from pfaffian.states.extended_state import AnyReduced, extended
-from pfaffian.terms.generic_states import ZERO
 from pfaffian.terms.terms import Terms, symbols
 
 

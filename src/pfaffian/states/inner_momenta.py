@@ -19,13 +19,14 @@ from pfaffian.evaluate.effects import NONE, changes_of, changing
 from pfaffian.evaluate.reduction_plan import other_values
 from pfaffian.evaluate.symmetry import Inner, inner_symmetries
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.margins import vanishing
 from pfaffian.maths.values import values
 from pfaffian.states.abstract_system import StatePart
 from pfaffian.states.extended_state import AnyReduced, extended
 from pfaffian.states.reduced_state import ReducedState
 from pfaffian.states.variables import normalised
 from pfaffian.terms.common_motion import CommonMotion
-from pfaffian.terms.generic_states import generic_states, tell, vanishing
+from pfaffian.terms.generic_states import generic_states, tell
 from pfaffian.terms.momentum import changes, momenta
 from pfaffian.terms.terms import Terms, shared
 

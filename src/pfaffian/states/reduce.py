@@ -15,6 +15,7 @@ from pfaffian.evaluate.reduction_plan import (
     further,
 )
 from pfaffian.evaluate.symmetry import symmetries
+from pfaffian.maths.margins import vanishing
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.parts.rebound import impacts_of
@@ -27,7 +28,7 @@ from pfaffian.states.one_momentum import at_momentum, checked_momentum
 from pfaffian.states.reduced_state import reduced_state
 from pfaffian.states.reduction_data import Fields, Reduction
 from pfaffian.terms.common_motion import CommonMotion, carried_together
-from pfaffian.terms.generic_states import at_generic_states, tell, vanishing
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import shared

@@ -15,10 +15,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.margins import ZERO
 from pfaffian.maths.span import null_space, reduced
 from pfaffian.maths.values import values_at
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import ZERO, generic_states, length_at, speed_units
+from pfaffian.terms.generic_states import generic_states, length_at, speed_units
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import moving
 from pfaffian.terms.traced_now import remembered

@@ -2,11 +2,11 @@
 
 An analytic function that is zero at a random state is zero at all of them, and at a random state a matrix has the rank that it
 has almost everywhere. Nothing is judged beside a fixed number: random slides are within the machine's length, random speeds are
-about 1 rad/s or this length per second, and a quantity counts as zero beside the sizes that occur. So units, and the size of
-the machine, decide nothing.
+about 1 rad/s or this length per second, and a quantity counts as zero beside the sizes that occur, as `maths/margins.py` says.
+So units, and the size of the machine, decide nothing. `tell` warns where a decision is not clear.
 
-Every decision has a margin, the factor by which the quantity nearest to the bound is away from it. `tell` warns where this
-factor is small, since then parts of very different size, and not the structure of the machine, decide.
+Before a machine has equations there are no such states: what a function of its coordinates is like is decided at the
+`places` of `terms/rates.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelWarning, notice
+from pfaffian.maths.margins import CLEAR, ZERO, Decision
 from pfaffian.maths.values import values, values_at
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import mean_length, slides
@@ -27,18 +28,6 @@ from pfaffian.terms.traced_now import remembered
 
 STATES = 6
 """Number of random states at which a decision is taken."""
-
-ZERO = 1e-9
-"""A quantity counts as zero up to this fraction of its size."""
-
-CLEAR = 30.0
-"""A decision is clear if the quantity nearest to ZERO is away from it by at least this factor."""
-
-ROUNDING = 1e-13
-"""An entry of a matrix below this fraction of its size is rounding."""
-
-SWEEPS = 8
-"""Number of times that the rows and the columns of a matrix are scaled to unit length, before its rank is decided."""
 
 CORRECTIONS = 3
 """Number of corrections that put a random velocity onto the constraints; one is exact where these are affine in it."""
@@ -51,21 +40,6 @@ class GenericState(NamedTuple):
     v: np.ndarray
     t: float
     p: np.ndarray
-
-
-class Decision(NamedTuple):
-    """A decision at random states.
-
-    answer: what was decided.   nearest: of all relative sizes that decided it, the one nearest to ZERO; 0 if all are zero.
-    """
-
-    answer: Any
-    nearest: float
-
-    @property
-    def margin(self) -> float:
-        """The factor by which the nearest quantity is away from ZERO."""
-        return max(self.nearest / ZERO, ZERO / self.nearest) if self.nearest > 0 else np.inf
 
 
 def generic_states(
@@ -154,64 +128,13 @@ def at_generic_states(
     return {name: np.array([x[i] for x in at]) for i, name in enumerate(expressions)}
 
 
-def vanishing(x: np.ndarray, size: Any) -> Decision:
-    """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
-
-    size: what each entry is judged beside, an array or number that fits x.
-    """
-    size = np.broadcast_to(size, x.shape)
-    relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
-    return Decision(relative <= ZERO, _nearest(relative))
-
-
-def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
-    """The rank that matrices x (states, rows, columns) have almost everywhere: answer, an int.
-
-    Rows and columns are scaled to unit length first, so that their units, and sizes of parts that they belong to, do not
-    matter.
-
-    size: what the rounding of each entry is judged beside, an array that fits x; the largest entry of its row or column if not
-        given.
-    """
-    if size is not None:
-        x = np.where(np.abs(x) > ROUNDING * size, x, 0.0)
-    sizes = [np.linalg.svd(equilibrated(one), compute_uv=False) if one.size else np.zeros(0) for one in x]
-    relative = [s / s.max() if s.any() else s for s in sizes]
-    ranks = [int((s > ZERO).sum()) for s in relative]
-    largest = max(ranks, default=0)
-    return Decision(largest, _nearest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
-
-
-def equilibrated(x: np.ndarray) -> np.ndarray:
-    """A matrix with rows and columns of about unit length, without entries that are rounding beside others."""
-    if not x.size:
-        return x
-    largest = np.maximum(np.abs(x).max(axis=1, keepdims=True), np.abs(x).max(axis=0, keepdims=True))
-    x = np.where(np.abs(x) > ROUNDING * largest, x, 0.0)
-    for _ in range(SWEEPS):
-        x = unit_rows(unit_rows(x).T).T
-    return x
-
-
-def unit_rows(x: np.ndarray) -> np.ndarray:
-    """A matrix with each row scaled to unit length; rows of zeros stay as they are."""
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    return x / np.where(length > 0, length, 1.0)
-
-
-def _nearest(relative: np.ndarray) -> float:
-    """The relative size nearest to ZERO; 0 if all are zero."""
-    found = relative[(relative > 0) & np.isfinite(relative)]
-    return float(found[np.argmin(np.abs(np.log(found / ZERO)))]) if found.size else 0.0
-
-
 def tell(m: Mechanism, question: str, decision: Decision) -> Any:
     """The answer of a decision; a ModelWarning says where it is not clear.   question: what was decided, in words."""
     if decision.margin < CLEAR:
         notice(
             f"{m.name!r}: {question} is a close decision: a quantity that is {decision.nearest:.1e} of its size counted as "
-            f"{'zero' if decision.nearest <= ZERO else 'nonzero'}, with the bound at {ZERO:.0e}; make the part that is nearly "
-            "nothing exactly zero, or clearly larger",
+            f"{'zero' if decision.nearest <= decision.bound else 'nonzero'}, with the bound at {decision.bound:.0e}; make the "
+            "part that is nearly nothing exactly zero, or clearly larger",
             ModelWarning,
         )
     return decision.answer

@@ -16,7 +16,7 @@ from pfaffian.terms.connection import directional_derivative, left_inverse, rate
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.loop_rotors import acceleration_energy_of_rotors
 from pfaffian.terms.new_symbols import at_new_symbols, placed
-from pfaffian.terms.rates import places
+from pfaffian.terms.rates import SIZES, places
 from pfaffian.terms.recursions import Inertia
 
 SAME = 1e-9
@@ -48,8 +48,8 @@ def _constant_in_v(k: Kinematics, p: ca.SX, M: ca.SX) -> bool:
     """Whether p - M v is the same at opposite velocities; derivatives cannot tell, since |v|'' = 0."""
     f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [p - M @ k.v, ca.fabs(p) + ca.fabs(M) @ ca.fabs(k.v)])
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
-    for q, at in places(k.mechanism):
-        (one, size), (two, _) = ([np.array(x) for x in f(q, 0.3, at, sign * v)] for sign in (1, -1))
+    for (q, at), size_of_v in zip(places(k.mechanism), SIZES, strict=True):
+        (one, size), (two, _) = ([np.array(x) for x in f(q, 0.3, at, sign * size_of_v * v)] for sign in (1, -1))
         if (np.abs(one - two) > np.maximum(SAME * size, ROUNDING * size.max(initial=0.0))).any():
             return False
     return True

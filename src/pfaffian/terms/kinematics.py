@@ -17,6 +17,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, is_one_of, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
+from pfaffian.maths.margins import equilibrated
 from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure
@@ -528,7 +529,7 @@ def _rates_of_choice(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
     at, q, p = rates_as_written(m), ca.SX.sym("q", m.nq), m.p_symbols
     T = _traced_choice(m, q)
     f = ca.Function("T", [q, p], [T])
-    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
+    if not any(np.linalg.cond(equilibrated(np.nan_to_num(np.array(f(*at))))) < 1e10 for at in places(m)):
         raise ModelError("velocities: T is singular: no v gives some of the joint velocities v0 = T v")
     T, (K, N, _) = ca.sparsify(T), at.maps(q, p)
     return rates_of(at.tree, at.pose, False, (ca.sparsify(K @ T), ca.sparsify(N @ T), T), q, p)

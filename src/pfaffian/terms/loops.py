@@ -25,19 +25,18 @@ import numpy as np
 from pfaffian.kernel.remember import once_for
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import connected, largest, orthogonalise
+from pfaffian.maths.margins import ZERO, Decision
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.terms.generic_states import generic_states, tell
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import loop_length
 from pfaffian.terms.pfaffian import activity
-from pfaffian.terms.rates import some_parameters, tree
+from pfaffian.terms.rates import tree
 from pfaffian.terms.traced_now import remembered
-
-SAME = 1e-9
-"""Difference below which two closures count as the same condition; lengths are in that of the loop's bodies."""
 
 
 class LoopJoint(NamedTuple):
@@ -138,7 +137,10 @@ def closed(m: Mechanism) -> dict[int, int]:
 
 
 def _same(m: Mechanism, c: Target, d: Closure) -> bool:
-    """Whether two closures impose the same condition, with the parameters at their defaults and near them."""
+    """Whether two closures impose the same condition, with the parameters at their defaults and near them.
+
+    Lengths are in that of the loop's bodies.
+    """
     assert isinstance(c, Closure)
     c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
     if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
@@ -146,11 +148,11 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     long = ca.fmax(loop_length(m, c), NOTHING)
     data = [ca.vertcat(_condition(m, x, long), x.number / long) for x in (c, d)]
     f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in data])
-    for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
-        x, y = (np.array(value) for value in f(p))
-        if x.shape != y.shape or np.abs(x - y).max() > SAME * max(1.0, np.abs(x).max()):
-            return False
-    return True
+    pairs = [[np.array(x) for x in f(p)] for p in (m.p_defaults, *[state.p for state in generic_states(m, count=1)])]
+    if any(x.shape != y.shape for x, y in pairs):
+        return False
+    off = max(float(np.abs(x - y).max() / max(1.0, np.abs(x).max())) for x, y in pairs)
+    return bool(tell(m, f"whether {c.name!r} and {d.name!r} are the same closure", Decision(off <= ZERO, off)))
 
 
 def _condition(m: Mechanism, c: Closure, long: ca.SX) -> ca.SX:
@@ -199,7 +201,7 @@ def _motions(k: Kinematics, found: list[LoopJoint], length: ca.SX) -> ca.SX:
         if any(_without_rates(k, found[j]) for j in part):
             C = ca.vertcat(*[along[j] for j in part]).T
             C = C[[i for i in range(C.shape[0]) if C[i, :].nnz()], :]
-            basis = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
+            basis = orthogonalise(C, ca.SX(C.shape[0], 0), ZERO, groups=[[*range(C.shape[0])]]).Q.T
         else:
             basis = ca.diagcat(*[found[j].B for j in part])
         placed = ca.SX(columns[0].shape[0], basis.shape[1])

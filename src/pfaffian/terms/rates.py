@@ -25,8 +25,8 @@ from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.tree import BodyLayout, Tree, assemble_tree, layout
 
-SAMPLES = 6
-"""Number of random configurations at which an entry must be the same to count as constant."""
+SIZES = (1.0, 1.0, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9)
+"""Sizes of random coordinates, in metres and turns: a track of micrometres and an orbit bend alike."""
 
 CONSTANT = 1e-12
 """Largest difference between the values of a constant entry, relative to its size."""
@@ -219,21 +219,23 @@ def settled(m: Mechanism, x: ca.SX, at: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
     if branches(f):
         return x
     values, positions = (np.array([np.array(g(*where)) for where in places(m, varied=True)]) for g in (f, position))
-    low, high = values.min(axis=0), values.max(axis=0)
-    slides = np.concatenate([values[:, :3].ravel(), positions.ravel()])
-    size = np.vstack([np.full((3, 1), np.abs(slides[np.isfinite(slides)]).max(initial=0.0)), np.ones((3, 1))])
-    rounding = CONSTANT * np.maximum(size, np.abs(high))
-    same = np.isfinite(values).all(axis=0) & (high - low <= rounding)
+    slides = np.nan_to_num(np.abs(np.concatenate([values[:, :3], positions], axis=2)), posinf=0.0).max(axis=(1, 2))
+    size = np.stack([slides] * 3 + [np.ones(len(slides))] * 3, axis=1)[:, :, None]
+    rounding = CONSTANT * np.maximum(size, np.abs(values)) + CONSTANT * np.maximum(size[0], np.abs(values[0]))
+    same = (np.abs(values - values[0]) <= rounding).all(axis=0)
     out = ca.SX(*x.shape)
     for i, j in zip(*x.sparsity().get_triplet(), strict=True):
         value = values[0, i, j]
         whole = round(value) if same[i, j] else 0
-        out[i, j] = x[i, j] if not same[i, j] else float(whole) if abs(value - whole) <= rounding[i, j] else value
+        out[i, j] = x[i, j] if not same[i, j] else float(whole) if abs(value - whole) <= rounding[0, i, j] else value
     return ca.sparsify(out)
 
 
 def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Random configurations q (nq,) with phi = 0, each with parameters p (np,): defaults or, if `varied`, values near them."""
+    """Random configurations q (nq,) with phi = 0, each with parameters p (np,): defaults or, if `varied`, values near them.
+
+    Coordinates have one of the SIZES at each, but for quaternions and those that phi keeps within its own.
+    """
     return _places(moving(m), varied)
 
 
@@ -241,10 +243,18 @@ def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.nda
 def _places(m: Mechanism, varied: bool) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     random = np.random.default_rng(5)
     found = []
-    for _ in range(SAMPLES):
+    for size in SIZES:
         q, p = random_configuration(m, random), some_parameters(m, random)
-        found.append((q, p if varied else m.p_defaults))
+        found.append((np.where(_any_size(m), size, 1.0) * q, p if varied else m.p_defaults))
     return tuple(found)
+
+
+def _any_size(m: Mechanism) -> np.ndarray:
+    """(nq,) which coordinates may have any size: all but quaternions and those of coordinates with phi."""
+    free = np.ones(m.nq, dtype=bool)
+    for at in (*m.quaternions.values(), *[m.q_slices[c.name] for c in m.coordinates if c.phi]):
+        free[at] = False
+    return free
 
 
 def some_parameters(m: Mechanism, random: np.random.Generator) -> np.ndarray:

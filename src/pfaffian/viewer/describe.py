@@ -15,10 +15,11 @@ from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
+from pfaffian.model.mechanism import FORCE_UNITS, Mechanism
 from pfaffian.model.unphysical import unphysical
 from pfaffian.output.plain import table, text
 from pfaffian.starts.assemble import assemble
+from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
@@ -199,8 +200,7 @@ def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, which are put onto the constraints in one batch."""
     independent = compile_terms(m, {"independent": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
     start = settings.arrays(m)
-    random = np.random.default_rng(0)
-    random_q = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
+    random_q = np.array([x.q for x in generic_states(m, parameters=start.p, count=SAMPLES)])
     at_start = _ranks_at(independent, m, start.q[None], start.p, dict(settings.v), tuple(settings.q))
     ranks = at_start + _ranks_at(independent, m, random_q, start.p)
     return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(ranks)]

@@ -8,6 +8,7 @@ from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel
 from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type
 from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.maths.margins import ROUNDING
 
 SUM = "actuatorfrcrange limits motors and gravity compensation one by one, not their sum"
 """Message about the joints and tendons where this makes a difference."""
@@ -42,5 +43,7 @@ def _driven_across(c: CompiledModel) -> set[int]:
     for i in elsewhere:
         row = int(m.actuator_outadr[i])
         arms = slice(int(data.moment_rowadr[row]), int(data.moment_rowadr[row] + data.moment_rownnz[row]))
-        found |= {int(k) for k, arm in zip(data.moment_colind[arms], data.actuator_moment[arms], strict=True) if arm}
+        sizes = np.abs(data.actuator_moment[arms])
+        moved = sizes > ROUNDING * sizes.max(initial=0.0)
+        found |= {int(k) for k in data.moment_colind[arms][moved]}
     return found

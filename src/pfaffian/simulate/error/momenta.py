@@ -17,12 +17,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
+from pfaffian.maths.margins import vanishing
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.parts.rebound import gaps_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.terms.applied_forces import named_forces
-from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell, vanishing
+from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell
 from pfaffian.terms.momentum import momenta, weight
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.rates import branches

@@ -22,6 +22,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.newton import free_problem, newton, rank_at
 from pfaffian.starts.start import Start
+from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.lengths import scales
 from pfaffian.terms.terms import shared
 from pfaffian.terms.traced_now import remembered
@@ -76,7 +77,7 @@ def _rows_regained(m: Mechanism) -> Compiled:
 def _nearby_rank(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
     """(runs,) the larger of two ranks nearby: along the motion, and along a random motion that the constraints allow."""
     problem, still = free_problem(m, p, t, backend), np.zeros_like(v)
-    random = np.broadcast_to(np.random.default_rng(20).normal(size=m.nv), v.shape)
+    random = np.broadcast_to(generic_states(m, count=1)[0].v, v.shape)
     tangent = newton(problem, q, random).v - newton(problem, q, still).v
     ranks, lengths = list[np.ndarray](), scales(m, p, q, m.q_units)
     for direction in (v, tangent):

@@ -15,6 +15,7 @@ import numpy as np
 
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths.reflection import NOTHING
+from pfaffian.maths.values import values_at
 from pfaffian.model.constraint import Closure
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.parts.contact import compliant_gaps, compliant_parts
@@ -22,6 +23,7 @@ from pfaffian.simulate.step.closed_loop import LawAndSystem, acting
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.thresholds import JUMPS
 from pfaffian.terms.applied_forces import force_of
+from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms, shared
 
@@ -36,7 +38,10 @@ KINKS: dict[int, Callable[..., Any]] = {
 """Operations with a kink or a jump -> the number that is zero there; atan2 jumps by a whole turn, to the same angle."""
 
 EQUAL = 1e-12
-"""Relative difference up to which the sizes of two numbers at a random state count as equal."""
+"""Relative difference up to which two numbers count as equal, at random states and inputs of very different sizes."""
+
+SIZES = (1e-12, 1e-8, 1e-4, 1.0, 1e4, 1e8)
+"""Of slides, speeds, states of laws and inputs at these states, beside those of the machine or one."""
 
 
 def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
@@ -68,11 +73,17 @@ def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str,
     if not found or len(found) > 2 * MOST:
         return {}
     numbers = ca.vertcat(*[x for _, x in found])
-    f = ca.Function("numbers", ca.symvar(numbers), [numbers])
-    sizes = np.abs(np.array(f(*np.random.default_rng(1).uniform(0.3, 0.9, f.n_in()))).ravel())
+    f = ca.Function("numbers", [T.q, T.v, T.t, s.mechanism.p_symbols, z, d, w], [numbers])
+    random, slides = np.random.default_rng(1), np.array([unit == "m" for unit in s.mechanism.q_units])
+    at = []
+    for size, state in zip(SIZES, generic_states(s.mechanism, count=len(SIZES)), strict=True):
+        others = [size * random.normal(size=x.numel()) for x in (z, d, w)]
+        at.append((np.where(slides, size, 1.0) * state.q, size * state.v, state.t, state.p, *others))
+    values = values_at(f, at)
+    sizes = np.abs(np.hstack([x for (x,) in values]))
     several = dict[str, list[ca.SX]]()
     for i, (name, x) in enumerate(found):  # a number and its negative, from a force and from its energy, pass zero at once
-        if not (np.abs(sizes[:i] - sizes[i]) <= EQUAL * sizes[i]).any():
+        if not (np.abs(sizes[:i] - sizes[i]) <= EQUAL * sizes[i]).all(axis=1).any():
             several.setdefault(name, []).append(x)
     return several if sum(map(len, several.values())) <= MOST and f.n_instructions() <= CHEAP else {}
 

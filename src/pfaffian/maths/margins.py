@@ -1,0 +1,103 @@
+"""What counts as zero, beside the sizes that occur, and how clear that is: entries that vanish, and the rank of a matrix.
+
+Nothing is judged beside a fixed number, so units decide nothing. Every decision has a margin, the factor by which the quantity
+nearest to the bound is away from it. Where this factor is small, parts of very different size decide, and not the structure of
+a machine; `tell` in `terms/generic_states.py` says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ZERO = 1e-9
+"""A quantity counts as zero up to this fraction of its size."""
+
+CLEAR = 30.0
+"""A decision is clear if the quantity nearest to ZERO is away from it by at least this factor."""
+
+ROUNDING = 1e-13
+"""An entry of a matrix below this fraction of its size is rounding."""
+
+SWEEPS = 8
+"""Number of times that the rows and the columns of a matrix are scaled to unit length, before its rank is decided."""
+
+
+class Decision(NamedTuple):
+    """A decision at random states.
+
+    answer: what was decided.   nearest: of all relative sizes that decided it, the one nearest to the bound; 0 if all are zero.
+    bound: the size up to which they count as zero.
+    """
+
+    answer: Any
+    nearest: float
+    bound: float = ZERO
+
+    @property
+    def margin(self) -> float:
+        """The factor by which the nearest quantity is away from the bound."""
+        return max(self.nearest / self.bound, self.bound / self.nearest) if self.nearest > 0 else np.inf
+
+
+def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
+    """A decision of which relative sizes count as zero, those up to a bound: clear if a wide gap parts them from the others.
+
+    It is for sizes that depend on how well a state satisfies constraints, or on the digits of a file. Its bound is the middle
+    of the gap.
+    """
+    below = float(relative[relative <= bound].max(initial=0.0))
+    above = float(relative[relative > bound].min(initial=1.0))
+    return Decision(answer, below, float(np.sqrt(below * above)))
+
+
+def vanishing(x: np.ndarray, size: Any) -> Decision:
+    """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
+
+    size: what each entry is judged beside, an array or number that fits x.
+    """
+    size = np.broadcast_to(size, x.shape)
+    relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
+    return Decision(relative <= ZERO, _nearest(relative))
+
+
+def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
+    """The rank that matrices x (states, rows, columns) have almost everywhere: answer, an int.
+
+    Rows and columns are scaled to unit length first, so that their units, and sizes of parts that they belong to, do not
+    matter.
+
+    size: what the rounding of each entry is judged beside, an array that fits x; the largest entry of its row or column if not
+        given.
+    """
+    if size is not None:
+        x = np.where(np.abs(x) > ROUNDING * size, x, 0.0)
+    sizes = [np.linalg.svd(equilibrated(one), compute_uv=False) if one.size else np.zeros(0) for one in x]
+    relative = [s / s.max() if s.any() else s for s in sizes]
+    ranks = [int((s > ZERO).sum()) for s in relative]
+    largest = max(ranks)
+    return Decision(largest, _nearest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
+
+
+def equilibrated(x: np.ndarray) -> np.ndarray:
+    """A matrix with rows and columns of about unit length, without entries that are rounding beside others."""
+    if not x.size:
+        return x
+    largest = np.maximum(np.abs(x).max(axis=1, keepdims=True), np.abs(x).max(axis=0, keepdims=True))
+    x = np.where(np.abs(x) > ROUNDING * largest, x, 0.0)
+    for _ in range(SWEEPS):
+        x = unit_rows(unit_rows(x).T).T
+    return x
+
+
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """A matrix with each row scaled to unit length; rows of zeros stay as they are."""
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(length > 0, length, 1.0)
+
+
+def _nearest(relative: np.ndarray) -> float:
+    """The relative size nearest to ZERO; 0 if all are zero."""
+    found = relative[(relative > 0) & np.isfinite(relative)]
+    return float(found[np.argmin(np.abs(np.log(found / ZERO)))]) if found.size else 0.0
