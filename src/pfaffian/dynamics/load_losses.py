@@ -114,7 +114,7 @@ def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> _Responses:
     change = shortest_change(T)
     off = rows - T.Lam @ y
     correction = change.solve(off)
-    lam = by_least_norm(T).solve(multiply_W(F, correction)) if change.rows is None else change.combination(off)
+    lam = by_least_norm(T).solve(multiply_W(F, correction)) if change.rows is None else change.basic_combination(off)
     return _Responses(solve_WT(F, y + correction), lam, correction)
 
 
@@ -198,7 +198,7 @@ class _JointLoads:
         if not COMPONENTS[f.carrier]:
             return []
         X, G = self.wrenches.through(f.joint)
-        local = turn(G.R.T, X)
+        local = turn(_axes_along(G.R).T, X)
         return [local[list(part), :] for part in COMPONENTS[f.carrier]]
 
     def pressing(self, f: LoadLoss, i: int) -> Pressing:
@@ -213,6 +213,17 @@ class _JointLoads:
             return Pressing((radius / cosine2,), (parts[0] - self.Q[i] * pitch * cosine2 / radius**2,))
         used = [(size, x) for size, x in zip(levers(f), parts, strict=True) if not size.is_zero()]
         return Pressing(tuple(size for size, _ in used), tuple(x for _, x in used))
+
+
+def _axes_along(R: ca.SX) -> ca.SX:
+    """(3, 3) axes with the third of R, in which forces need no rotation where this one is fixed: sizes across it are alike in
+    all of them."""
+    z = ca.sparsify(R[:, 2])
+    if not z.is_constant():
+        return R
+    n = np.array(ca.DM(z)).ravel()
+    x = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
+    return ca.SX(ca.sparsify(ca.DM(np.column_stack([x, np.cross(n, x), n]) / np.linalg.norm(x) ** [1, 1, 0])))
 
 
 def motor_force(T: Terms, joint: str) -> ca.SX:
