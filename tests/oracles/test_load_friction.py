@@ -220,9 +220,13 @@ def test_iterations_converge_though_frictions_load_each_other(sticks: bool, radi
     w, G, c, H = ca.SX.sym("w", 2 * n), ca.SX.sym("G", 2 * n, n), ca.SX.sym("c", n), ca.SX.sym("H", n, n + 1)
     equations = [
         load_equations.Equation(
-            i, c[i], (ca.SX(1),), (w[2 * i : 2 * i + 2],), (G[2 * i : 2 * i + 2, :],),
+            i,
+            c[i],
+            (ca.SX(1),),
+            (w[2 * i : 2 * i + 2],),
+            (G[2 * i : 2 * i + 2, :],),
             (H[i, 0] / H[i, 1 + i], H[i, 1:] / H[i, 1 + i]) if sticks else None,
-        )  # fmt: skip
+        )
         for i in range(n)
     ]
     f = ca.Function("f", [w, G, c, H], list(load_equations.friction(equations)))

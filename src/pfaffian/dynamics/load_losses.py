@@ -178,8 +178,8 @@ def _rests(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, a: ca.SX) -> list[tup
         along = ca.jacobian(s, k.v)
         s_dot = along @ (a[:, 0] - of_rows) if of_rows is not None else along @ a[:, 0] + ca.jtimes(s, k.q, k.q_dot)
         change = along @ a[:, 1:]
-        least = LEAST_MOBILITY * ca.sumsqr(solve_W(T.factor, E[:, i]))
-        found.append(tuple(x / ca.fmax(change[i], least) for x in (s_dot + s / f.settle, change)))
+        mobility = ca.fmax(change[i], LEAST_MOBILITY * ca.sumsqr(solve_W(T.factor, E[:, i])))
+        found.append(((s_dot + s / f.settle) / mobility, change / mobility))
     return found
 
 
@@ -223,7 +223,8 @@ def _axes_along(R: ca.SX) -> ca.SX:
         return R
     n = np.array(ca.DM(z)).ravel()
     x = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
-    return ca.SX(ca.sparsify(ca.DM(np.column_stack([x, np.cross(n, x), n]) / np.linalg.norm(x) ** [1, 1, 0])))
+    x /= np.linalg.norm(x)
+    return ca.SX(ca.sparsify(ca.DM(np.column_stack([x, np.cross(n, x), n]))))
 
 
 def motor_force(T: Terms, joint: str) -> ca.SX:
