@@ -127,3 +127,14 @@ def test_derivatives_where_friction_holds_and_where_it_slides() -> None:
         by_u = pf.derivatives(m, [0, 0], [0, 0], [push]).v_dot.u[:, 0]
         ends = [pf.forward_dynamics(m, [0, 0], [0, 0], [push + d]).v_dot for d in (-h, h)]
         np.testing.assert_allclose(by_u, (ends[1] - ends[0]) / (2 * h), atol=1e-6)
+
+
+@pytest.mark.parametrize("speed", [1e-4, 0.3, -1.6, 0.0])
+def test_inputs_and_accelerations_agree_where_friction_sticks(speed: float) -> None:
+    """Also below the speed at which smooth friction would grow with the speed; what stands still is held by the input."""
+    m = wedge(0.2, 0.1, 0.5)
+    v = pf.assemble(m, [0, 0], {"wall": speed}, hold=["wall"], **INTERPRETED).v
+    for rate in (0.0, 0.4, -2.0):
+        a = pf.constraints.complete_acceleration(m, [0, 0], v, {"wall": rate})
+        u = pf.inverse_dynamics(m, [0, 0], v, a).u
+        np.testing.assert_allclose(pf.forward_dynamics(m, [0, 0], v, u).v_dot, a, atol=AT_REST)

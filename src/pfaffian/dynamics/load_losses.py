@@ -89,8 +89,8 @@ def losses_at(T: Terms, a: ca.SX, inputs: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     parts = ca.substitute(parts, loads.motion, ca.densify(ca.vertcat(a, lam, Q)))
     base = ca.substitute(parts, Q, ca.SX.zeros(len(losses), 1))
-    # The acceleration is given, so that friction does not decide whether a joint moves.
-    values, faults = friction(_equations(T, losses, pressing, base, ca.jacobian(parts, Q), [None] * len(losses)))
+    slides = [_side(T, f, a) for f in losses]
+    values, faults = friction(_equations(T, losses, pressing, base, ca.jacobian(parts, Q), slides, [None] * len(losses)))
     return JointLosses(tuple(f.joint for f in losses), values, ca.densify(E @ values), faults)
 
 
@@ -125,27 +125,44 @@ def _solved(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, of: _Responses) -> J
     pressing = [loads.pressing(f, i) for i, f in enumerate(losses)]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     base, changes = ca.substitute(parts, loads.motion, at[:, 0]), ca.jtimes(parts, loads.motion, at[:, 1:])
-    Q, faults = friction(_equations(T, losses, pressing, base, changes, _rests(T, losses, E, of.a)))
+    slides = [_side(T, f, None) for f in losses]
+    Q, faults = friction(_equations(T, losses, pressing, base, changes, slides, _rests(T, losses, E, of.a)))
     v_dot, correction = (ca.densify(x[:, 0] + x[:, 1:] @ Q) for x in (of.a, of.correction))
     return JointLosses(tuple(f.joint for f in losses), Q, ca.densify(E @ Q), faults, (v_dot, correction))
 
 
 def _equations(
-    T: Terms, losses: Sequence[LoadLoss], pressing: Sequence[Pressing], base: ca.SX, changes: ca.SX,
+    T: Terms, losses: Sequence[LoadLoss], pressing: Sequence[Pressing], base: ca.SX, changes: ca.SX, slides: Sequence[ca.SX],
     rests: Sequence[tuple[ca.SX, ca.SX] | None],
 ) -> list[Equation]:  # fmt: skip
     """The equations of all losses.   base: (parts, 1) what presses on the joints without friction, all parts in a column.
-    changes: (parts, n) its change for a unit of each friction.   rests: as in `Equation`, of each loss."""
+    changes: (parts, n) its change for a unit of each friction.   slides: `_side` of each loss.   rests: as in `Equation`."""
     found, first = list[Equation](), 0
-    for i, (f, x, rest) in enumerate(zip(losses, pressing, rests, strict=True)):
+    for i, (f, x, side, rest) in enumerate(zip(losses, pressing, slides, rests, strict=True)):
         ends = [*accumulate((part.numel() for part in x.parts), initial=first)]
         at = [slice(*ends[k : k + 2]) for k in range(len(x.parts))]
         first, w = ends[-1], tuple(base[k, 0] for k in at)
-        mu = _coefficient(T, f, w)
-        s = T.kinematics.joint_rate(f.joint)
-        factor = mu if rest is not None else mu * s / ca.sqrt(s**2 + f.smooth**2)
-        found.append(Equation(i, factor, x.sizes, w, tuple(changes[k, :] for k in at), rest))
+        found.append(Equation(i, _coefficient(T, f, w) * side, x.sizes, w, tuple(changes[k, :] for k in at), rest))
     return found
+
+
+CERTAIN = 1e-8
+"""Fraction of `smooth` below which the speed of a joint that friction could hold is rounding."""
+
+
+def _side(T: Terms, f: LoadLoss, a: ca.SX | None) -> ca.SX:
+    """(1, 1) the share of the largest friction that a joint has, with the sign of its motion: sigma(s), with sticking 1.
+
+    a: (nv, 1) the acceleration if it is given. Friction that sticks then does not decide whether the joint moves: it is at its
+    limit where the motion is not the one in which friction holds, and zero where it is.
+    """
+    if f.settle is None:
+        s, width = T.kinematics.joint_rate(f.joint), f.smooth
+    elif a is None:
+        return ca.SX(1)
+    else:
+        s, width = f.settle * _settling(T, f, a), CERTAIN * f.smooth
+    return s / ca.sqrt(s**2 + width**2)
 
 
 def _coefficient(T: Terms, f: LoadLoss, base: Sequence[ca.SX]) -> ca.SX:
@@ -161,26 +178,35 @@ LEAST_MOBILITY = 1e-12
 
 
 def _rests(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, a: ca.SX) -> list[tuple[ca.SX, ca.SX] | None]:
-    """The rates that vanish where friction holds, s_dot + s / settle, as in `Equation`; None where it does not stick.
+    """The rates that vanish where friction holds, as in `Equation`; None where it does not stick.
 
     E: (nv, n) forces along v for a unit of each friction.   a: (nv, 1 + n) accelerations without friction, and for a unit of
-    each. In constraints that let the machine rest, s_dot is without what the rows cause at the present velocity: it vanishes
-    at rest, and elsewhere several joints that share one motion could not settle in the same time.
+    each.
     """
-    k, found, of_rows = T.kinematics, list[tuple[ca.SX, ca.SX] | None](), None
-    if T.A.shape[0] and not ca.sparsify(ca.substitute(T.rows.eta, T.v, ca.SX.zeros(T.v.numel(), 1))).nnz():
-        of_rows = _responses(T, ca.SX(T.v.numel(), 1), ca.densify(T.b)).a
+    found = list[tuple[ca.SX, ca.SX] | None]()
     for i, f in enumerate(losses):
         if f.settle is None:
             found.append(None)
             continue
-        s = k.joint_rate(f.joint)
-        along = ca.jacobian(s, k.v)
-        s_dot = along @ (a[:, 0] - of_rows) if of_rows is not None else along @ a[:, 0] + ca.jtimes(s, k.q, k.q_dot)
-        change = along @ a[:, 1:]
+        change = ca.jacobian(T.kinematics.joint_rate(f.joint), T.v) @ a[:, 1:]
         mobility = ca.fmax(change[i], LEAST_MOBILITY * ca.sumsqr(solve_W(T.factor, E[:, i])))
-        found.append(((s_dot + s / f.settle) / mobility, change / mobility))
+        found.append((_settling(T, f, a[:, 0]) / mobility, change / mobility))
     return found
+
+
+def _settling(T: Terms, f: LoadLoss, a: ca.SX) -> ca.SX:
+    """(1, 1) s_dot + s / settle at an acceleration a (nv, 1), which vanishes where friction holds the joint.
+
+    In constraints that let the machine rest, s_dot is without what the rows cause at the present velocity: it vanishes at rest,
+    and elsewhere several joints that share one motion could not settle in the same time.
+    """
+    s, at_rest = T.kinematics.joint_rate(f.joint), ca.SX.zeros(T.v.numel(), 1)
+    along = ca.jacobian(s, T.v)
+    if T.A.shape[0] and not ca.sparsify(ca.substitute(T.rows.eta, T.v, at_rest)).nnz():
+        s_dot = along @ (a - _responses(T, ca.SX(*at_rest.shape), ca.densify(T.b)).a)
+    else:
+        s_dot = along @ a + ca.jtimes(s, T.q, T.kinematics.q_dot)
+    return s_dot + s / f.settle
 
 
 class _JointLoads:
