@@ -200,6 +200,7 @@ def _settling(T: Terms, f: LoadLoss, a: ca.SX) -> ca.SX:
     In constraints that let the machine rest, s_dot is without what the rows cause at the present velocity: it vanishes at rest,
     and elsewhere several joints that share one motion could not settle in the same time.
     """
+    assert f.settle is not None
     s, at_rest = T.kinematics.joint_rate(f.joint), ca.SX.zeros(T.v.numel(), 1)
     along = ca.jacobian(s, T.v)
     if T.A.shape[0] and not ca.sparsify(ca.substitute(T.rows.eta, T.v, at_rest)).nnz():
