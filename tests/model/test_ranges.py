@@ -44,7 +44,7 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
     "a pose spring": (
         lambda: {"forces": [F.pose_spring("s", "world", "load", F.pseudo_matrix(X))]}, -2.0, "force 's'.*stiffness 1, 1 -",
     ),
-    "a seed": (lambda: {"forces": [F.drag("d", "load", 1, wind=F.gust(intensity=1, seed=X))]}, 1.5, "seed.*1.5 must be a whole"),
+    "a seed": (lambda: {"forces": [F.drag("d", "load", 1, wind=F.gust(intensity=1, seed=X))]}, 1.5, "1.5 must be a whole"),
     "a seed below zero": (
         lambda: {"forces": [F.drag("d", "load", 1, wind=F.gust(intensity=1, seed=X))]}, -1.0, "force 'd'.*seed of the gust -1",
     ),
@@ -90,5 +90,5 @@ def test_every_door_refuses_them() -> None:
         lambda: pf.mass_matrix(m, [0.2], **given),
     )
     for door in doors:
-        with pytest.raises(ModelError, match="force 'rub'.*coefficient -0.1 must not be below zero"):
+        with pytest.raises(ModelError, match=r"force 'rub'.*coefficient -0\.1 must not be below zero"):
             door()
