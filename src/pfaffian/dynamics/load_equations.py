@@ -42,7 +42,7 @@ SETTLED = 1e-10
 
 SHARING = 1e-8
 """Weight, relative to H_ii, that keeps Newton steps finite where several joints share one motion. Their end does not depend on
-it.
+it, and its derivatives differ by this fraction.
 """
 
 TINY_LOAD = 1e-9
