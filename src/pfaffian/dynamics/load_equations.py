@@ -49,7 +49,7 @@ TINY_LOAD = 1e-9
 """[N, N m] Smoothing of a load, which gives it a derivative where there is none."""
 
 
-class Held(NamedTuple):
+class Grip(NamedTuple):
     """Whether a joint is held.   sticks: (1, 1) 1 or 0.   side: (1, 1) the sign of its friction where it is not held."""
 
     sticks: ca.SX
@@ -61,7 +61,7 @@ class Linear(NamedTuple):
 
     value: (1, 1) its residual.   slopes: (1, n) along the frictions.   goal: (1, 1) slopes Q of the Q that solves it linearly.
     most: (1, 1) the largest friction under the load, with its sign if it does not stick.   alone: (1, 1) the friction of this
-    joint that solves its equation while loads and all others stay.   held: how this was decided.
+    joint that solves its equation while loads and all others stay.   grip: how this was decided.
     """
 
     value: ca.SX
@@ -69,7 +69,7 @@ class Linear(NamedTuple):
     goal: ca.SX
     most: ca.SX
     alone: ca.SX
-    held: Held
+    grip: Grip
 
 
 class Equation(NamedTuple):
@@ -87,8 +87,8 @@ class Equation(NamedTuple):
     turned: tuple[ca.SX, ...]
     rest: tuple[ca.SX, ca.SX] | None
 
-    def at(self, Q: ca.SX, held: Held | None = None) -> Linear:
-        """The equation near frictions Q (n, 1).   held: decided before; by Q if not given."""
+    def at(self, Q: ca.SX, grip: Grip | None = None) -> Linear:
+        """The equation near frictions Q (n, 1).   grip: decided before; by Q if not given."""
         load, along, most_0 = ca.SX(0), ca.SX(1, Q.numel()), ca.SX(0)
         for c, w, G in zip(self.sizes, self.base, self.turned, strict=True):
             part = w + G @ Q
@@ -97,14 +97,14 @@ class Equation(NamedTuple):
             load, along, most_0 = load + c * size, along + e.T @ G, most_0 + ca.dot(e, w)
         most, mine, unit = self.factor * load, Q[self.number], ca.SX.eye(Q.numel())[self.number, :]
         if self.rest is None:
-            return Linear(mine + most, unit + along, -most_0, most, -most, Held(ca.SX(0), ca.SX(-1)))
+            return Linear(mine + most, unit + along, -most_0, most, -most, Grip(ca.SX(0), ca.SX(-1)))
         left = self.rest[0] + self.rest[1] @ Q
-        wanted = mine - left
-        sticks, side = held = held or Held(ca.fabs(wanted) <= most, ca.if_else(wanted > 0, 1, -1))
+        aim = mine - left
+        sticks, side = grip = grip or Grip(ca.fabs(aim) <= most, ca.if_else(aim > 0, 1, -1))
         value = ca.if_else(sticks, left, mine - side * most)
         slopes = ca.if_else(sticks, self.rest[1], unit - side * along)
         goal = ca.if_else(sticks, -self.rest[0], side * most_0)
-        return Linear(value, slopes, goal, most, ca.if_else(sticks, wanted, side * most), held)
+        return Linear(value, slopes, goal, most, ca.if_else(sticks, aim, side * most), grip)
 
     @property
     def feedback(self) -> ca.SX:
@@ -138,9 +138,9 @@ def _of_one(e: Equation) -> tuple[ca.SX, ca.SX]:
     sliding = -c * weight / (half + ca.sqrt(half**2 + room * weight))
     if e.rest is None:
         return sliding, room
-    held = -e.rest[0]
-    sticks = held**2 <= c**2 * (ca.sumsqr(w + G * held) + TINY_LOAD**2)
-    return ca.if_else(sticks, held, sliding), room
+    resting = -e.rest[0]
+    sticks = resting**2 <= c**2 * (ca.sumsqr(w + G * resting) + TINY_LOAD**2)
+    return ca.if_else(sticks, resting, sliding), room
 
 
 def _by_newton(equations: Sequence[Equation]) -> ca.SX:
@@ -176,26 +176,26 @@ def _round(equations: Sequence[Equation], Q: ca.SX) -> ca.SX:
         Q[e.number] = e.at(Q).alone
     near = [e.at(Q) for e in equations]
     for _ in equations:
-        Q, held = _step(near, Q)
-        near = [e.at(Q, h) for e, h in zip(equations, held, strict=True)]
+        Q, grips = _step(near, Q)
+        near = [e.at(Q, g) for e, g in zip(equations, grips, strict=True)]
     return Q
 
 
-def _step(near: Sequence[Linear], Q: ca.SX) -> tuple[ca.SX, list[Held]]:
+def _step(near: Sequence[Linear], Q: ca.SX) -> tuple[ca.SX, list[Grip]]:
     """(n, 1) Q after a Newton step, up to the first limit that a held joint reaches; and which joints are held then."""
-    sharing = SHARING * ca.diag(ca.vertcat(*[x.held.sticks for x in near]))
+    sharing = SHARING * ca.diag(ca.vertcat(*[x.grip.sticks for x in near]))
     slopes = ca.vertcat(*[x.slopes for x in near]) + sharing
     step, shares = -_solve(_factors(slopes), ca.vertcat(*[x.value for x in near])), list[ca.SX]()
     for i, x in enumerate(near):
-        beyond = ca.logic_and(x.held.sticks, ca.fabs(Q[i] + step[i]) > x.most)
+        beyond = ca.logic_and(x.grip.sticks, ca.fabs(Q[i] + step[i]) > x.most)
         room = ca.if_else(step[i] > 0, x.most, -x.most) - Q[i]
         shares.append(ca.if_else(beyond, ca.fmax(room / ca.if_else(beyond, step[i], 1), 0), 2))
     share = ca.fmin(ca.mmin(ca.vertcat(*shares)), 1)
-    held = [
-        Held(x.held.sticks * (mine > share), ca.if_else(x.held.sticks, ca.if_else(step[i] > 0, 1, -1), x.held.side))
+    grips = [
+        Grip(x.grip.sticks * (mine > share), ca.if_else(x.grip.sticks, ca.if_else(step[i] > 0, 1, -1), x.grip.side))
         for i, (x, mine) in enumerate(zip(near, shares, strict=True))
     ]
-    return Q + share * step, held
+    return Q + share * step, grips
 
 
 def _residual(equations: Sequence[Equation], Q: ca.SX) -> ca.SX:
