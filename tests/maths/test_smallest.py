@@ -55,11 +55,16 @@ def test_dependent_rows_are_left_out():
 
 @pytest.mark.parametrize("blocks", [None, [[[0, 2, 4]], [[1]], [[3]], [[5]]]], ids=["alone", "in a group"])
 def test_the_smallest_combination_of_rows(blocks):
-    """The smallest L with A^T L = X: dependent rows share the coefficient that one of them alone could have."""
+    """The smallest L with A^T L = X: dependent rows share the coefficient that one of them alone has in a
+    basic combination."""
     A = rows_of(10.0, 3)
     A = np.vstack([A[:2], A[:1] + A[3:4], A[2:4], A[4:]])[[0, 1, 4, 3, 2, 5]]
     X = A.T @ np.random.default_rng(1).normal(size=(6, 2))
     found = minimum_norm(ca.SX(ca.DM(A)), 1e-5, ca.SX.ones(6, 1), blocks=blocks)
     assert found.rows is not None and float(found.rank) == 5
-    L = np.array(ca.DM(found.combination(ca.SX(ca.DM(A @ X)))))
+    B = ca.SX(ca.DM(A @ X))
+    L = np.array(ca.DM(found.combination(B)))
     np.testing.assert_allclose(L, np.linalg.pinv(A.T, rcond=1e-9) @ X, rtol=0, atol=1e-12)
+    basic = np.array(ca.DM(found.basic_combination(B)))
+    np.testing.assert_allclose(A.T @ basic, X, rtol=0, atol=1e-12)
+    assert blocks is not None or np.count_nonzero(basic.any(axis=1)) == 5

@@ -33,6 +33,24 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
         lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, rod=X, stroke=(1, 2), stiffness=1)]}, 0.5,
         "compound 'c'.*bore less rod -0.1 must be",
     ),
+    "a bush": (
+        lambda: {"forces": [F.bush("b", "world", "load", axis=(1, 1, 0), radial=X, axial=9, torsional=0, cardanic=0)]}, -2.0,
+        "compound 'b'.*radial -2 must be above",
+    ),
+    "a bush that turns": (
+        lambda: {"forces": [F.bush("b", "world", "load", axis=(1, 1, 0), radial=1, axial=9, torsional=X, cardanic=0)]}, -2.0,
+        "compound 'b'.*torsional -2 must not",
+    ),
+    "a pose spring": (
+        lambda: {"forces": [F.pose_spring("s", "world", "load", F.pseudo_matrix(X))]}, -2.0, "force 's'.*stiffness 1, 1 -",
+    ),
+    "a seed": (lambda: {"forces": [F.drag("d", "load", 1, wind=F.gust(intensity=1, seed=X))]}, 1.5, "1.5 must be a whole"),
+    "a seed below zero": (
+        lambda: {"forces": [F.drag("d", "load", 1, wind=F.gust(intensity=1, seed=X))]}, -1.0, "force 'd'.*seed of the gust -1",
+    ),
+    "an area": (lambda: {"forces": [F.drag("d", "load", area=X)]}, -1.0, "force 'd'.*area times"),
+    "dry friction": (lambda: {"forces": [F.joint_friction("f", "lift", X)]}, -1.0, "force 'f'.*sliding friction -1 must"),
+    "a stop": (lambda: {"forces": [F.stop("s", "lift", 0, 1, stiffness=X)]}, -1.0, "compound 's'.*stiffness -1 must"),
 }  # fmt: skip
 
 
@@ -45,7 +63,8 @@ def press(**parts: Any) -> pf.Mechanism:
 def test_numbers_out_of_range_are_refused_with_their_run(name: str) -> None:
     make, wrong, words = MADE[name]
     m = press(**make())
-    values = np.array([0.3, 0.35, wrong, 0.3])
+    good = 2.0 if "seed" in name else 0.3
+    values = np.array([good, good, wrong, good])
     with pytest.raises(ModelError, match=rf"in run 2 \(x = {wrong:g}\)"):
         pf.run(m, [0.2], parameters={"x": values}, duration=0.1, backend="interpreter")
     with pytest.raises(ModelError, match=words):
@@ -58,3 +77,18 @@ def test_numbers_within_their_range_run() -> None:
     m = press(forces=[F.guide_friction("rub", "lift", X)]).with_(joints=[rail])
     r = pf.run(m, v=[2.0], parameters={"x": [0.0, 0.1]}, duration=0.05, step=1e-3, error=False, backend="numpy")
     assert r.v[:, -1, 0].values == pytest.approx([2.0, 2.0 - 0.1 * 9.81 * 0.05], abs=1e-6)
+
+
+def test_every_door_refuses_them() -> None:
+    m = press(forces=[F.guide_friction("rub", "lift", X)], actuators=[pf.actuator("motor", "lift")])
+    given: dict[str, Any] = {"parameters": {"x": -0.1}}
+    doors: tuple[Callable[[], Any], ...] = (
+        lambda: pf.forward_dynamics(m, [0.2], **given),
+        lambda: pf.inverse_dynamics(m, [0.2], [0.0], [0.0], **given),
+        lambda: pf.reaction_wrench(m, ["lift"], [0.2], **given),
+        lambda: pf.linearise(m, [0.2], **given),
+        lambda: pf.mass_matrix(m, [0.2], **given),
+    )
+    for door in doors:
+        with pytest.raises(ModelError, match=r"force 'rub'.*coefficient -0\.1 must not be below zero"):
+            door()

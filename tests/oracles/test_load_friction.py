@@ -11,7 +11,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import forces
-from pfaffian.dynamics import load_losses
+from pfaffian.dynamics import load_equations, load_losses
 from pfaffian.errors import ModelError, RunError, RunWarning
 from tests.simulate.machines import four_bar
 from tests.tolerance import CENTRAL, INTEGRATED, PEER
@@ -219,12 +219,17 @@ def test_iterations_converge_though_frictions_load_each_other(sticks: bool, radi
     random, n = np.random.default_rng(3), 3
     w, G, c, H = ca.SX.sym("w", 2 * n), ca.SX.sym("G", 2 * n, n), ca.SX.sym("c", n), ca.SX.sym("H", n, n + 1)
     equations = [
-        load_losses._Equation(
-            i, c[i], (ca.SX(1),), [w[2 * i : 2 * i + 2]], [G[2 * i : 2 * i + 2, :]], (H[i, 0], H[i, 1:]) if sticks else None
+        load_equations.Equation(
+            i,
+            c[i],
+            (ca.SX(1),),
+            (w[2 * i : 2 * i + 2],),
+            (G[2 * i : 2 * i + 2, :],),
+            (H[i, 0] / H[i, 1 + i], H[i, 1:] / H[i, 1 + i]) if sticks else None,
         )
         for i in range(n)
     ]
-    f = ca.Function("f", [w, G, c, H], list(load_losses.friction(equations)))
+    f = ca.Function("f", [w, G, c, H], list(load_equations.friction(equations)))
     for _ in range(200):
         loads, gains = random.normal(size=2 * n) * 10 ** random.uniform(-1, 1, 2 * n), random.normal(size=(2 * n, n))
         K = np.hypot(gains[::2], gains[1::2])
@@ -245,8 +250,8 @@ def test_iterations_converge_though_frictions_load_each_other(sticks: bool, radi
 def test_iterations_that_do_not_converge_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     m, _ = four_bar_on_pins()
     q, v = moving_four_bar(m)
-    for count, fault in ((load_losses.ITERATIONS, 0.0), (1, 1.0)):
-        monkeypatch.setattr(load_losses, "ITERATIONS", count)
+    for count, fault in ((load_equations.ITERATIONS, 0.0), (1, 1.0)):
+        monkeypatch.setattr(load_equations, "ITERATIONS", count)
         T = pf.symbols(m)
         assert T.losses is not None
         faults = ca.Function("faults", [T.q, T.v, T.u, m.p_symbols, T.t], [T.losses.faults])(q, v, [], [], 0)

@@ -4,6 +4,7 @@ articulated_bodies.py    articulated bodies: O(n) forward dynamics of a tree wit
 controlforce.py          control forces along chosen directions that maintain servo constraints
 floating_base.py         a machine with a floating base
 gauss.py                 Gauss' principle in mass-weighted coordinates
+load_equations.py        equations of friction in proportion to loads, and their solution
 load_losses.py           friction of joints in proportion to the loads that they carry
 loop_regularity.py       distance of loops from losing rank
 motion.py                the result of every formulation, and the rows that several of them use

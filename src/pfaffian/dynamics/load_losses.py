@@ -1,14 +1,7 @@
 """Friction of joints in proportion to the loads that they carry, solved together with the motion on which these depend.
 
 The motion is affine in the friction Q of the joints: the components w_i of the reaction that press on joint i are w_i0 + G_i Q.
-With the load L_i, a sum of norms of such components, the friction satisfies
-
-    Q_i + mu_i sigma(s_i) L_i(w_i0 + G_i Q) = 0
-
-or with sticking Q_i = clip(Q_i - (s_i_dot + s_i / settle) / H_ii, mu_i L_i), for the rates s_i, H_ii being s_i_dot for a unit
-of Q_i. Where the friction of a joint adds more to its own load than it takes from it, mu_i |sigma| L_i(G_ii) >= 1, this has no
-solution or several (Painleve); below it has one. Together with others it has one if all pivots of I - K are positive,
-K_ij = mu_i |sigma_i| L_i(G_ij).
+At the rate s of a joint, friction is smooth, or holds it if it can; the equations are in `load_equations`.
 """
 
 from __future__ import annotations
@@ -20,6 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.dynamics.load_equations import Equation, friction
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm, vanishing_combinations
 from pfaffian.dynamics.reaction import TransmittedWrenches
@@ -33,15 +27,6 @@ from pfaffian.terms.generic_states import at_generic_states
 from pfaffian.terms.terms import FOLLOWING, LOAD_LOSSES, JointLosses, Terms, shared
 from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.wrenches import turn
-
-ITERATIONS = 5
-"""Number of Newton iterations for the friction of several joints, or of one with several parts or with sticking."""
-
-RESIDUAL = 1e-8
-"""Largest residual of the friction after the iterations, relative to the loads."""
-
-TINY_LOAD = 1e-9
-"""[N, N m] Smoothing of a load, which gives it a derivative where there is none."""
 
 COMPONENTS = {GUIDE: ((0, 1), (3, 4)), PIN: ((0, 1), (2,)), SCREW: ((2,),), GEAR: ()}
 """Carrier -> the components of the reaction in the joint's frame, z its axis, whose sizes make up the load."""
@@ -105,8 +90,8 @@ def losses_at(T: Terms, a: ca.SX, inputs: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     parts = ca.substitute(parts, loads.motion, ca.densify(ca.vertcat(a, lam, Q)))
     base = ca.substitute(parts, Q, ca.SX.zeros(len(losses), 1))
-    equations = _equations(T, losses, pressing, base, ca.jacobian(parts, Q), None)
-    values, faults = friction(equations)
+    slides = [_side(T, f, a) for f in losses]
+    values, faults = friction(_equations(T, losses, pressing, base, ca.jacobian(parts, Q), slides, [None] * len(losses)))
     return JointLosses(tuple(f.joint for f in losses), values, ca.densify(E @ values), faults)
 
 
@@ -130,7 +115,7 @@ def _responses(T: Terms, force: ca.SX, rows: ca.SX) -> _Responses:
     change = shortest_change(T)
     off = rows - T.Lam @ y
     correction = change.solve(off)
-    lam = by_least_norm(T).solve(multiply_W(F, correction)) if change.rows is None else change.combination(off)
+    lam = by_least_norm(T).solve(multiply_W(F, correction)) if change.rows is None else change.basic_combination(off)
     return _Responses(solve_WT(F, y + correction), lam, correction)
 
 
@@ -141,23 +126,89 @@ def _solved(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, of: _Responses) -> J
     pressing = [loads.pressing(f, i) for i, f in enumerate(losses)]
     parts = ca.densify(ca.vertcat(*[part for x in pressing for part in x.parts]))
     base, changes = ca.substitute(parts, loads.motion, at[:, 0]), ca.jtimes(parts, loads.motion, at[:, 1:])
-    Q, faults = friction(_equations(T, losses, pressing, base, changes, of.a))
+    slides = [_side(T, f, None) for f in losses]
+    Q, faults = friction(_equations(T, losses, pressing, base, changes, slides, _rests(T, losses, E, of.a)))
     v_dot, correction = (ca.densify(x[:, 0] + x[:, 1:] @ Q) for x in (of.a, of.correction))
     return JointLosses(tuple(f.joint for f in losses), Q, ca.densify(E @ Q), faults, (v_dot, correction))
 
 
 def _equations(
-    T: Terms, losses: Sequence[LoadLoss], pressing: Sequence[Pressing], base: ca.SX, changes: ca.SX, a: ca.SX | None
-) -> list[_Equation]:
+    T: Terms, losses: Sequence[LoadLoss], pressing: Sequence[Pressing], base: ca.SX, changes: ca.SX, slides: Sequence[ca.SX],
+    rests: Sequence[tuple[ca.SX, ca.SX] | None],
+) -> list[Equation]:  # fmt: skip
     """The equations of all losses.   base: (parts, 1) what presses on the joints without friction, all parts in a column.
-    changes: (parts, n) its change for a unit of each friction.   a: as of `_Equation.of`."""
-    found, first = list[_Equation](), 0
-    for i, (f, x) in enumerate(zip(losses, pressing, strict=True)):
+    changes: (parts, n) its change for a unit of each friction.   slides: `_side` of each loss.   rests: as in `Equation`."""
+    found, first = list[Equation](), 0
+    for i, (f, x, side, rest) in enumerate(zip(losses, pressing, slides, rests, strict=True)):
         ends = [*accumulate((part.numel() for part in x.parts), initial=first)]
         at = [slice(*ends[k : k + 2]) for k in range(len(x.parts))]
-        first = ends[-1]
-        found.append(_Equation.of(T, f, i, x.sizes, [base[k, 0] for k in at], [changes[k, :] for k in at], a))
+        first, w = ends[-1], tuple(base[k, 0] for k in at)
+        found.append(Equation(i, _coefficient(T, f, w) * side, x.sizes, w, tuple(changes[k, :] for k in at), rest))
     return found
+
+
+CERTAIN = 1e-8
+"""Fraction of `smooth` below which the speed of a joint that friction could hold is rounding."""
+
+
+def _side(T: Terms, f: LoadLoss, a: ca.SX | None) -> ca.SX:
+    """(1, 1) the share of the largest friction that a joint has, with the sign of its motion: sigma(s), with sticking 1.
+
+    a: (nv, 1) the acceleration if it is given. Friction that sticks then does not decide whether the joint moves: it is at its
+    limit where the motion is not the one in which friction holds, and zero where it is.
+    """
+    if f.settle is None:
+        s, width = T.kinematics.joint_rate(f.joint), f.smooth
+    elif a is None:
+        return ca.SX(1)
+    else:
+        s, width = f.settle * _settling(T, f, a), CERTAIN * f.smooth
+    return s / ca.sqrt(s**2 + width**2)
+
+
+def _coefficient(T: Terms, f: LoadLoss, base: Sequence[ca.SX]) -> ca.SX:
+    """(1, 1) mu at the rate of the joint.   base: what presses on it without friction, of a gear the force of the motors."""
+    s = T.kinematics.joint_rate(f.joint)
+    if f.carrier == GEAR:
+        return ca.if_else(base[0] * s > 0, 1 - f.sliding, 1 / f.static - 1)
+    return f.sliding + (f.static - f.sliding) * ca.exp(-((s / f.stribeck) ** 2))
+
+
+LEAST_MOBILITY = 1e-12
+"""A joint whose rate friction changes by less than this fraction of what it would without constraints is driven by these."""
+
+
+def _rests(T: Terms, losses: Sequence[LoadLoss], E: ca.SX, a: ca.SX) -> list[tuple[ca.SX, ca.SX] | None]:
+    """The rates that vanish where friction holds, as in `Equation`; None where it does not stick.
+
+    E: (nv, n) forces along v for a unit of each friction.   a: (nv, 1 + n) accelerations without friction, and for a unit of
+    each.
+    """
+    found = list[tuple[ca.SX, ca.SX] | None]()
+    for i, f in enumerate(losses):
+        if f.settle is None:
+            found.append(None)
+            continue
+        change = ca.jacobian(T.kinematics.joint_rate(f.joint), T.v) @ a[:, 1:]
+        mobility = ca.fmax(change[i], LEAST_MOBILITY * ca.sumsqr(solve_W(T.factor, E[:, i])))
+        found.append((_settling(T, f, a[:, 0]) / mobility, change / mobility))
+    return found
+
+
+def _settling(T: Terms, f: LoadLoss, a: ca.SX) -> ca.SX:
+    """(1, 1) s_dot + s / settle at an acceleration a (nv, 1), which vanishes where friction holds the joint.
+
+    In constraints that let the machine rest, s_dot is without what the rows cause at the present velocity: it vanishes at rest,
+    and elsewhere several joints that share one motion could not settle in the same time.
+    """
+    assert f.settle is not None
+    s, at_rest = T.kinematics.joint_rate(f.joint), ca.SX.zeros(T.v.numel(), 1)
+    along = ca.jacobian(s, T.v)
+    if T.A.shape[0] and not ca.sparsify(ca.substitute(T.rows.eta, T.v, at_rest)).nnz():
+        s_dot = along @ (a - _responses(T, ca.SX(*at_rest.shape), ca.densify(T.b)).a)
+    else:
+        s_dot = along @ a + ca.jtimes(s, T.q, T.kinematics.q_dot)
+    return s_dot + s / f.settle
 
 
 class _JointLoads:
@@ -175,7 +226,7 @@ class _JointLoads:
         if not COMPONENTS[f.carrier]:
             return []
         X, G = self.wrenches.through(f.joint)
-        local = turn(G.R.T, X)
+        local = turn(_axes_along(G.R).T, X)
         return [local[list(part), :] for part in COMPONENTS[f.carrier]]
 
     def pressing(self, f: LoadLoss, i: int) -> Pressing:
@@ -192,6 +243,18 @@ class _JointLoads:
         return Pressing(tuple(size for size, _ in used), tuple(x for _, x in used))
 
 
+def _axes_along(R: ca.SX) -> ca.SX:
+    """(3, 3) axes with the third of R, in which forces need no rotation where this one is fixed: sizes across it are alike in
+    all of them."""
+    z = ca.sparsify(R[:, 2])
+    if not z.is_constant():
+        return R
+    n = np.array(ca.DM(z)).ravel()
+    x = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
+    x /= np.linalg.norm(x)
+    return ca.SX(ca.sparsify(ca.DM(np.column_stack([x, np.cross(n, x), n]))))
+
+
 def motor_force(T: Terms, joint: str) -> ca.SX:
     """(1, 1) the force of all motors along a joint of one velocity."""
     m, total = T.mechanism, ca.SX(0)
@@ -200,138 +263,6 @@ def motor_force(T: Terms, joint: str) -> ca.SX:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             total += sum((gears[n] * T.u[m.u_names.index(a.name)] for n, (j, _) in enumerate(a.ends) if j == joint), ca.SX(0))
     return total
-
-
-class _EquationAt(NamedTuple):
-    """An equation at given frictions: its residual, its slopes and the bound on its friction.
-
-    value: (1, 1).   slopes: (1, n) along the frictions.   most: (1, 1) the largest friction under the load.
-    """
-
-    value: ca.SX
-    slopes: ca.SX
-    most: ca.SX
-
-
-class _Equation(NamedTuple):
-    """The equation of the friction Q_i of one joint.
-
-    number: i.   factor: (1, 1) mu sigma with the sign of the rate, mu itself with sticking.   sizes, base, turned: of the parts
-    of the load: their weights, values w0 (k, 1) without friction, and changes G (k, n) for a unit of each friction.
-    rest: with sticking, (1, 1) the rate that has to vanish, s_dot + s / settle without friction, and (1, n) its change for a
-    unit of each friction.
-    """
-
-    number: int
-    factor: ca.SX
-    sizes: tuple[ca.SX, ...]
-    base: list[ca.SX]
-    turned: list[ca.SX]
-    rest: tuple[ca.SX, ca.SX] | None
-
-    @classmethod
-    def of(
-        cls, T: Terms, f: LoadLoss, number: int, sizes: tuple[ca.SX, ...], base: list[ca.SX], turned: list[ca.SX],
-        a: ca.SX | None,
-    ) -> _Equation:  # fmt: skip
-        """The equation of a loss.   a: (nv, 1 + n) accelerations without friction and for a unit of each; None: they are given,
-        so that friction does not decide whether the joint moves."""
-        k = T.kinematics
-        s = k.joint_rate(f.joint)
-        mu = f.sliding + (f.static - f.sliding) * ca.exp(-((s / f.stribeck) ** 2))
-        if f.carrier == GEAR:
-            mu = ca.if_else(base[0] * s > 0, 1 - f.sliding, 1 / f.static - 1)
-        if f.settle is None or a is None:
-            return cls(number, mu * s / ca.sqrt(s**2 + f.smooth**2), sizes, base, turned, None)
-        along = ca.jacobian(s, k.v)
-        drift = ca.jtimes(s, k.q, k.q_dot)
-        return cls(number, mu, sizes, base, turned, (along @ a[:, 0] + drift + s / f.settle, along @ a[:, 1:]))
-
-    def at(self, Q: ca.SX) -> _EquationAt:
-        """The equation under frictions Q (n, 1)."""
-        load, slope, n = ca.SX(0), ca.SX(1, Q.numel()), self.number
-        for c, w, G in zip(self.sizes, self.base, self.turned, strict=True):
-            part = w + G @ Q
-            size = ca.sqrt(ca.sumsqr(part) + TINY_LOAD**2)
-            load, slope = load + c * size, slope + (self.factor * c / size) * (part.T @ G)
-        most, unit = self.factor * load, ca.SX.eye(Q.numel())[n, :]
-        if self.rest is None:
-            return _EquationAt(Q[n] + most, unit + slope, ca.fabs(most))
-        rate, change = self.rest
-        along = change / change[n]
-        left = rate / change[n] + along @ Q
-        slides = ca.fabs(Q[n] - left) > most
-        against = ca.if_else(Q[n] > left, 1, -1)  # the direction in which friction would have to exceed its largest value
-        value = ca.if_else(slides, Q[n] - against * most, left)
-        return _EquationAt(value, ca.if_else(slides, unit - against * slope, along), most)
-
-    @property
-    def feedback(self) -> ca.SX:
-        """(1, n) the largest change of this friction for a unit of each friction, by way of its load."""
-        size = sum((c * ca.sqrt(ca.sum1(G**2)) for c, G in zip(self.sizes, self.turned, strict=True)), ca.SX(0))
-        return ca.fabs(self.factor) * size
-
-    @property
-    def simple(self) -> bool:
-        """Whether it is a quadratic equation for one friction alone."""
-        return self.rest is None and len(self.sizes) == 1
-
-
-def friction(equations: Sequence[_Equation]) -> tuple[ca.SX, ca.SX]:
-    """(n, 1) the friction of all joints, and (n + 1, 1) the faults, see `JointLosses`."""
-    n = len(equations)
-    if n == 1 and equations[0].simple:
-        Q, room = _closed_form(equations[0])
-        return Q, ca.vertcat(ca.logic_not(room > 0), 0)
-    K = ca.vertcat(*[e.feedback for e in equations])
-    pivots = ca.diag(_factors(ca.SX.eye(n) - K))
-    Q = _iterated(equations)
-    left, _, most = _all_at(equations, Q)
-    missed = ca.logic_not(ca.mmax(ca.fabs(left) / (most + TINY_LOAD)) <= RESIDUAL)
-    return Q, ca.vertcat(ca.logic_not(pivots > 0), missed)
-
-
-def _closed_form(e: _Equation) -> tuple[ca.SX, ca.SX]:
-    """The friction -c L of one joint, L >= 0 from (1 - |c G|^2) L^2 + 2 c w.G L - |w|^2 = 0; and 1 - |c G|^2."""
-    (size,), (w,), (G,) = e.sizes, e.base, e.turned
-    c, weight = e.factor * size, ca.sumsqr(w) + TINY_LOAD**2
-    half, room = c * ca.dot(w, G), 1 - c**2 * ca.sumsqr(G)
-    return -c * weight / (half + ca.sqrt(half**2 + room * weight)), room
-
-
-def _iterated(equations: Sequence[_Equation]) -> ca.SX:
-    """(n, 1) Q after ITERATIONS of Newton."""
-    Q = ca.SX.zeros(len(equations), 1)
-    for _ in range(ITERATIONS):
-        left, slopes, _most = _all_at(equations, Q)
-        Q = Q - _solve(_factors(slopes), left)
-    return Q
-
-
-def _all_at(equations: Sequence[_Equation], Q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """(n, 1) the residuals of all equations, (n, n) their slopes, and (n, 1) the largest frictions."""
-    values, slopes, most = zip(*[e.at(Q) for e in equations], strict=True)
-    return ca.densify(ca.vertcat(*values)), ca.densify(ca.vertcat(*slopes)), ca.vertcat(*most)
-
-
-def _factors(A: ca.SX) -> ca.SX:
-    """(n, n) L and U of A = L U in one matrix, without pivoting: L with ones on its diagonal, which is not stored."""
-    A = ca.densify(A)
-    for i in range(A.shape[0]):
-        for j in range(i + 1, A.shape[0]):
-            A[j, i] = A[j, i] / A[i, i]
-            A[j, i + 1 :] = A[j, i + 1 :] - A[j, i] * A[i, i + 1 :]
-    return A
-
-
-def _solve(LU: ca.SX, b: ca.SX) -> ca.SX:
-    """(n, 1) x with A x = b for the factors of A."""
-    n, x = LU.shape[0], ca.densify(b)
-    for i in range(n):
-        x[i] -= sum((LU[i, j] * x[j] for j in range(i)), ca.SX(0))
-    for i in reversed(range(n)):
-        x[i] = (x[i] - sum((LU[i, j] * x[j] for j in range(i + 1, n)), ca.SX(0))) / LU[i, i]
-    return x
 
 
 def meanings(m: Mechanism) -> tuple[str, ...]:
@@ -366,11 +297,13 @@ def check_unique(m: Mechanism) -> bool:
     loads, combinations = _JointLoads(T, losses), vanishing_combinations(T).T
     columns = {f"{i} {k}": x[:, 1:] for i, f in enumerate(losses) for k, x in enumerate(loads.columns(f))
                if not levers(f)[k].is_zero()}  # fmt: skip
-    shared_by = at_generic_states(m, {key: x @ combinations for key, x in columns.items()}, on_constraints=True)
-    sizes = at_generic_states(m, columns, on_constraints=True)
-    for key, x in shared_by.items():
-        size = np.linalg.norm(sizes[key], axis=(1, 2))[:, None, None]
-        if not vanishing(x, np.maximum(size, np.finfo(float).tiny)).answer.all():
+    expressions = columns | {f"shared {key}": x @ combinations for key, x in columns.items()}
+    at = at_generic_states(m, expressions | {"rank": shortest_change(T).rank}, on_constraints=True)
+    # A branch on which a machine folds, such as a scissor lift with its arms along each other, has fewer independent rows.
+    usual = at["rank"].ravel() == at["rank"].max()
+    for key in columns:
+        size = np.linalg.norm(at[key][usual], axis=(1, 2))[:, None, None]
+        if not vanishing(at[f"shared {key}"][usual], np.maximum(size, np.finfo(float).tiny)).answer.all():
             f = losses[int(key.split()[0])]
             raise ModelError(
                 f"force {f.name!r}: redundant constraints share the load of joint {f.joint!r}, so its friction is not "

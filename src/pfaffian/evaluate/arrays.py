@@ -14,6 +14,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.kernel.call.memory import on_processor
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
+from pfaffian.model.unphysical import check_ranges
 
 
 def as_batch(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -189,10 +190,13 @@ def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
 def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
     """(runs, np) array of parameters, read by `as_batch`; omitted ones take their defaults.
 
-    Raises ModelError: wrong names, shapes or numbers; inertias too far from their defaults (`check_light`).
+    Raises ModelError: wrong names, shapes or numbers; inertias too far from their defaults (`check_light`); a number
+    of an element that is out of its range.
     """
     p = as_batch(parameters, m.p_names, m.p_defaults, "parameters")
     check_light(m, p)
+    if parameters is not None:
+        check_ranges(m, p)
     return p
 
 

@@ -163,7 +163,8 @@ def inverse_dynamics(
         _warn_of_limits(driven, u)
     elif beyond == "raise":
         _check_limits(driven, bounds, u, outside, proof)
-    u, tau, reaction = (np.where(outside != 0, np.nan, x) for x in (u, tau, reaction))
+    if outside.any():
+        u, tau, reaction = (np.where(outside != 0, np.nan, x) for x in (u, tau, reaction))
     u, tau, reaction, proof, servo = (at.shaped(x) for x in (u, tau, reaction, proof, servo))
     return Inverse(u, tau, reaction, driven.u_names, idle_motions(driven).names, proof, servo)
 

@@ -50,6 +50,21 @@ class MinimumNorm(NamedTuple):
         used = ca.diag(self.independent) @ self.coefficients.T
         return smallest(orthogonalise(used, ca.SX(used.shape[0], 0), 0, passes=1), D)
 
+    def basic_combination(self, B: ca.SX) -> ca.SX:
+        """An L (m, k) with A^T L = X as `combination`, zero for rows that were left out; needs `rows`.
+
+        It follows by substitution where rows were taken in their own order, as C is then triangular.
+        """
+        assert self.rows is not None
+        if any(len(step.picked) > 1 for step in self.rows.steps):
+            return self.combination(B)
+        D, _ = self.rows.carry(B[list(self.order), :])
+        L = ca.SX.zeros(*B.shape)
+        for j, step in reversed(list(enumerate(self.rows.steps))):
+            left = D[j, :] - sum((part * L[self.order[i], :] for i, part in step.spread), ca.SX(*D[j, :].shape))
+            L[self.order[step.picked[0][0]], :] = left * step.scale
+        return L
+
     @property
     def coefficients(self) -> ca.SX:
         """(m, s) C with C R equal to the given rows, except for dropped remainders.

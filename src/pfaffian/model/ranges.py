@@ -5,24 +5,34 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.model.traced_function import untraced
+
+LARGEST_WHOLE = 2.0**53
+"""Up to here every whole number is a double of its own."""
 
 
 class Range(NamedTuple):
     """A number that must not be below zero.
 
     what: words for it, such as "the radius of the sphere on 'arm'".   x: (1, 1).   above: whether zero is refused too.
+    whole: whether it must be a whole number too.
     """
 
     what: str
     x: ca.SX
     above: bool = False
+    whole: bool = False
 
     @property
     def words(self) -> str:
         """What it must be."""
-        return "must be above zero" if self.above else "must not be below zero"
+        return "must be a whole number from 0" if self.whole else f"must {'be above' if self.above else 'not be below'} zero"
+
+    def holds(self, x: np.ndarray) -> np.ndarray:
+        """Whether it is so at its values x."""
+        return (x > 0 if self.above else x >= 0) & (not self.whole or (x <= LARGEST_WHOLE) & (np.floor(x) == x))
 
 
 def ranges_of(element: Any) -> tuple[Range, ...]:

@@ -24,7 +24,7 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
     A lenient mechanism may have impossible bodies.
     """
-    _check_ranges(m, p)
+    check_ranges(m, p)
     varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
     if m.lenient or not len(p):
         return
@@ -41,16 +41,16 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
                 )
 
 
-def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
+def check_ranges(m: Mechanism, p: np.ndarray) -> None:
     """Raise ModelError for a number of an element that is out of its range at parameter values p (runs, np)."""
     found, f = once_for(m, "ranges", lambda: _ranges(m))
     if not found:
         return
-    above = np.array([[r.above] for _, r in found])
     for begin in range(0, len(p), BLOCK):
         block = p[begin : begin + BLOCK]
         values = np.array(f(block.T)).reshape(len(found), len(block))
-        for i, run in np.argwhere(~np.where(above, values > 0, values >= 0))[:1].tolist():
+        good = np.array([r.holds(x) for (_, r), x in zip(found, values, strict=True)])
+        for i, run in np.argwhere(~good)[:1].tolist():
             what, r = found[i]
             raise ModelError(
                 f"{what} in run {begin + run} ({_named(m, block[run])}): {r.what} {values[i, run]:g} {r.words}; correct "
@@ -60,7 +60,8 @@ def _check_ranges(m: Mechanism, p: np.ndarray) -> None:
 
 def _ranges(m: Mechanism) -> tuple[list[tuple[str, Range]], ca.Function]:
     """The ranges of numbers that depend on parameters, each with the words for its element, and p (np,) -> these numbers."""
-    kinds = {"force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints, "compound": m.compounds}
+    # Compounds first: their numbers are those that a user gave.
+    kinds = {"compound": m.compounds, "force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints}
     found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
     numbers = ca.densify(ca.vertcat(ca.SX(0, 1), *[r.x for _, r in found]))
     return found, ca.Function("ranges", [m.p_symbols], [numbers])

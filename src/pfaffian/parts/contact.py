@@ -24,6 +24,7 @@ from pfaffian.model.force import Potential, generalised_force, wrench
 from pfaffian.model.joint import UNLIMITED
 from pfaffian.model.number import Scalar, at_defaults, interval, is_whole, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
+from pfaffian.model.ranges import Range
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
 from pfaffian.parts.rebound import as_restitution, rebounding
@@ -164,6 +165,12 @@ class Press(NamedTuple):
     exponent: ca.SX
     damping: ca.SX
 
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        soft = Range("stiffness", self.stiffness, above=True), Range("exponent less 1", self.exponent - 1)
+        return *soft, Range("damping", self.damping)
+
     def __repr__(self) -> str:
         parts = (f"stiffness {reprs.number(self.stiffness)}", f"exponent {reprs.number(self.exponent)}")
         return ", ".join((*parts, f"damping {reprs.number(self.damping, 's/m')}"))
@@ -254,6 +261,13 @@ class Contact:
     @property
     def surfaces(self) -> Surfaces:
         return Surfaces(self.body_a, self.body_b, self.shape_a, self.shape_b)
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        excess = Range("static friction less sliding friction", self.static - self.friction)
+        soft = () if self.stiffness is None else self.press.ranges
+        return *soft, Range("sliding friction", self.friction), excess, Range("creep", self.creep, above=True)
 
     @property
     def press(self) -> Press:
@@ -453,6 +467,11 @@ class Stop:
     @property
     def joints(self) -> tuple[str]:
         return (self.joint,)
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return () if self.stiffness is None else self.press.ranges
 
     @property
     def press(self) -> Press:

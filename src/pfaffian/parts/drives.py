@@ -13,6 +13,7 @@ from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Parameter, Scalar, floats, is_whole, not_negative, positive, scalar, vector
+from pfaffian.model.ranges import Range
 from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Press, press_of
 
 COSINES = 24
@@ -30,6 +31,11 @@ class Gear:
     backlash: ca.SX
     exponent: ca.SX
     damping: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return *_press(self).ranges, Range("backlash", self.backlash)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.by!r} to {self.driven!r}", repr(_press(self)))
@@ -64,6 +70,11 @@ class Cable:
     point_b: ca.SX
     exponent: ca.SX
     damping: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return *_press(self).ranges, Range("length", self.length, above=True)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}", repr(_press(self)))
@@ -131,6 +142,12 @@ class Belt:
     radii: tuple[ca.SX, ca.SX]
     stiffness: ca.SX
     damping: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        radii = (Range("a radius", r, above=True) for r in self.radii)
+        return *radii, Range("stiffness", self.stiffness, above=True), Range("damping", self.damping)
 
     def __repr__(self) -> str:
         numbers = f"stiffness {reprs.number(self.stiffness)}", f"damping {reprs.number(self.damping)}"
@@ -289,13 +306,19 @@ class Gust:
     """The function wind(k) of a gust: a mean velocity plus cosines of time, along the world's axes.
 
     mean: (3, 1) [m/s].
-    amplitude, omega, phase: (3, 24) of the cosines [m/s, rad/s, rad].
+    amplitude, omega, phase: (3, 24) of the cosines [m/s, rad/s, rad].   seed: (1, 1) from which omega and phase follow.
     """
 
     mean: ca.SX
     amplitude: ca.SX
     omega: ca.SX
     phase: ca.SX
+    seed: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return (Range("seed of the gust", self.seed, whole=True),)
 
     def __call__(self, k: Any) -> ca.SX:
         return self.mean + ca.sum2(self.amplitude * ca.cos(self.omega * k.t + self.phase))
@@ -360,7 +383,7 @@ def gust(
     quantile = np.pi / 2 / COSINES * (ca.repmat(ca.SX(ca.DM(np.arange(COSINES))).T, 3, 1) + 0.02 + 0.96 * within)
     omega = ca.sin(quantile) / ca.cos(quantile) * ca.repmat(ca.SX(ca.DM(V / L)), 1, COSINES)
     amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / COSINES), (3, COSINES))
-    return Gust(vector(mean, 3, "gust: mean"), ca.SX(ca.DM(np.array(amplitude))), omega, 2 * np.pi * phase)
+    return Gust(vector(mean, 3, "gust: mean"), ca.SX(ca.DM(np.array(amplitude))), omega, 2 * np.pi * phase, number)
 
 
 def _turned(draws: np.ndarray, number: ca.SX, random: np.random.Generator) -> ca.SX:

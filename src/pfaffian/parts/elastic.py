@@ -24,6 +24,7 @@ from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, KineticEnergy, Potential
 from pfaffian.model.number import Scalar, at_defaults, is_symmetric, matrix, not_negative, vector
 from pfaffian.model.pose import Pose, as_pose
+from pfaffian.model.ranges import Range
 
 EIGENVALUE_ROUNDING = 1e-12
 """Eigenvalues below this fraction of the largest entry count as zero."""
@@ -161,13 +162,14 @@ def bushing(name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any
 
 @data
 class Bushing:
-    """A bushing: the arguments of `bushing`, checked."""
+    """A bushing: the arguments of `bushing`, checked.   ranges: of numbers from which stiffness and damping follow."""
 
     body_a: str
     body_b: str
     stiffness: ca.SX
     damping: ca.SX
     rest: Pose
+    ranges: tuple[Range, ...] = ()
 
 
 @data
@@ -178,6 +180,11 @@ class PoseSpring:
     body_b: str
     stiffness: ca.SX
     rest: Pose
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return _on_diagonal("stiffness", self.stiffness)
 
     @property
     def bodies(self) -> tuple[str, str]:
@@ -203,6 +210,11 @@ class PoseDamper:
     body_a: str
     body_b: str
     damping: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return _on_diagonal("damping", self.damping)
 
     @property
     def bodies(self) -> tuple[str, str]:
@@ -297,3 +309,8 @@ def check_parts(K: ca.SX, what: str) -> None:
         raise ModelError(
             f"{what}: it couples rotation to a translation that its first three rows do not resist; add stiffness along it"
         )
+
+
+def _on_diagonal(word: str, K: ca.SX) -> tuple[Range, ...]:
+    """What a positive semidefinite (6, 6), or (4, 4) pseudo-matrix, must have at least: no entry below zero on its diagonal."""
+    return tuple(Range(f"{word} {i + 1}, {i + 1}", x) for i, x in enumerate(ca.vertsplit(ca.diag(spatial(K)))))

@@ -12,6 +12,8 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, direction, not_negative, scalar, vector
+from pfaffian.model.ranges import Range
+from pfaffian.model.traced_function import untraced
 from pfaffian.model.user_functions import call_for_column
 
 AIR = 1.225
@@ -110,6 +112,11 @@ class Drag:
     factor: ca.SX
     wind: ca.SX | Callable[[Any], Any]
 
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return (Range("area times coefficient times density", 2 * self.factor), *getattr(untraced(self.wind), "ranges", ()))
+
     def __repr__(self) -> str:
         wind = reprs.function(self.wind) if callable(self.wind) else reprs.number(self.wind, "m/s")
         return reprs.words(self, reprs.number(self.factor, "kg/m"), f"wind {wind}")
@@ -136,6 +143,11 @@ class Propeller:
     axis: ca.SX
     thrust: ca.SX
     torque: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be; a thrust has either sign."""
+        return (Range("torque", self.torque),)
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
+from pfaffian.model.ranges import Range
 
 SMOOTH = 1e-3
 """[m/s, rad/s] Speed below which friction grows with the speed, by default."""
@@ -32,6 +33,13 @@ class Sliding:
     stribeck: ca.SX
     viscous: ca.SX
     smooth: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        excess = Range("static friction less sliding friction", self.static - self.sliding)
+        above = Range("stribeck", self.stribeck, above=True), Range("smooth", self.smooth, above=True)
+        return Range("sliding friction", self.sliding), excess, Range("viscous", self.viscous), *above
 
     def __repr__(self) -> str:
         return ", ".join(f"{word} {reprs.number(getattr(self, word))}" for word in ("sliding", "static", "viscous"))
@@ -119,6 +127,11 @@ class JointFriction:
     joint: str
     law: Sliding
 
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return self.law.ranges
+
     def __repr__(self) -> str:
         return reprs.words(self, repr(self.law))
 
@@ -140,6 +153,11 @@ class ContactFriction:
     point: ca.SX
     normal: ca.SX
     law: Sliding
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        return self.law.ranges
 
     def __repr__(self) -> str:
         return reprs.words(self, f"normal {reprs.number(self.normal)}", repr(self.law))

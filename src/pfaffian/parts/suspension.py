@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -57,9 +58,12 @@ def bush(
     X = se3.Ad_inv(frame.R, frame.p)
     K = ca.densify(X.T @ ca.diag(ca.vertcat(across, across, along, tilt, tilt, about)) @ X)
     K = (K + K.T) / 2
-    made = bushing(name, body_a, body_b, stiffness=K, damping=not_negative(damping, f"{what}: damping") * K, rest=rest)
+    d = not_negative(damping, f"{what}: damping")
+    made = bushing(name, body_a, body_b, stiffness=K, damping=d * K, rest=rest)
     assert isinstance(made.of, Bushing)
-    return made
+    above = Range("radial", across, above=True), Range("axial", along, above=True)
+    ranges = (*above, Range("torsional", about), Range("cardanic", tilt), Range("damping", d))
+    return replace(made, of=replace(made.of, ranges=ranges))
 
 
 def anti_roll_bar(

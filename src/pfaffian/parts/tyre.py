@@ -22,6 +22,7 @@ from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, not_negative, positive, scalar
+from pfaffian.model.ranges import Range
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.parts.wheels import FLOOR, Disk, Plane, circle
 
@@ -44,6 +45,12 @@ class TyreForce:
     friction: ca.SX
     shape: tuple[ca.SX, ca.SX, ca.SX]
     speed: ca.SX
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its numbers must be."""
+        load = () if callable(self.load) and not isinstance(self.load, ca.SX) else (Range("load", self.load),)
+        return *load, Range("friction", self.friction), Range("speed", self.speed, above=True)
 
     def __call__(self, k: Any) -> ca.SX:
         arm, heading, sideways = self.disk.contact(k)
