@@ -11,7 +11,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.formats.text.mesh_file import places
-from pfaffian.viewer.solids import read_mesh
+from pfaffian.viewer.meshes import read_mesh
 
 MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 TRIANGLE = (

@@ -9,7 +9,8 @@ import pytest
 import pfaffian as pf
 from pfaffian.maths import so3
 from pfaffian.model.mechanism_digest import structure
-from pfaffian.viewer.solids import MAKERS, Solid, box, capsule, cone, cylinder, simplified, sphere, turned
+from pfaffian.viewer.meshes import simplified
+from pfaffian.viewer.solids import MAKERS, Solid, box, capsule, cone, cylinder, sphere, turned
 
 ROUND = 6e-2
 """Relative error of the volume and the moments of a drawn solid, which has few flat sides."""

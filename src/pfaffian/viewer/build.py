@@ -12,9 +12,10 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings, lines
 from pfaffian.viewer.contacts import feet
+from pfaffian.viewer.meshes import read_mesh
 from pfaffian.viewer.scene import LAYERS, Floor, MovingPart, PlacedMechanism, Scene, ScenePart, States, body_colour
 from pfaffian.viewer.sketch import attached, radius_of_gyration, rods, sketches
-from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
+from pfaffian.viewer.solids import MAKERS, Solid
 
 
 def placed(m: Mechanism, states: States) -> PlacedMechanism:

@@ -1,27 +1,13 @@
-"""Triangles of solids: boxes, spheres, cylinders, capsules and cones in closed form, and meshes from files by trimesh."""
+"""Triangles of solids in closed form: boxes, spheres, cylinders, capsules and cones."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from io import BytesIO
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError, install, optional
-from pfaffian.formats.text.file import MAX_BYTES
-from pfaffian.formats.text.mesh_file import MESHES
-from pfaffian.formats.text.xml import parse_xml
-
 AROUND = 32
 """Number of sides with which round solids are drawn."""
-
-FACES = 3000
-"""Largest number of triangles of a mesh; finer meshes lose detail that no picture shows."""
-
-_DECLARATION = re.compile(rb"^(\xef\xbb\xbf)?\s*<\?xml[^>]*\?>")
 
 
 class Solid(NamedTuple):
@@ -111,93 +97,3 @@ def towards(direction: Any) -> np.ndarray:
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
-
-
-def read_mesh(file: str) -> tuple[Solid, ...]:
-    """The solids of a mesh file, one for each of its geometries. Raises ModelError: the file cannot be read, and why."""
-    path = Path(file)
-    if path.suffix.lower() not in MESHES:
-        raise ModelError(f"{path.name}: meshes are files that end in {', '.join(MESHES)}")
-    try:
-        return _read(path, path.stat().st_mtime_ns)
-    except OSError as error:
-        raise ModelError(f"{path.name}: {error.strerror}") from None
-
-
-@lru_cache(maxsize=256)
-def _read(path: Path, _: int) -> tuple[Solid, ...]:
-    """The solids of a mesh file, with at most FACES triangles together. Raises ModelError: it is too large or not a mesh."""
-    trimesh = need_trimesh()
-    kind = path.suffix.lower().removeprefix(".")
-    with path.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"{path.name}: larger than {MAX_BYTES} bytes")
-    if kind == "dae":
-        data = _DECLARATION.sub(b"", data)
-        parse_xml(data.decode("utf-8", "replace"), path.name)  # refuses entities and document types
-    try:
-        # Without a resolver no other file is opened, such as materials and textures.
-        scene = trimesh.load_scene(BytesIO(data), file_type=kind, resolver=None, process=False)
-        geometries = [g for g in scene.dump() if isinstance(g, trimesh.Trimesh) and len(g.faces)]
-    except Exception as error:  # trimesh raises whatever its readers raise
-        hint = f"; run {install('pycollada')}" if kind == "dae" and not _installed("collada") else ""
-        raise ModelError(f"{path.name}: {type(error).__name__}: {error}{hint}"[:300]) from None
-    if not geometries:
-        raise ModelError(f"{path.name}: the mesh has no triangles")
-    total = sum(len(g.faces) for g in geometries)
-    return tuple(_solid(g, max(int(FACES * len(g.faces) / total), 60), kind) for g in geometries)
-
-
-def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
-
-
-def need_trimesh() -> Any:
-    """Import the package trimesh. Raises ModelError: it is not installed, with the command that installs it."""
-    return optional("trimesh", "trimesh", "meshes need")
-
-
-def _solid(g: Any, faces: int, kind: str) -> Solid:
-    solid = simplified(Solid(np.asarray(g.vertices, dtype=float), np.asarray(g.faces)), faces)
-    material = getattr(g.visual, "material", None)
-    colour = getattr(material, "main_color", None) if kind in ("dae", "glb", "obj") else None
-    return solid if colour is None else solid._replace(colour=tuple(float(x) / 255 for x in np.asarray(colour).ravel()[:4]))
-
-
-GRIDS = (4096, 128, 96, 64, 48, 36, 27, 20, 15, 11, 8, 6, 4, 3, 2)
-"""Cells of grids along the longest side of a solid, for finer to coarser detail."""
-
-
-def simplified(solid: Solid, faces: int) -> Solid:
-    """The solid with at most `faces` triangles: the vertices within a cell of a grid become one, at their mean."""
-    low, extent = solid.vertices.min(axis=0), np.ptp(solid.vertices, axis=0).max()
-    if not extent > 0:
-        return Solid(solid.vertices[:1], np.zeros((0, 3), dtype=int))
-    places = (solid.vertices - low) / extent
-    fine, coarse = 0, len(GRIDS) - 1
-    while fine < coarse:  # the finest grid that leaves few enough triangles
-        middle = (fine + coarse) // 2
-        enough = len(_merged(places, solid.faces, GRIDS[middle])[1]) <= faces
-        fine, coarse = (fine, middle) if enough else (middle + 1, coarse)
-    cell, left = _merged(places, solid.faces, GRIDS[fine])
-    count = np.bincount(cell)
-    means = np.stack([np.bincount(cell, x) / count for x in solid.vertices.T], axis=1)
-    return Solid(means, left, solid.colour)
-
-
-def _merged(places: np.ndarray, faces: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """The cell (n,) of each vertex in a grid, numbered, and the triangles (m, 3) of cells that are left, each once.
-
-    places: (n, 3) of the vertices, along a side of length 1.
-    """
-    keys = np.floor(places * cells).astype(np.int64)
-    _, cell = np.unique(keys @ np.array([1, 2**20, 2**40]), return_inverse=True)
-    a, b, c = cell.ravel()[faces].T
-    a, b, c = np.stack([a, b, c])[:, (a != b) & (b != c) & (c != a)]
-    low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
-    n = int(cell.max()) + 1
-    _, first = np.unique((low * n + (a + b + c - low - high)) * n + high, return_index=True)
-    return cell.ravel(), np.stack([a, b, c], axis=1)[np.sort(first)]
