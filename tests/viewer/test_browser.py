@@ -99,7 +99,7 @@ def test_a_switch_hides_only_its_layer(open_view, linkage) -> None:
         view.switches[layer].call(None)
     view.switches["names"].value = True
     view.switches["names"].call(None)
-    assert all(h.visible for h in view.names.values())
+    assert all(h.visible for h in view.layers["names"])
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from pfaffian.starts.trajectory import Trajectory
 from pfaffian.viewer.beside import beside_motion
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
+from pfaffian.viewer.names import named
 from pfaffian.viewer.page import page
 from pfaffian.viewer.picture import workspace
 from pfaffian.viewer.render import backdrop, batched, frame
@@ -81,7 +82,8 @@ def animate(
         parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
         speed: seconds of motion per second of the film, 1 by default; in the page, the viewer chooses the speed.
         size: width and height of the film in pixels, even numbers; (720, 540) by default.
-        show: layers to add to those that are visible by default: collision, joints, reactions, trails, frames. Reactions are
+        show: layers to add to those that are visible by default: collision, joints, reactions, trails, frames, names.
+            Names are of bodies, and in films need pillow. Reactions are
             computed only if they are named here, from q, v, u and switched parameters as the run recorded them.
         hide: layers to leave out: shapes, joints, contacts, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
@@ -110,6 +112,8 @@ def animate(
     suffix = suffix_of(file)
     visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
+    if "names" in visible - hidden and suffix != ".html":
+        need_pillow("names in a film need", "leave out show='names'")
     collision = "collision" in visible or suffix == ".html"  # which a page shows when they are switched on
     result = motion_of(m, result)
     motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible, collision)
@@ -179,9 +183,9 @@ def need_ffmpeg() -> Any:
     return optional("imageio_ffmpeg", "imageio-ffmpeg", "an .mp4 needs", "write .html")
 
 
-def need_pillow() -> Any:
+def need_pillow(what: str = "a .gif needs", otherwise: str = "write .html") -> Any:
     """Import pillow. Raises ModelError: it is not installed, with the command that installs it."""
-    return optional("PIL.Image", "pillow", "a .gif needs", "write .html")
+    return optional("PIL.Image", "pillow", what, otherwise)
 
 
 def _layers(names: Iterable[str], what: str) -> frozenset[str]:
@@ -230,7 +234,8 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
         if follow is not None:
             camera = _followed(motion, camera, follow, int(i))
             behind = backdrop(motion, layers, camera, size, work)
-        yield frame(motion, batch, layers, behind, int(i))
+        picture = frame(motion, batch, layers, behind, int(i))
+        yield named(picture, motion, camera, int(i)) if "names" in layers else picture
 
 
 def _followed(motion: Scene, camera: Camera, follow: str, i: int) -> Camera:

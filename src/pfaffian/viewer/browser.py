@@ -146,7 +146,6 @@ class View:
         self.rerun: Callable[[np.ndarray], Scene] | None = None
         self._lock, self._over = threading.RLock(), threading.Event()
         self._seen: np.ndarray | None = None
-        self.names: dict[str, Any] = {}
         self.places: dict[int, Any] = {}
         self.layers: dict[str, list[Any]] = {}
         self.switches: dict[str, Any] = {}
@@ -259,7 +258,7 @@ class View:
     def _build(self) -> None:
         """Add all parts, each under the frame of its body. Names in the browser's scene tree are fixed words and numbers."""
         drawn, api = self.drawn, self.server.scene
-        for handle in [h for handles in self.layers.values() for h in handles] + [*self.names.values(), *self.places.values()]:
+        for handle in [h for handles in self.layers.values() for h in handles] + [*self.places.values()]:
             handle.remove()
         self.layers = {name: [] for name in drawn.layers}
         frames = [api.add_frame(f"/body{i}", show_axes=False) for i in range(len(drawn.bodies))]
@@ -270,7 +269,7 @@ class View:
             solid, opacity = part.solid, part.colour[3] if part.colour[3] < 0.99 else None
             mesh = api.add_mesh_simple(
                 where, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), color=colour, opacity=opacity,
-                flat_shading=True, side="double", cast_shadow=False, receive_shadow=False, visible=self._on(part.layer),
+                flat_shading=True, side="double", visible=self._on(part.layer),
             )  # fmt: skip
             mesh.on_click(lambda _, name=part.name: self.say(name))
             self.layers[part.layer].append(mesh)
@@ -278,10 +277,9 @@ class View:
         for i in range(len(drawn.bodies)):
             axes = api.add_frame(f"/body{i}/axes", axes_length=length, axes_radius=0.05 * length, visible=self._on("frames"))
             self.layers["frames"].append(axes)
-        self.names = {
-            name: api.add_label(f"/body{i}/name", text(name, 60), position=drawn.centres[i], visible=self._on("names"))
-            for i, name in enumerate(drawn.bodies)
-        }
+        for i, name in enumerate(drawn.bodies):
+            words = api.add_label(f"/body{i}/name", text(name, 60), position=drawn.centres[i], visible=self._on("names"))
+            self.layers["names"].append(words)
         if drawn.floor is not None:
             middle, half = floor_square(drawn)
             turn = so3.quaternions(towards(drawn.floor.normal)[None])[0][[3, 0, 1, 2]]
@@ -378,8 +376,6 @@ class View:
             for layer, on in run.layers.items():
                 self.switches[layer] = gui.add_checkbox(layer, on)
                 self.switches[layer].on_update(lambda _, layer=layer: self._switch(layer))
-            self.switches["names"] = gui.add_checkbox("names", False)
-            self.switches["names"].on_update(lambda _: self._switch("names"))
         with gui.add_folder("move", expand_by_default=not in_motion):
             for name, low, high, now in [*self._coordinates(), *self._parameters()][:MAX_SLIDERS]:
                 at = float(np.clip(now, low, high))
@@ -406,8 +402,8 @@ class View:
         return ranges
 
     def _switch(self, layer: str) -> None:
-        """Show or hide a layer, or the names, as its checkbox says."""
-        for handle in self.names.values() if layer == "names" else self.layers.get(layer, []):
+        """Show or hide a layer, as its checkbox says."""
+        for handle in self.layers.get(layer, []):
             handle.visible = self._on(layer)
 
     def _scrubbed(self, event: Any) -> None:

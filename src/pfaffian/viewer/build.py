@@ -93,7 +93,7 @@ def with_floor(scene: Scene, floor: Floor | None) -> Scene:
 
 def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[MovingPart, ...]) -> dict[str, bool]:
     """Layer of the scene -> whether it is visible at first; joint axes are not if a body has a shape."""
-    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"}
+    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames", "names"}
     shapeless = not any(b.shapes for b in k.m.bodies)
     return {name: visible and (shapeless or name != "joints") for name, visible in LAYERS.items() if name in used}
 

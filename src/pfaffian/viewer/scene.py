@@ -39,6 +39,7 @@ LAYERS = {
     "reactions": False,
     "trails": False,
     "frames": False,
+    "names": False,
     "floor": True,
 }
 """Layer of a scene -> whether it is visible until the user switches it."""

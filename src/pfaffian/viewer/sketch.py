@@ -17,6 +17,7 @@ from pfaffian.model.shape import Colour
 from pfaffian.parts.elastic import PoseSpring
 from pfaffian.parts.fluid import Propeller
 from pfaffian.viewer.contacts import compliant, rolling_solids
+from pfaffian.viewer.rams import Ram, ram_of, slides
 from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
 from pfaffian.viewer.solids import Solid, box, rod, sphere
 
@@ -45,9 +46,10 @@ HUB_DOFS = 3
 def sketches(k: PlacedMechanism) -> Iterator[ScenePart]:
     """Parts for all bodies that have no shapes and are not fixed to a body that has."""
     round_ = dict(rolling_solids(k))
+    sliding = {body: [solid] for ram in rams(k) for body, solid in ram.solids(k.size).items()}
     for i, b in enumerate(k.m.bodies):
         if not _shaped(k, b.name):
-            for j, solid in enumerate(round_.get(b.name) or rods(k, b)):
+            for j, solid in enumerate(round_.get(b.name) or sliding.get(b.name) or rods(k, b)):
                 colour = body_colour(k, b) if j == 0 or b.name not in round_ else SPOKE
                 yield ScenePart(b.name, i, solid, colour, "shapes")
 
@@ -58,6 +60,18 @@ def _shaped(k: PlacedMechanism, body: str) -> bool:
         return True
     joint = next((j for j in k.m.joints if j.child == body), None)
     return joint is not None and joint.kind.name == "fixed" and joint.mimic is None and _shaped(k, joint.parent)
+
+
+def rams(k: PlacedMechanism) -> list[Ram]:
+    """The tubes and rods without shapes that slide in each other; each body is part of one at most."""
+    found, taken = list[Ram](), set[str]()
+    for x in slides(k):
+        if not taken & {x.tube, x.rod} and not _shaped(k, x.tube) and not _shaped(k, x.rod):
+            points = [attached(k, k.m.body(body)) for body in (x.tube, x.rod)]
+            ram = ram_of(k, x, *points)
+            found += [] if ram is None else [ram]
+            taken |= set() if ram is None else {x.tube, x.rod}
+    return found
 
 
 def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
