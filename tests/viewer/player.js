@@ -1,0 +1,52 @@
+// Runs the script of an animation page without a browser: node player.js PAGE, with a JSON list of expressions on its input. Prints
+// their values as JSON. The document, its canvases and WebGL are stand-ins that remember what the script asks of them.
+"use strict";
+const fs = require("fs"), vm = require("vm");
+const page = fs.readFileSync(process.argv[2], "utf8");
+const [, words] = page.match(/<script id="data"[^>]*>([\s\S]*?)<\/script>/);
+const [, script] = page.match(/<script>([\s\S]*?)<\/script>/);
+
+const pen = () => { // a 2D context: calls with what they were given
+  const calls = [];
+  return new Proxy({calls, measureText: t => ({width: 6 * t.length}), getImageData: (x, y, w, h) => ({data: seen.pixels(w, h)})}, {
+    get: (of, name) => name in of ? of[name] : (...given) => { calls.push([name, ...given]); },
+    set: (of, name, value) => { calls.push(["=" + name, value]); return true; },
+  });
+};
+const uniforms = text => [...text.matchAll(/uniform\s+(?:highp\s+)?\w+\s+([\w, ]+);/g)].flatMap(m => m[1].split(/,\s*/));
+const webgl = () => {
+  let used = null;
+  const of = {
+    createShader: () => ({text: ""}), createProgram: () => ({text: ""}), shaderSource: (s, text) => { s.text = text; },
+    attachShader: (p, s) => { p.text += s.text; }, getShaderParameter: () => true, getProgramParameter: p => uniforms(p.text).length,
+    getActiveUniform: (p, i) => ({name: uniforms(p.text)[i]}), getUniformLocation: (p, name) => name,
+    createTexture: () => ({}), createFramebuffer: () => ({}), createVertexArray: () => ({}), createBuffer: () => ({}),
+    useProgram: p => { used = p; }, uniformMatrix4fv: (where, _, m) => { if (where === "camera") seen.cameras.push([...m]); },
+    texSubImage2D: (...given) => { seen.places = [...given.at(-1)]; },
+    drawArrays: (kind, from, count) => { seen.drawn.push(count); },
+  };
+  return new Proxy(of, {get: (x, name) => name in x ? x[name] : /^[A-Z0-9_]+$/.test(name) ? name : () => undefined});
+};
+const seen = {places: [], cameras: [], drawn: [], frames: [], keys: {}, saved: [], pixels: (w, h) => new Uint8ClampedArray(4 * w * h)};
+const element = () => {
+  const contexts = {}, made = {
+    style: {}, classList: {add() {}}, children: [], clientWidth: 600, clientHeight: 450, width: 0, height: 0, value: "", textContent: "",
+    append(...more) { this.children.push(...more); }, add(more) { this.children.push(more); }, addEventListener() {},
+    setPointerCapture() {}, click() { seen.saved.push(this.download); }, toBlob(use) { use({picture: true}); },
+    getContext: kind => contexts[kind] ||= kind === "2d" ? pen() : webgl(),
+  };
+  return made;
+};
+const ids = {data: {textContent: words}}, body = element();
+const context = vm.createContext({
+  document: {getElementById: id => ids[id] ||= element(), createElement: element, body, activeElement: null}, window: {devicePixelRatio: 1},
+  performance, atob, setTimeout: (f, ms) => { const made = setTimeout(f, ms); if (ms) made.unref(); }, console, Blob, seen, URL: {createObjectURL: () => "", revokeObjectURL() {}},
+  Option: function (text, value) { Object.assign(this, {text, value}); },
+  requestAnimationFrame: f => { seen.frames.push(f); }, addEventListener: (name, f) => { seen.keys[name] = f; },
+});
+vm.runInContext(script, context);
+(async () => {
+  const values = [];
+  for (const x of JSON.parse(fs.readFileSync(0, "utf8"))) values.push(await vm.runInContext(x, context));
+  console.log(JSON.stringify(values, (_, v) => v instanceof Float32Array || v instanceof Float64Array ? [...v] : v === undefined ? null : v));
+})();

@@ -1,0 +1,288 @@
+"""The script of an animation page, run by Node.js: poses between records, time bar, plots, arrows, camera, names and GIF."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.viewer.camera import VIEW
+
+NODE = shutil.which("node") or shutil.which("nodejs")
+
+pytestmark = pytest.mark.skipif(
+    NODE is None, reason="no Node.js: it is no package of this project; test_animate.py checks the data that the script reads"
+)
+
+SINGLE = 3e-6
+"""Rounding of the data of a page, which are float32, over some operations on numbers of about one."""
+
+PIXEL = 1e-3
+"""Positions on the page [pixels]: single precision times some hundred pixels."""
+
+GIF_STEP = 4
+"""Largest difference of a colour of a GIF from what was drawn: its palette has levels of 8."""
+
+Play = Callable[..., list[Any]]
+
+
+def written(folder: Path) -> tuple[dict[str, Any], Path]:
+    """The data of a page and its file: a body that turns by 2 rad from record to record while it slides, with a flap, a spring
+    and a push. Every other quaternion has the other sign, which means the same."""
+    slide = pf.joint("slide", "cylindrical", "world", "drum", axis=(1, 0, 0))
+    bodies = [
+        pf.body("drum", 1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.2)),
+        pf.body("flap <&>", 0.5, com=(0, 0, 0.4), inertia=0.01),
+    ]
+    hinge = pf.joint("hinge", "revolute", "drum", "flap <&>", axis=(0, 1, 0), placement=(0.5, 0, 0))
+    tie = pf.spring("tie", "world", "drum", point_a=(-1, 0, 0), point_b=(-0.2, 0.1, 0), stiffness=3.0, rest=0.5)
+    push = pf.wrench("push", "drum", lambda k: [40 + 30 * k.t, -30, 20, 0, 0, 0], point=(0, 0.1, 0))
+    m = pf.mechanism("machine", bodies, [slide, hinge], forces=[tie, push])
+    every = pf.run(m, [0.1, 0.2, -0.3], [0.5, 20.0, 3.0], duration=1.0, step=0.01, backend="numpy")
+    result = every.isel(time=slice(None, None, 10))
+    text = pf.animate(m, result, plot=("q", "energy"), show=["names", "frames"]).data.decode()
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)
+    assert found
+    data = json.loads(found[1])
+    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(result["time"]), 2, 7).copy()
+    poses[::2, :, 3:] *= -1
+    data["poses"] = base64.b64encode(poses.tobytes()).decode()
+    file = folder / "page.html"
+    file.write_text(text.replace(found[1], json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026")))
+    return data, file
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Play]:
+    """The data of a page, and a function that runs expressions in it, one after another, and returns their values."""
+    data, file = written(tmp_path_factory.mktemp("player"))
+
+    def play(*expressions: str) -> list[Any]:
+        command = [str(NODE), str(Path(__file__).with_name("player.js")), str(file)]
+        done = subprocess.run(command, input=json.dumps(expressions), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return data, play
+
+
+def times(data: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(data["time"]), "<f8")
+
+
+def poses(data: dict[str, Any], t: float) -> tuple[np.ndarray, np.ndarray]:
+    """(bodies, 3, 3) rotations and (bodies, 3) positions at a time: the chord between the quaternions, on its nearer side."""
+    time, table = times(data), np.frombuffer(base64.b64decode(data["poses"]), "<f4").astype(float)
+    table = table.reshape(len(time), -1, 7)
+    i = int(np.clip(np.searchsorted(time, t, side="right") - 1, 0, len(time) - 2))
+    s, a, b = (t - time[i]) / (time[i + 1] - time[i]), table[i], table[i + 1]
+    side = np.where((a[:, 3:] * b[:, 3:]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    quaternion = (1 - s) * a[:, 3:] + s * side * b[:, 3:]
+    v, w = np.split(quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True), [3], axis=1)
+    cross = np.cross(np.eye(3)[None], -v[:, None]).transpose(0, 2, 1)  # columns v x e
+    R = np.eye(3) + 2 * w[:, :, None] * cross + 2 * cross @ cross
+    return R, (1 - s) * a[:, :3] + s * b[:, :3]
+
+
+def rows(places: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices (n, 3, 3) and displacements (n, 3) of the parts, as the shader reads them: a texel has a column and a number."""
+    table = np.array(places).reshape(-1, 3, 4)
+    return table[:, :, :3].transpose(0, 2, 1), table[:, :, 3]
+
+
+def ends(data: dict[str, Any], name: str, t: float) -> np.ndarray:
+    """Both ends (2, 3) of a moving part at a time."""
+    (part,) = [x for x in data["moving"] if x["name"] == name]
+    values = np.frombuffer(base64.b64decode(part["ends"]), "<f4").reshape(-1, 6)
+    return np.array([np.interp(t, times(data), v) for v in values.T]).reshape(2, 3)
+
+
+def test_bodies_are_between_two_records_where_they_should_be(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    wanted = [0.0, 0.1, 0.137, 0.55, 0.9999, 1.0]
+    for t, places in zip(wanted, play(*[f"state.time = {t}; draw(); seen.places" for t in wanted]), strict=True):
+        M, p = rows(places)
+        R, x = poses(data, t)
+        np.testing.assert_allclose(M[:2], R, atol=SINGLE)
+        np.testing.assert_allclose(p[:2], x, atol=SINGLE)
+        assert np.array_equal(M[2], np.eye(3)) and not p[2].any(), "the world stays"
+
+
+def test_springs_arrows_and_axes_end_where_the_scene_says(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    t = 0.437
+    ((places, rod),) = play(f"state.time = {t}; draw(); [seen.places, frameRow]")
+    (M, p), names = rows(places), [x["name"] for x in data["moving"]]
+    row = 3 + 2 * names.index("tie")
+    a, b = ends(data, "tie", t)
+    np.testing.assert_allclose([p[row], M[row, :, 2]], [a, b - a], atol=SINGLE)
+    thick = data["moving"][names.index("tie")]["radius"] ** 2 * np.eye(2, 3)
+    np.testing.assert_allclose(M[row, :, :2].T @ M[row], thick, atol=SINGLE)
+    shaft = 3 + 2 * names.index("push")
+    a, b = ends(data, "push", t)
+    radius, length = data["moving"][names.index("push")]["radius"], float(np.linalg.norm(b - a))
+    neck = b - (b - a) * min(5 * radius, 0.6 * length) / length
+    np.testing.assert_allclose([p[shaft], p[shaft] + M[shaft, :, 2]], [a, neck], atol=SINGLE)
+    np.testing.assert_allclose([p[shaft + 1], p[shaft + 1] + M[shaft + 1, :, 2]], [neck, b], atol=SINGLE)
+    np.testing.assert_allclose(np.linalg.norm(M[shaft + 1, :, :2], axis=0), 2.4 * radius, atol=SINGLE)
+    assert np.linalg.det(M[shaft]) > 0 < np.linalg.det(M[row]), "no part is turned inside out"
+    R, x = poses(data, t)
+    for body in range(2):
+        for k in range(3):
+            np.testing.assert_allclose(p[rod + 3 * body + k], x[body], atol=SINGLE)
+            np.testing.assert_allclose(M[rod + 3 * body + k, :, 2], 0.12 * data["size"] * R[body, :, k], atol=SINGLE)
+
+
+def test_the_time_bar_moves_the_machine_and_follows_it(page: tuple[dict[str, Any], Play]) -> None:
+    _, play = page
+    dragged = 'at("at").value = 250; at("at").oninput(); [state.time, state.playing, at("time").textContent, seen.places.length > 0]'
+    assert play("state.playing", dragged) == [True, [0.25, False, "0.25 s", True]], "a page plays until one drags its bar"
+    followed = 'state.time = 0.4; draw(); at("at").value'
+    held = 'document.activeElement = at("at"); state.time = 0.6; draw(); at("at").value'
+    assert play("play(false)", followed, held)[1:] == [pytest.approx(400), pytest.approx(400)], "a bar in the hand stays"
+
+
+def test_it_plays_at_its_speed_and_begins_again(page: tuple[dict[str, Any], Play]) -> None:
+    _, play = page
+    step = "seen.frames.pop()"
+    first = f"play(false); state.time = 0.2; seen.frames.length = 0; play(true); {step}(1000); state.time"
+    later = f'at("speed").value = "2"; at("speed").onchange(); {step}(1150); [state.time, seen.frames.length]'
+    over = f"{step}(1600); state.time"
+    stop = 'at("play").onclick(); tick(9999); [state.time, state.playing]'
+    again = "state.time = 1; play(true); state.time"
+    values = play(first, later, over, stop, again)
+    assert values == [pytest.approx(0.2), [pytest.approx(0.5), 1], 0, [0, False], 0]
+
+
+def test_the_space_bar_plays_and_pauses(page: tuple[dict[str, Any], Play]) -> None:
+    _, play = page
+    press = 'seen.keys.keydown({code: "CODE", target: document.body, preventDefault() {}}); state.playing'
+    space, other = press.replace("CODE", "Space"), press.replace("CODE", "KeyA")
+    assert play("play(false)", space, space, other)[1:] == [True, False, False]
+
+
+def test_a_click_in_a_plot_moves_the_machine_and_the_mark(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    wide, left, right = 600, 52, 8
+    click = lambda x: f'at("side").children[0].onpointerdown({{pointerId: 1, offsetX: {x}}}); [state.time, state.playing]'  # noqa: E731
+    mark = 'at("side").children[0].getContext("2d").calls.filter(c => c[0] === "moveTo").at(-1)[1]'
+    inside = left + 0.3 * (wide - left - right)
+    drag = 'at("side").children[1].onpointermove({buttons: BUTTONS, offsetX: 330}); state.time'
+    found = play(click(inside), mark, click(10), click(900), drag.replace("BUTTONS", "0"), drag.replace("BUTTONS", "1"))
+    assert found[0] == [pytest.approx(0.3), False] and found[1] == pytest.approx(inside, abs=PIXEL)
+    assert found[2:5] == [[0, False], [1, False], 1], "beyond the curves is their begin or end; the pointer alone moves nothing"
+    assert found[5] == pytest.approx((330 - left) / (wide - left - right))
+    shown = 'state.time = 0.21; draw(); at("side").children[0].getContext("2d").calls.filter(c => c[0] === "fillText").map(c => c[1])'
+    line = data["plots"][0]["lines"][0]
+    t, y = np.frombuffer(base64.b64decode(line["time"]), "<f8"), np.frombuffer(base64.b64decode(line["values"]), "<f4")
+    (words,) = play(shown)
+    value = float([w for w in words if w.startswith(line["name"] + " ")][-1].rpartition(" ")[2])
+    assert value == pytest.approx(y[np.abs(t - 0.21).argmin()], rel=0.01), "beside the name of a curve: its value now"
+
+
+def test_the_camera_sees_what_pictures_see(page: tuple[dict[str, Any], Play]) -> None:
+    """Points on the page beside those by the camera of the data; a body that is followed is in the middle."""
+    data, play = page
+    eye, target, up = (np.array(data["camera"][k]) for k in ("eye", "target", "up"))
+    back = (eye - target) / np.linalg.norm(eye - target)
+    right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
+    above = np.cross(back, right)
+    points = [[0.3, 0.1, -0.2], [-0.5, 0.4, 0.2], target.tolist()]
+    found = play("draw()", *[f"project({p})" for p in points])[1:]
+    for p, at in zip(points, found, strict=True):
+        x = np.array(p) - eye
+        away = -x @ back
+        np.testing.assert_allclose(at, [300 + 450 / VIEW * (x @ right) / away, 225 - 450 / VIEW * (x @ above) / away], atol=PIXEL)
+    corner = "[lastView, seen.cameras.at(-1)]; (x => { const c = seen.cameras.at(-1), v = [0, 1, 3].map(i => c[i] * x[0] + c[4 + i] * x[1] + c[8 + i] * x[2] + c[12 + i]); return [300 + 300 * v[0] / v[2], 225 - 225 * v[1] / v[2]]; })"
+    np.testing.assert_allclose(play("draw()", f"{corner}({points[0]})")[1], found[0], atol=PIXEL, err_msg="the shader's matrix")
+    behind = "project(add(lastView.eye, axes().back))[0]"
+    turn = "canvas.onpointerdown({clientX: 0, clientY: 0, pointerId: 1}); canvas.onpointermove({clientX: 50, clientY: 25, pointerId: 1, buttons: 1})"
+    moved = f"draw(); const c0 = {{...camera}}; {turn}; [camera.around - c0.around, camera.above - c0.above, camera.distance / c0.distance]"
+    follow = f'at("follow").value = "1"; at("follow").onchange(); project(centre(1))'
+    values = play("draw()", behind, moved, follow)
+    assert values[1] < -1e6 and values[2] == pytest.approx([-0.4, 0.2, 1.0]) and values[3] == pytest.approx([300, 225], abs=PIXEL)
+
+
+def test_arrows_say_their_newtons(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    force = np.array([40 + 30 * 0.5, -30.0, 20.0])
+    press = "const [a, b] = ends(data.moving.find(m => m.name === 'push'), record(0.5)), [u, v] = project(add(a, sub(b, a), 0.5));"
+    click = "canvas.onpointerdown({clientX: u, clientY: v, pointerId: 1}); canvas.onpointerup({clientX: u, clientY: v, offsetX: u, offsetY: v, pointerId: 1});"
+    read = '[at("chosen").textContent, at("chosen").style.display]'
+    hover = 'canvas.onpointermove({offsetX: u, offsetY: v + 2, pointerId: 9}); at("hint").textContent'
+    away = "canvas.onpointerdown({clientX: 1, clientY: 1, pointerId: 1}); canvas.onpointerup({clientX: 1, clientY: 1, offsetX: 1, offsetY: 1, pointerId: 1});"
+    script = f"play(false); state.time = 0.5; draw(); {press} {click} {read}"
+    words, hint, gone = play(script, hover, f"{away} {read}")
+    expected = ["push at 0.500 s", f"|F| = {np.linalg.norm(force):.2f} N", *(f"F{n} = {x:.2f} N" for n, x in zip("xyz", force))]
+    assert words == ["\n".join(expected), "block"] and gone[1] == "none"
+    assert hint == f"push, {np.linalg.norm(force):.2f} N"
+    units = play(*[f"newtons({x})" for x in (0, 0.05, 999.96, 1e3, -2.5e6)])
+    assert units == ["0.000 N", "50.00 mN", "1000. N" if units[2].startswith("1000.") else "1000 N", "1.000 kN", "-2.500 MN"]
+
+
+def test_the_legend_has_the_scale_of_the_arrows(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    wide = "[at('legend').children[0].children[0].style.width, at('legend').children[0].children[1].textContent, lastView.eye]"
+    hidden = "state.visible.forces = false; draw(); at('legend').children[0].style.display"
+    (width, words, eye), none = play(f"draw(); {wide}", hidden)
+    scale = next(x["scale"] for x in data["moving"] if x["name"] == "push")
+    number, unit, layer = words.split(" ")
+    per_metre = 450 / VIEW / np.linalg.norm(np.array(eye) - data["camera"]["target"])
+    assert float(width.removesuffix("px")) == pytest.approx(float(number) * scale * per_metre, abs=0.5 + PIXEL)
+    assert 0.05 * 450 <= float(width.removesuffix("px")) <= 0.14 * 450 + 0.5 and (unit, layer, none) == ("N", "(forces)", "none")
+
+
+def test_names_stand_at_the_mass_centres_and_are_words_only(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    drawn = "state.time = 0.3; draw(); at('names').getContext('2d').calls.filter(c => c[0] === 'fillText').slice(-2)"
+    places, calls, off = play("state.time = 0.3; draw(); [0, 1].map(i => project(centre(i)))", drawn, "state.visible.names = false; draw(); words.width")
+    assert [c[1] for c in calls] == ["drum", "flap <&>"] == data["bodies"] and off == 0
+    np.testing.assert_allclose([c[2:] for c in calls], places, atol=PIXEL)
+    R, x = poses(data, 0.3)
+    centres = [R[i] @ data["centres"][i] + x[i] for i in range(2)]
+    np.testing.assert_allclose(play("state.time = 0.3; draw(); [0, 1].map(centre)")[0], centres, atol=SINGLE)
+
+
+def test_layers_are_drawn_when_they_are_switched_on(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    count = "seen.drawn.length = 0; draw(); seen.drawn.length"
+    assert set(data["layers"]) == set(play("Object.keys(state.visible)")[0])
+    switch = 'at("layers").children.forEach(l => { const box = l.children[0]; if (box.id === "layer-shapes") { box.checked = false; box.onchange(); } });'
+    with_, without = play(count, f"{switch} {count}")
+    assert without < with_
+
+
+def test_a_gif_shows_what_was_drawn(page: tuple[dict[str, Any], Play]) -> None:
+    """Each picture of a GIF, read by pillow, beside the pixels that were drawn at its time; the page stands where it stood."""
+    Image = pytest.importorskip("PIL.Image")
+    _, play = page
+    seen = """seen.pixels = (w, h) => { const p = new Uint8ClampedArray(4 * w * h), k = Math.round(20 * state.time);
+      for (let i = 0; i < w * h; i++) p.set([(i * 7 + k) % 97 > 48 ? 200 : 20, 8 * ((i >> 5) % 8 + k % 3), 60, 255], 4 * i); return p; }"""
+    made = "state.time = 0.3; state.speed = 2; gif(10, 96).then(async b => [[...new Uint8Array(await b.arrayBuffer())], state.time])"
+    _, (data, time) = play(seen, made)
+    film = Image.open(io.BytesIO(bytes(data)))
+    width, height = film.size
+    assert (width, height, film.n_frames, time) == (96, 72, 6, 0.3) and film.info["loop"] == 0
+    for n in range(film.n_frames):
+        film.seek(n)
+        k, i = round(20 * n / 5), np.arange(width * height)
+        colours = np.stack([np.where((i * 7 + k) % 97 > 48, 200, 20), 8 * ((i >> 5) % 8 + k % 3), np.full(i.shape, 60)], axis=1)
+        given = np.asarray(film.convert("RGB")).reshape(-1, 3).astype(int)
+        assert np.abs(given - colours).max() <= GIF_STEP, n
+        assert film.info["duration"] == 100
+
+
+def test_a_picture_is_saved_under_a_harmless_name(page: tuple[dict[str, Any], Play]) -> None:
+    _, play = page
+    saved = 'data.name = "../a <b>"; at("png").onclick(); seen.saved'
+    assert play(saved) == [["_a_b_.png"]]
