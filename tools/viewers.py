@@ -3,8 +3,8 @@
 python -m tools.viewers [FOLDER]    # into out/viewers: MACHINE-VIEWER.png, which docs/viewers.md compares
 
 Each viewer shows what it shows by default, with what it offers of labels switched on. MuJoCo draws off-screen (EGL or OSMesa),
-the browser's viewers in headless Chromium. Needs mujoco, meshcat, viser and Chromium; a viewer that is missing is named and left
-out.
+the browser's viewers in headless Chromium. Needs mujoco, meshcat, viser and Chromium; a viewer that is missing is named and
+left out.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def by_mujoco(x: Shown, file: Path) -> None:
     spec.visual.global_.fovy = 2 * np.rad2deg(np.arctan(0.3))
     spec.stat.extent = x.scene.size
     low = x.scene.bounds[0]
-    spec.worldbody.add_light(pos=x.camera.target + x.scene.size * np.array([1.0, -1.0, 3.0]), dir=[-0.3, 0.3, -1], castshadow=True)
+    spec.worldbody.add_light(
+        pos=x.camera.target + x.scene.size * np.array([1.0, -1.0, 3.0]), dir=[-0.3, 0.3, -1], castshadow=True
+    )
     checks = spec.add_texture(
         name="t", type=mujoco.mjtTexture.mjTEXTURE_2D, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER, width=300, height=300,
         rgb1=[0.2, 0.3, 0.4], rgb2=[0.1, 0.2, 0.3],
@@ -121,7 +123,7 @@ def by_meshcat(x: Shown, file: Path) -> None:
 
     view = meshcat.Visualizer()
     try:
-        for i, (name, vertices, faces, colour) in enumerate(x.parts):
+        for i, (_, vertices, faces, colour) in enumerate(x.parts):
             mesh = meshcat.geometry.TriangularMeshGeometry(vertices, faces)
             paint = "".join(f"{round(255 * c):02x}" for c in colour[:3])
             look = meshcat.geometry.MeshPhongMaterial(color=int(paint, 16), opacity=colour[3], transparent=colour[3] < 1)
@@ -144,7 +146,9 @@ def by_viser(x: Shown, file: Path) -> None:
     try:
         server.scene.add_grid("/grid", position=(0.0, 0.0, float(x.scene.bounds[0][2])))
         for i, (name, vertices, faces, colour) in enumerate(x.parts):
-            server.scene.add_mesh_simple(f"/{i}", vertices, faces, color=colour[:3], opacity=colour[3] if colour[3] < 1 else None)
+            server.scene.add_mesh_simple(
+                f"/{i}", vertices, faces, color=colour[:3], opacity=colour[3] if colour[3] < 1 else None
+            )
             server.scene.add_label(f"/{i}/name", name, position=vertices.mean(axis=0))
 
         @server.on_client_connect

@@ -37,6 +37,14 @@ const element = () => {
   };
   return made;
 };
+const helpers = `
+  const press = (place, x, y) => { for (const name of ["onpointerdown", "onpointerup"]) place[name]?.({...at2(x, y), pointerId: 1}); };
+  const drag = (place, x, y) => { place.onpointerdown({...at2(0, 0), pointerId: 1}); place.onpointermove({...at2(x, y), pointerId: 1, buttons: 1}); };
+  const at2 = (x, y) => ({clientX: x, clientY: y, offsetX: x, offsetY: y});
+  const calls = (place, name) => place.getContext("2d").calls.filter(c => c[0] === name).map(c => c.slice(1));
+  const shown = (x, c = seen.cameras.at(-1)) => { // where the shader's matrix puts a point on a page of 600 x 450
+    const [u, v, , w] = [0, 1, 2, 3].map(i => c[i] * x[0] + c[4 + i] * x[1] + c[8 + i] * x[2] + c[12 + i]);
+    return [300 * (1 + u / w), 225 * (1 - v / w)]; };`;
 const ids = {data: {textContent: words}}, body = element();
 const context = vm.createContext({
   document: {getElementById: id => ids[id] ||= element(), createElement: element, body, activeElement: null}, window: {devicePixelRatio: 1},
@@ -44,7 +52,7 @@ const context = vm.createContext({
   Option: function (text, value) { Object.assign(this, {text, value}); },
   requestAnimationFrame: f => { seen.frames.push(f); }, addEventListener: (name, f) => { seen.keys[name] = f; },
 });
-vm.runInContext(script, context);
+vm.runInContext(script + helpers, context);
 (async () => {
   const values = [];
   for (const x of JSON.parse(fs.readFileSync(0, "utf8"))) values.push(await vm.runInContext(x, context));

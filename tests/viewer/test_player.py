@@ -33,11 +33,14 @@ PIXEL = 1e-3
 GIF_STEP = 4
 """Largest difference of a colour of a GIF from what was drawn: its palette has levels of 8."""
 
+GAP = 4
+"""Record of the first curve of the page that is not finite."""
+
 Play = Callable[..., list[Any]]
 
 
 def written(folder: Path) -> tuple[dict[str, Any], Path]:
-    """The data of a page and its file: a body that turns by 2 rad from record to record while it slides, with a flap, a spring
+    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap, a spring
     and a push. Every other quaternion has the other sign, which means the same."""
     slide = pf.joint("slide", "cylindrical", "world", "drum", axis=(1, 0, 0))
     bodies = [
@@ -48,7 +51,7 @@ def written(folder: Path) -> tuple[dict[str, Any], Path]:
     tie = pf.spring("tie", "world", "drum", point_a=(-1, 0, 0), point_b=(-0.2, 0.1, 0), stiffness=3.0, rest=0.5)
     push = pf.wrench("push", "drum", lambda k: [40 + 30 * k.t, -30, 20, 0, 0, 0], point=(0, 0.1, 0))
     m = pf.mechanism("machine", bodies, [slide, hinge], forces=[tie, push])
-    every = pf.run(m, [0.1, 0.2, -0.3], [0.5, 20.0, 3.0], duration=1.0, step=0.01, backend="numpy")
+    every = pf.run(m, [0.1, 0.2, -0.3], [0.5, 8.0, 3.0], duration=2.0, step=0.02, backend="numpy")
     result = every.isel(time=slice(None, None, 10))
     text = pf.animate(m, result, plot=("q", "energy"), show=["names", "frames"]).data.decode()
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)
@@ -56,6 +59,9 @@ def written(folder: Path) -> tuple[dict[str, Any], Path]:
     data = json.loads(found[1])
     poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(result["time"]), 2, 7).copy()
     poses[::2, :, 3:] *= -1
+    gap = np.frombuffer(base64.b64decode(data["plots"][0]["lines"][0]["values"]), "<f4").copy()
+    gap[GAP] = np.nan
+    data["plots"][0]["lines"][0]["values"] = base64.b64encode(gap.tobytes()).decode()
     data["poses"] = base64.b64encode(poses.tobytes()).decode()
     file = folder / "page.html"
     file.write_text(text.replace(found[1], json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026")))
@@ -109,7 +115,7 @@ def ends(data: dict[str, Any], name: str, t: float) -> np.ndarray:
 
 def test_bodies_are_between_two_records_where_they_should_be(page: tuple[dict[str, Any], Play]) -> None:
     data, play = page
-    wanted = [0.0, 0.1, 0.137, 0.55, 0.9999, 1.0]
+    wanted = [0.0, 0.2, 0.274, 1.1, 1.9998, 2.0]
     for t, places in zip(wanted, play(*[f"state.time = {t}; draw(); seen.places" for t in wanted]), strict=True):
         M, p = rows(places)
         R, x = poses(data, t)
@@ -145,10 +151,10 @@ def test_springs_arrows_and_axes_end_where_the_scene_says(page: tuple[dict[str, 
 
 def test_the_time_bar_moves_the_machine_and_follows_it(page: tuple[dict[str, Any], Play]) -> None:
     _, play = page
-    dragged = 'at("at").value = 250; at("at").oninput(); [state.time, state.playing, at("time").textContent, seen.places.length > 0]'
-    assert play("state.playing", dragged) == [True, [0.25, False, "0.25 s", True]], "a page plays until one drags its bar"
-    followed = 'state.time = 0.4; draw(); at("at").value'
-    held = 'document.activeElement = at("at"); state.time = 0.6; draw(); at("at").value'
+    dragged = 'at("at").value = 250; at("at").oninput(); [state.time, state.playing, at("time").textContent]'
+    assert play("state.playing", dragged) == [True, [0.5, False, "0.50 s"]], "a page plays until one drags its bar"
+    followed = 'state.time = 0.8; draw(); at("at").value'
+    held = 'document.activeElement = at("at"); state.time = 1.2; draw(); at("at").value'
     assert play("play(false)", followed, held)[1:] == [pytest.approx(400), pytest.approx(400)], "a bar in the hand stays"
 
 
@@ -157,9 +163,9 @@ def test_it_plays_at_its_speed_and_begins_again(page: tuple[dict[str, Any], Play
     step = "seen.frames.pop()"
     first = f"play(false); state.time = 0.2; seen.frames.length = 0; play(true); {step}(1000); state.time"
     later = f'at("speed").value = "2"; at("speed").onchange(); {step}(1150); [state.time, seen.frames.length]'
-    over = f"{step}(1600); state.time"
+    over = f"{step}(2100); state.time"
     stop = 'at("play").onclick(); tick(9999); [state.time, state.playing]'
-    again = "state.time = 1; play(true); state.time"
+    again = "state.time = 2; play(true); state.time"
     values = play(first, later, over, stop, again)
     assert values == [pytest.approx(0.2), [pytest.approx(0.5), 1], 0, [0, False], 0]
 
@@ -173,21 +179,44 @@ def test_the_space_bar_plays_and_pauses(page: tuple[dict[str, Any], Play]) -> No
 
 def test_a_click_in_a_plot_moves_the_machine_and_the_mark(page: tuple[dict[str, Any], Play]) -> None:
     data, play = page
-    wide, left, right = 600, 52, 8
-    click = lambda x: f'at("side").children[0].onpointerdown({{pointerId: 1, offsetX: {x}}}); [state.time, state.playing]'  # noqa: E731
-    mark = 'at("side").children[0].getContext("2d").calls.filter(c => c[0] === "moveTo").at(-1)[1]'
+    wide, left, right, plot = 600, 52, 8, 'at("side").children[0]'
+    click = lambda x: f"press({plot}, {x}, 100); [state.time, state.playing]"  # noqa: E731
+    mark = f'calls({plot}, "moveTo").at(-1)[0]'
     inside = left + 0.3 * (wide - left - right)
     drag = 'at("side").children[1].onpointermove({buttons: BUTTONS, offsetX: 330}); state.time'
     found = play(click(inside), mark, click(10), click(900), drag.replace("BUTTONS", "0"), drag.replace("BUTTONS", "1"))
-    assert found[0] == [pytest.approx(0.3), False] and found[1] == pytest.approx(inside, abs=PIXEL)
-    assert found[2:5] == [[0, False], [1, False], 1], "beyond the curves is their begin or end; the pointer alone moves nothing"
-    assert found[5] == pytest.approx((330 - left) / (wide - left - right))
-    shown = 'state.time = 0.21; draw(); at("side").children[0].getContext("2d").calls.filter(c => c[0] === "fillText").map(c => c[1])'
+    assert found[0] == [pytest.approx(0.6), False] and found[1] == pytest.approx(inside, abs=PIXEL)
+    assert found[2:5] == [[0, False], [2, False], 2], "beyond the curves is their begin or end; the pointer alone moves nothing"
+    assert found[5] == pytest.approx(2 * (330 - left) / (wide - left - right))
+    (words,) = play(f'state.time = 0.21; draw(); calls({plot}, "fillText").map(c => c[0])')
     line = data["plots"][0]["lines"][0]
     t, y = np.frombuffer(base64.b64decode(line["time"]), "<f8"), np.frombuffer(base64.b64decode(line["values"]), "<f4")
-    (words,) = play(shown)
     value = float([w for w in words if w.startswith(line["name"] + " ")][-1].rpartition(" ")[2])
     assert value == pytest.approx(y[np.abs(t - 0.21).argmin()], rel=0.01), "beside the name of a curve: its value now"
+
+
+def test_curves_in_a_plot_go_through_their_numbers(page: tuple[dict[str, Any], Play]) -> None:
+    """Each record at its place between the lowest and the highest of the panel; nothing is drawn at one that is not finite."""
+    data, play = page
+    paper = "plots.length; const paper = calls(at('side').children[0], 'drawImage').at(-1)[0].getContext('2d').calls;"
+    drawn = "paper.filter(c => ['moveTo', 'lineTo', 'strokeRect', 'fillText'].includes(c[0]))"
+    (calls,) = play(f"draw(); {paper} {drawn}")
+    ((left, top, wide, tall),) = [c[1:] for c in calls if c[0] == "strokeRect"]
+    lines = data["plots"][0]["lines"]
+    values = [np.frombuffer(base64.b64decode(line["values"]), "<f4").astype(float) for line in lines]
+    low, high = (f([f(y[np.isfinite(y)]) for y in values]) for f in (min, max))
+    steps = [c for c in calls if c[0] in ("moveTo", "lineTo")]
+    t = np.frombuffer(base64.b64decode(lines[0]["time"]), "<f8")
+    for y in values:
+        at = [(t[n], y[n], "moveTo" if n == 0 or np.isnan(y[n - 1]) else "lineTo") for n in range(len(t)) if np.isfinite(y[n])]
+        mine, steps = steps[: len(at)], steps[len(at) :]
+        assert [c[0] for c in mine] == [kind for _, _, kind in at]
+        expected = [(left + wide * time / t[-1], top + tall * (high - value) / (high - low)) for time, value, _ in at]
+        np.testing.assert_allclose([c[1:] for c in mine], expected, atol=PIXEL)
+    assert not steps
+    labels = [c[1:] for c in calls if c[0] == "fillText"][:3]
+    assert [float(x[0]) for x in labels] == pytest.approx([low, (low + high) / 2, high], rel=0.01, abs=0.01 * (high - low))
+    assert [x[2] - 4 for x in labels] == pytest.approx([top + tall, top + tall / 2, top])
 
 
 def test_the_camera_sees_what_pictures_see(page: tuple[dict[str, Any], Play]) -> None:
@@ -202,32 +231,40 @@ def test_the_camera_sees_what_pictures_see(page: tuple[dict[str, Any], Play]) ->
     for p, at in zip(points, found, strict=True):
         x = np.array(p) - eye
         away = -x @ back
-        np.testing.assert_allclose(at, [300 + 450 / VIEW * (x @ right) / away, 225 - 450 / VIEW * (x @ above) / away], atol=PIXEL)
-    corner = "[lastView, seen.cameras.at(-1)]; (x => { const c = seen.cameras.at(-1), v = [0, 1, 3].map(i => c[i] * x[0] + c[4 + i] * x[1] + c[8 + i] * x[2] + c[12 + i]); return [300 + 300 * v[0] / v[2], 225 - 225 * v[1] / v[2]]; })"
-    np.testing.assert_allclose(play("draw()", f"{corner}({points[0]})")[1], found[0], atol=PIXEL, err_msg="the shader's matrix")
+        np.testing.assert_allclose(
+            at, [300 + 450 / VIEW * (x @ right) / away, 225 - 450 / VIEW * (x @ above) / away], atol=PIXEL
+        )
+    by_shader = play("draw()", *[f"shown({p})" for p in points])[1:]
+    np.testing.assert_allclose(by_shader, found, atol=PIXEL, err_msg="the shader's matrix")
     behind = "project(add(lastView.eye, axes().back))[0]"
-    turn = "canvas.onpointerdown({clientX: 0, clientY: 0, pointerId: 1}); canvas.onpointermove({clientX: 50, clientY: 25, pointerId: 1, buttons: 1})"
-    moved = f"draw(); const c0 = {{...camera}}; {turn}; [camera.around - c0.around, camera.above - c0.above, camera.distance / c0.distance]"
-    follow = f'at("follow").value = "1"; at("follow").onchange(); project(centre(1))'
+    change = "[camera.around - before.around, camera.above - before.above, camera.distance / before.distance]"
+    moved = f"{{ const before = {{...camera}}; drag(canvas, 50, 25); {change} }}"
+    follow = 'at("follow").value = "1"; at("follow").onchange(); project(centre(1))'
     values = play("draw()", behind, moved, follow)
-    assert values[1] < -1e6 and values[2] == pytest.approx([-0.4, 0.2, 1.0]) and values[3] == pytest.approx([300, 225], abs=PIXEL)
+    assert values[1] < -1e6 and values[2] == pytest.approx([-0.4, 0.2, 1.0])
+    assert values[3] == pytest.approx([300, 225], abs=PIXEL)
 
 
 def test_arrows_say_their_newtons(page: tuple[dict[str, Any], Play]) -> None:
-    data, play = page
+    _, play = page
     force = np.array([40 + 30 * 0.5, -30.0, 20.0])
-    press = "const [a, b] = ends(data.moving.find(m => m.name === 'push'), record(0.5)), [u, v] = project(add(a, sub(b, a), 0.5));"
-    click = "canvas.onpointerdown({clientX: u, clientY: v, pointerId: 1}); canvas.onpointerup({clientX: u, clientY: v, offsetX: u, offsetY: v, pointerId: 1});"
+    place = "const [a, b] = ends(data.moving.find(m => m.name === 'push'), record(0.5));"
+    place += "const [u, v] = project(add(a, sub(b, a), 0.5));"
     read = '[at("chosen").textContent, at("chosen").style.display]'
-    hover = 'canvas.onpointermove({offsetX: u, offsetY: v + 2, pointerId: 9}); at("hint").textContent'
-    away = "canvas.onpointerdown({clientX: 1, clientY: 1, pointerId: 1}); canvas.onpointerup({clientX: 1, clientY: 1, offsetX: 1, offsetY: 1, pointerId: 1});"
-    script = f"play(false); state.time = 0.5; draw(); {press} {click} {read}"
-    words, hint, gone = play(script, hover, f"{away} {read}")
-    expected = ["push at 0.500 s", f"|F| = {np.linalg.norm(force):.2f} N", *(f"F{n} = {x:.2f} N" for n, x in zip("xyz", force))]
+    hover = "canvas.onpointermove({offsetX: u, offsetY: v + 2, pointerId: 9});"
+    hover += '[at("hint").textContent, at("hint").style.left, at("hint").style.top, u, v]'
+    script = f"play(false); state.time = 0.5; draw(); {place} press(canvas, u, v); {read}"
+    words, (hint, across, down, u, v), gone = play(script, hover, f"press(canvas, 1, 1); {read}")
+    expected = [
+        "push at 0.500 s",
+        f"|F| = {np.linalg.norm(force):.2f} N",
+        *(f"F{n} = {x:.2f} N" for n, x in zip("xyz", force, strict=True)),
+    ]
     assert words == ["\n".join(expected), "block"] and gone[1] == "none"
+    assert (float(across.removesuffix("px")), float(down.removesuffix("px"))) == (pytest.approx(u + 12), pytest.approx(v - 10))
     assert hint == f"push, {np.linalg.norm(force):.2f} N"
-    units = play(*[f"newtons({x})" for x in (0, 0.05, 999.96, 1e3, -2.5e6)])
-    assert units == ["0.000 N", "50.00 mN", "1000. N" if units[2].startswith("1000.") else "1000 N", "1.000 kN", "-2.500 MN"]
+    units = play(*[f"newtons({x})" for x in (0, 0.05, 99.99, 1e3, -2.5e6)])
+    assert units == ["0.000 N", "50.00 mN", "99.99 N", "1.000 kN", "-2.500 MN"]
 
 
 def test_the_legend_has_the_scale_of_the_arrows(page: tuple[dict[str, Any], Play]) -> None:
@@ -237,17 +274,22 @@ def test_the_legend_has_the_scale_of_the_arrows(page: tuple[dict[str, Any], Play
     (width, words, eye), none = play(f"draw(); {wide}", hidden)
     scale = next(x["scale"] for x in data["moving"] if x["name"] == "push")
     number, unit, layer = words.split(" ")
+    newtons = float(number) * {"N": 1, "kN": 1000}[unit]
     per_metre = 450 / VIEW / np.linalg.norm(np.array(eye) - data["camera"]["target"])
-    assert float(width.removesuffix("px")) == pytest.approx(float(number) * scale * per_metre, abs=0.5 + PIXEL)
-    assert 0.05 * 450 <= float(width.removesuffix("px")) <= 0.14 * 450 + 0.5 and (unit, layer, none) == ("N", "(forces)", "none")
+    assert float(width.removesuffix("px")) == pytest.approx(newtons * scale * per_metre, abs=0.5 + PIXEL)
+    assert 0.05 * 450 <= float(width.removesuffix("px")) <= 0.14 * 450 + 0.5
+    assert (layer, none) == ("(forces)", "none")
 
 
 def test_names_stand_at_the_mass_centres_and_are_words_only(page: tuple[dict[str, Any], Play]) -> None:
     data, play = page
-    drawn = "state.time = 0.3; draw(); at('names').getContext('2d').calls.filter(c => c[0] === 'fillText').slice(-2)"
-    places, calls, off = play("state.time = 0.3; draw(); [0, 1].map(i => project(centre(i)))", drawn, "state.visible.names = false; draw(); words.width")
-    assert [c[1] for c in calls] == ["drum", "flap <&>"] == data["bodies"] and off == 0
-    np.testing.assert_allclose([c[2:] for c in calls], places, atol=PIXEL)
+    places, calls, off = play(
+        "state.time = 0.3; draw(); [0, 1].map(i => project(centre(i)))",
+        'draw(); calls(at("names"), "fillText").slice(-2)',
+        "state.visible.names = false; draw(); words.width",
+    )
+    assert [c[0] for c in calls] == ["drum", "flap <&>"] == data["bodies"] and off == 0
+    np.testing.assert_allclose([c[1:] for c in calls], places, atol=PIXEL)
     R, x = poses(data, 0.3)
     centres = [R[i] @ data["centres"][i] + x[i] for i in range(2)]
     np.testing.assert_allclose(play("state.time = 0.3; draw(); [0, 1].map(centre)")[0], centres, atol=SINGLE)
@@ -257,7 +299,8 @@ def test_layers_are_drawn_when_they_are_switched_on(page: tuple[dict[str, Any], 
     data, play = page
     count = "seen.drawn.length = 0; draw(); seen.drawn.length"
     assert set(data["layers"]) == set(play("Object.keys(state.visible)")[0])
-    switch = 'at("layers").children.forEach(l => { const box = l.children[0]; if (box.id === "layer-shapes") { box.checked = false; box.onchange(); } });'
+    switch = 'const box = at("layers").children.map(l => l.children[0]).find(b => b.id === "layer-shapes");'
+    switch += "box.checked = false; box.onchange();"
     with_, without = play(count, f"{switch} {count}")
     assert without < with_
 
@@ -266,10 +309,12 @@ def test_a_gif_shows_what_was_drawn(page: tuple[dict[str, Any], Play]) -> None:
     """Each picture of a GIF, read by pillow, beside the pixels that were drawn at its time; the page stands where it stood."""
     Image = pytest.importorskip("PIL.Image")
     _, play = page
-    seen = """seen.pixels = (w, h) => { const p = new Uint8ClampedArray(4 * w * h), k = Math.round(20 * state.time);
-      for (let i = 0; i < w * h; i++) p.set([(i * 7 + k) % 97 > 48 ? 200 : 20, 8 * ((i >> 5) % 8 + k % 3), 60, 255], 4 * i); return p; }"""
-    made = "state.time = 0.3; state.speed = 2; gif(10, 96).then(async b => [[...new Uint8Array(await b.arrayBuffer())], state.time])"
-    _, (data, time) = play(seen, made)
+    levels = "(i * 7 + k) % 97 > 48 ? 200 : 20, 8 * ((i >> 5) % 8 + k % 3), 60, 255"
+    paint = f"for (let i = 0; i < w * h; i++) p.set([{levels}], 4 * i); return p;"
+    seen = "seen.pixels = (w, h) => { const p = new Uint8ClampedArray(4 * w * h), k = Math.round(10 * state.time); PAINT }"
+    made = "state.time = 0.3; state.speed = 4;"
+    made += "gif(10, 96).then(b => b.arrayBuffer()).then(b => [[...new Uint8Array(b)], state.time])"
+    _, (data, time) = play(seen.replace("PAINT", paint), made)
     film = Image.open(io.BytesIO(bytes(data)))
     width, height = film.size
     assert (width, height, film.n_frames, time) == (96, 72, 6, 0.3) and film.info["loop"] == 0

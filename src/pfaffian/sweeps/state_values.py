@@ -17,7 +17,15 @@ from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step.signals import OutputFunction, Record, columns, output_digest, standard
+from pfaffian.simulate.step.signals import (
+    MotionOutput,
+    OutputFunction,
+    Record,
+    columns,
+    labelled_output,
+    output_digest,
+    standard,
+)  # fmt: skip
 from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.terms import Terms, symbols
@@ -54,7 +62,8 @@ def _values(
         motion, lost = formulation("auto", T)(T), ca.SX(0)
     nothing = ca.SX(0, 1)
     found = columns(T, motion, Command(T.u, nothing, nothing, {}, nothing), dict(outputs), record)
-    known = {**standard(m), **{name: getattr(x, "signal", Signal("per component")) for name, x in outputs}}
+    labelled = {name: labelled_output(name, x, found[name].numel()) for name, x in outputs if isinstance(x, MotionOutput)}
+    known = {**standard(m), **{name: Signal("per component") for name, _ in outputs}, **labelled}
     u = ca.SX.sym("u", m.nu) if balanced else T.u
     f = ca.Function("state", [T.q, T.v, u, m.p_symbols, T.t], [ca.vertcat(*found.values()), ca.densify(lost)])
     signals = {name: (known[name], x.numel()) for name, x in found.items()}

@@ -11,8 +11,8 @@ from pfaffian.model.mechanism import as_names
 from pfaffian.output.plain import label
 from pfaffian.simulate.record.result import as_result
 from pfaffian.viewer.curves import most_variable, thinned
+from pfaffian.viewer.entries import entries_of
 from pfaffian.viewer.page import SidePlot
-from pfaffian.viewer.plots import entries_of
 
 
 def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[SidePlot]:

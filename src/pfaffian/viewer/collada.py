@@ -174,7 +174,7 @@ def _numbers(x: Element, kind: type = float) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # NumPy's for words among numbers
         try:
-            values = np.fromstring(x.content, dtype=kind, sep=" ")
+            values: np.ndarray = np.fromstring(x.content, dtype=kind, sep=" ")
         except DeprecationWarning as error:
             raise Unknown(str(error)) from None
     return values if int(x.attributes.get("count", len(values))) == len(values) else _unknown("other numbers of values")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,40 +14,22 @@ from pfaffian.output.plain import label, text
 from pfaffian.simulate.record.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, note_cut, put_title, style
+from pfaffian.viewer.entries import QUANTITIES, ROWS, UNITS, Entries, entries_of, force_unit_of_row
 
 ROUNDING = 1e-16
 """Smaller constraint violations are drawn at this value, since a logarithmic axis has no zero."""
 
-QUANTITIES = {
-    "q": ("coordinate", "q_unit", {"rad": "angle", "m": "position", "1": "quaternion"}),
-    "v": ("velocity", "v_unit", {"rad/s": "angular velocity", "m/s": "velocity"}),
-    "loop": ("loop_coordinate", "loop_unit", {"rad": "angle of closures", "m": "position of closures", "1": "quaternion"}),
-    "loop_rate": ("loop_velocity", "loop_rate_unit", {"rad/s": "angular velocity of closures", "m/s": "velocity of closures"}),
-    "reaction": ("velocity", "force_unit", {"N m": "reaction moment", "N": "reaction force"}),
-    "u": ("input", "u_unit", {"N m": "input moment", "N": "input force"}),
-}
-"""Signal -> its dimension, the name of the coordinate with its units, and the axis title for each unit."""
-
-ROWS = {
-    "multiplier": ("row", {"N m": "multiplier, moment", "N": "multiplier, force"}),
-    "servo_force": ("servo_row", {}),
-    "servo_error": ("servo_row", {}),
-    "task_error": ("task_error_component", {}),
-    "force_error": ("force_error_component", {}),
-}
-"""Signals of rows and tasks -> their dimension, and the axis title for each known unit."""
-
-UNITS = {
-    "multiplier": "N or N m by row",
-    "servo_force": "N, N m",
-    "servo_error": "unit of the constraint",
-    "task_error": "unit of the task",
-    "force_error": "N, N m",
-}
-"""Text in place of the unit where the name of a row does not determine it."""
-
 NEAR_SINGULAR = 0.1
 """The regularity has a panel only if it falls below this."""
+
+KNOWN = frozenset({
+    *QUANTITIES, *ROWS, "energy", "kinetic_energy", "violation", "velocity_violation", "rank", "regularity", "phi", "u_cut",
+    "servo_hold", "servo_rate", "error", "tolerance",
+})  # fmt: skip
+"""Signals that have panels of their own, or that are left out."""
+
+MOST_OTHERS = 8
+"""Largest number of panels of other signals."""
 
 NEGLIGIBLE_FORCE = 1e-9
 """Reactions and multipliers below this fraction of the largest one are rounding."""
@@ -70,9 +53,10 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
 
     Panels, as far as their signals were recorded: coordinates and velocities by unit, energy, its change, constraint
     violation, rank, regularity if it comes near zero, reactions and multipliers that are not zero throughout, servo and
-    task errors, and inputs that vary. Curves that coincide are one line, named "a = b". The figure of a run that stopped ends
-    where it stopped. A batch is drawn as medians, with bands from the 5 % to the 95 % quantile, of the runs that finished; if
-    none did, of the half that ran longest, up to the first stop among them.
+    task errors, inputs that vary, and outputs of the caller and the law, at most eight panels of them. Curves that coincide
+    are one line, named "a = b". The figure of a run that stopped ends where it stopped. A batch is drawn as medians, with bands
+    from the 5 % to the 95 % quantile, of the runs that finished; if none did, of the half that ran longest, up to the first
+    stop among them.
 
     Args:
         result: Dataset of a run over time, or of a batch.
@@ -106,7 +90,7 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         axes = figure.subplots(count, 2, sharex=True, squeeze=False)
         for panel, ax in zip(panels, axes.flat, strict=False):
             panel.draw(ax)
-            ax.set_ylabel(f"{panel.title}\n[{label(panel.unit)}]")
+            ax.set_ylabel(label(panel.title, 40) + (f"\n[{label(panel.unit)}]" if panel.unit else ""))
             mark_stop(ax, runs, batch)
             note_cut(ax)
         _note_stop(axes[0, 0], runs, batch)
@@ -169,6 +153,19 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
             yield from _rows(batch, name, least if name == "multiplier" else 0.0)
     if "u" in batch and np.nanmax(np.ptp(_values(batch, "u"), axis=1), initial=0.0) > 0:
         yield from _vector(batch, "u")
+    yield from islice(_others(batch), MOST_OTHERS)
+
+
+def _others(batch: xr.Dataset) -> Iterator[Panel]:
+    """One panel for each unit of each signal that only its author knows: an output, or a signal of a law."""
+    time = batch["time"].values
+    for name in (str(n) for n, x in batch.data_vars.items() if {"run", "time"} <= set(x.dims) and x.ndim <= 3):
+        for part in entries_of(batch, name) if name not in KNOWN else ():
+
+            def draw(ax: Any, part: Entries = part) -> None:
+                lines(ax, time, part.values, part.names if len(part.names) > 1 else [ALONE])
+
+            yield Panel(part.title, part.unit, draw)
 
 
 def _energy(batch: xr.Dataset) -> Iterator[Panel]:
@@ -230,11 +227,6 @@ def _by_unit(
             lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
 
         yield Panel(titles.get(unit, otherwise), unit, draw)
-
-
-def force_unit_of_row(row: str) -> str:
-    """Unit of the multiplier of a row: from the name of a closure's row; not known for a row that a user wrote."""
-    return {".v": "N", ".w": "N m"}.get(row[-3:-1], UNITS["multiplier"]) if row[-1:] in "xyz" else UNITS["multiplier"]
 
 
 def _violation(ax: Any, batch: xr.Dataset) -> None:

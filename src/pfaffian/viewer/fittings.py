@@ -52,8 +52,8 @@ def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """A part for each closure, by its kind: pin, ball, plate, line, block for a weld; `stretched` makes those of a distance, and
-    the slides of rams show themselves."""
+    """A part for each closure, by its kind: pin, ball, plate, line, block for a weld; `stretched` makes those of a distance.
+    The slides of rams show themselves."""
     shown = {x.slide.name for x in rams(k)}
     for c in _closures(k):
         if c.kind != "distance" and c.name not in shown:

@@ -1,7 +1,7 @@
 """Meshes from files, as solids with few enough triangles for a picture.
 
-Binary STL and plain COLLADA, the most frequent kinds, are read here. The package trimesh reads the others, and what `collada.py`
-does not know: importing it takes longer than drawing a machine.
+Binary STL and plain COLLADA, the most frequent kinds, are read here. The package trimesh reads the others, and what
+`collada.py` does not know: importing it takes longer than drawing a machine.
 """
 
 from __future__ import annotations
@@ -71,11 +71,12 @@ def _stl(data: bytes) -> list[Solid]:
 
 def _dae(data: bytes, name: str) -> list[Solid]:
     """The solids of a COLLADA file. Raises ModelError: it is not well-formed, or has entities."""
-    root = parse_xml(_DECLARATION.sub(b"", data).decode("utf-8", "replace"), name, words=True)
+    data = _DECLARATION.sub(b"", data)
+    root = parse_xml(data.decode("utf-8", "replace"), name, words=True)
     try:
         return collada.solids(root)
     except collada.Unknown:
-        return [x._replace(vertices=x.vertices * collada.unit(root)) for x in _by_trimesh(_DECLARATION.sub(b"", data), "dae", name)]
+        return [x._replace(vertices=x.vertices * collada.unit(root)) for x in _by_trimesh(data, "dae", name)]
 
 
 def _by_trimesh(data: bytes, kind: str, name: str) -> list[Solid]:

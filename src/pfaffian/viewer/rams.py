@@ -1,4 +1,4 @@
-"""Tubes and rods that slide in each other, such as hydraulic cylinders of two bodies: found in a machine, and drawn as one part."""
+"""Tubes and rods that slide in each other, such as a hydraulic cylinder: found in a machine, and drawn as one part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR = 1e-6
 """Points closer together than this fraction of the machine's size count as one."""
 
 BARREL, OVERLAP = 0.85, 0.3
-"""Length of the tube over the shortest distance between the pins, and part of it in which the rod stays when it is farthest out."""
+"""Length of the tube over the shortest distance of the pins, and part of it in which the rod stays when it is farthest out."""
 
 SHORTEST = 0.25
 """The tube is at least this part of the longest distance between the pins."""

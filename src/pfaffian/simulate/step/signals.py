@@ -15,10 +15,10 @@ from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.maths.linear import largest_entry
 from pfaffian.model.loop_coordinates import loop_coordinates_of
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
 from pfaffian.model.user_functions import call_for_column, call_for_value, in_symbols
@@ -47,15 +47,18 @@ OutputFunction = Callable[[Kinematics], Any] | MotionOutput
 """An output that a caller may record: a function of Kinematics, or one of Terms and Motion."""
 
 
-def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
-    """An output of a run that depends on accelerations or forces, from f(terms, motion).
+def of_motion(f: Callable[[Terms, Motion], Any], *, unit: str = "", names: Iterable[str] = ()) -> MotionOutput:
+    """An output of a run that depends on accelerations or forces, or that has a unit and names, from f(terms, motion).
 
     Args:
         f: function of the Terms at an instant (M, c, f, B, u, A, b and the kinematics) and of the motion there (v_dot,
             reaction, rank) that returns a CasADi expression, a number or a column of them.
+        unit: of its entries, for plots and files; not known by default.
+        names: of its entries, by which they are selected and plotted; numbers by default.
     Returns:
         An output for `outputs` of `run`.
-    Raises ModelError: f is not a function.
+    Raises ModelError: f is not a function; unit or names are not text, or two names are equal; in the run, the function returns
+    another number of entries than there are names.
 
     Example:
         The acceleration of a box of 2 kg on a spring of 8 N/m, stretched by 1 m:
@@ -67,10 +70,32 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
         >>> result = pf.run(m, {"x": 1.0}, duration=0.1, step=0.01, outputs=outputs, backend="numpy")
         >>> round(float(result["a"][0]), 9)
         -4.0
+
+        With a unit and names, a plot has them on its axis and beside its curves:
+
+        >>> place = pf.of_motion(lambda terms, motion: terms.kinematics.position("box"), unit="m", names="xyz")
+        >>> result = pf.run(m, {"x": 1.0}, duration=0.1, step=0.01, outputs={"place": place}, backend="numpy")
+        >>> float(result["place"].sel(place_component="x")[0]), pf.plot(result, "place").axes[0].get_ylabel()
+        (1.0, 'place [m]')
     """
     if not callable(f):
         raise ModelError(f"of_motion: a function of terms and motion is needed, got {brief(f)}")
-    return MotionOutput(f, Signal("per component"))
+    if not isinstance(unit, str):
+        raise ModelError(f"of_motion: unit: a text such as 'm/s' is needed, got {brief(unit)}")
+    labels = tuple(names) if isinstance(names, str) else as_names(names, "of_motion: names")
+    if twice := [n for n in labels if labels.count(n) > 1]:
+        raise ModelError(f"of_motion: two entries are named {brief(twice[0])}")
+    return MotionOutput(f, Signal(unit or "per component", None, labels))
+
+
+def labelled_output(name: str, output: MotionOutput, size: int) -> Signal:
+    """The labels of an output in a result. Raises ModelError: it has another number of entries than names."""
+    signal = output.signal
+    if signal.dim or not signal.names:
+        return signal
+    if len(signal.names) != size:
+        raise ModelError(f"output {name!r}: its function returns {plural(size, 'number')}, but {len(signal.names)} are named")
+    return signal._replace(dim=f"{name}_component")
 
 
 @remembered(256)
@@ -153,7 +178,9 @@ def columns(
     extra |= {name: partial(_output_column, name, output, T, motion) for name, output in outputs.items()}
     for name in extra:
         if name in known or (name in command.signals and name in outputs):
-            raise ModelError(f"output {name!r}: the result has a signal of that name already")
+            whose = "sensor or signal of the law" if name in command.signals else "output"
+            another = "choose another name, such as"
+            raise ModelError(f"{whose} {name!r}: the result has a signal of that name already; {another} {f'my_{name}'!r}")
     built = known | extra
     # Outputs are always recorded: the caller named them.
     selected = {*chosen(tuple(built), record), *outputs}

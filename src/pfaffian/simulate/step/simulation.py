@@ -29,7 +29,16 @@ from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.step.kinks import has_kinks
 from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
-from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
+from pfaffian.simulate.step.signals import (
+    MotionOutput,
+    OutputFunction,
+    Record,
+    check_names,
+    chosen,
+    labelled_output,
+    output_digest,
+    standard,
+)  # fmt: skip
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.stiff_pair import StiffPair
 from pfaffian.simulate.step.switches import Next, Switches
@@ -236,7 +245,8 @@ class Simulation:
         known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
         if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.names:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
-        known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
+        labelled = {name: x for name, x in self.outputs if isinstance(x, MotionOutput)}
+        known |= {name: labelled_output(name, x, self.sizes[name]) for name, x in labelled.items()}
         known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
         named = entries(self.control)
         known |= {
