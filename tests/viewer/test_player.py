@@ -40,8 +40,8 @@ Play = Callable[..., list[Any]]
 
 
 def written(folder: Path) -> tuple[dict[str, Any], Path]:
-    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap, a spring
-    and a push. Every other quaternion has the other sign, which means the same."""
+    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap, a
+    spring and a push. Every other quaternion has the other sign, which means the same."""
     slide = pf.joint("slide", "cylindrical", "world", "drum", axis=(1, 0, 0))
     bodies = [
         pf.body("drum", 1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.2)),
@@ -51,8 +51,8 @@ def written(folder: Path) -> tuple[dict[str, Any], Path]:
     tie = pf.spring("tie", "world", "drum", point_a=(-1, 0, 0), point_b=(-0.2, 0.1, 0), stiffness=3.0, rest=0.5)
     push = pf.wrench("push", "drum", lambda k: [40 + 30 * k.t, -30, 20, 0, 0, 0], point=(0, 0.1, 0))
     m = pf.mechanism("machine", bodies, [slide, hinge], forces=[tie, push])
-    every = pf.run(m, [0.1, 0.2, -0.3], [0.5, 8.0, 3.0], duration=2.0, step=0.02, backend="numpy")
-    result = every.isel(time=slice(None, None, 10))
+    every = pf.run(m, [0.1, 0.2, -0.3], [0.5, 8.0, 3.0], duration=2.0, step=0.01, backend="numpy")
+    result = every.isel(time=slice(None, None, 20))
     text = pf.animate(m, result, plot=("q", "energy"), show=["names", "frames"]).data.decode()
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)
     assert found

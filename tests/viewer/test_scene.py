@@ -71,7 +71,8 @@ def test_a_body_without_a_shape_is_drawn_as_rods_between_its_joints() -> None:
 
 @pytest.mark.parametrize("kind", ["weld", "revolute", "spherical", "prismatic", "planar", "point-on-line", "universal"])
 def test_a_closure_is_drawn_at_its_place_in_the_size_of_a_joint(kind: str) -> None:
-    given = {"axis": (1, 0, 0)} | ({"axis_b": (0, 1, 0)} if kind == "universal" else {})
+    axis = (0, 0, 1) if kind == "prismatic" else (1, 0, 0)  # along x it would be a ram, which shows itself
+    given = {"axis": axis} | ({"axis_b": (0, 1, 0)} if kind == "universal" else {})
     made = of(four_bar(kind=kind, **given))
     for part in parts(made, "closures")["C"]:
         middle = (part.solid.vertices.min(axis=0) + part.solid.vertices.max(axis=0)) / 2

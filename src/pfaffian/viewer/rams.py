@@ -19,8 +19,9 @@ NEAR = 1e-6
 BARREL, OVERLAP = 0.85, 0.3
 """Length of the tube over the shortest distance of the pins, and part of it in which the rod stays when it is farthest out."""
 
-SHORTEST = 0.25
-"""The tube is at least this part of the longest distance between the pins."""
+SHORTEST = 0.6
+"""Shortest over longest distance of the pins of a rod that comes out of one tube: limits that allow more are not those of the ram,
+whose length is then that of its motion."""
 
 WIDE, THIN = 0.024, 0.011
 """Radii of tube and rod, as fractions of the machine's size."""
@@ -89,8 +90,9 @@ def ram_of(k: PlacedMechanism, slide: Slide, tube: list[np.ndarray], stem: list[
         return None
     q_range = np.array(slide.bounds) + s[0] - _displacement(k, slide)
     every = sign * np.concatenate([s, q_range[np.isfinite(q_range)]])
+    every = every if every.min() >= SHORTEST * every.max() else sign * s
     axis, rod_axis = (sign * k.pose(X)[0][:, 2] for X in (slide.placement, slide.rod_placement))
-    return Ram(slide, pins[0], pins[1], axis, rod_axis, (max(float(every.min()), 0.0), float(every.max())))
+    return Ram(slide, pins[0], pins[1], axis, rod_axis, (float(every.min()), float(every.max())))
 
 
 def _displacement(k: PlacedMechanism, slide: Slide) -> float:
