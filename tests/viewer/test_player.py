@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.viewer.camera import VIEW
+from pfaffian.viewer.camera import VIEW, Camera
+from pfaffian.viewer.picture import lit_from
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 
@@ -40,8 +41,8 @@ Play = Callable[..., list[Any]]
 
 
 def written(folder: Path) -> tuple[dict[str, Any], Path]:
-    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap, a
-    spring and a push. Every other quaternion has the other sign, which means the same."""
+    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap,
+    a spring and a push. Every other quaternion has the other sign, which means the same."""
     slide = pf.joint("slide", "cylindrical", "world", "drum", axis=(1, 0, 0))
     bodies = [
         pf.body("drum", 1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.2)),
@@ -243,6 +244,19 @@ def test_the_camera_sees_what_pictures_see(page: tuple[dict[str, Any], Play]) ->
     values = play("draw()", behind, moved, follow)
     assert values[1] < -1e6 and values[2] == pytest.approx([-0.4, 0.2, 1.0])
     assert values[3] == pytest.approx([300, 225], abs=PIXEL)
+
+
+def test_the_light_is_that_of_pictures_and_its_shadows_cover_the_machine(page: tuple[dict[str, Any], Play]) -> None:
+    data, play = page
+    back, right, matrix = play("[lightBack, lightRight, toLight]")[0]
+    eye, target, up = (np.array(data["camera"][k]) for k in ("eye", "target", "up"))
+    axes = lit_from(Camera(eye, target, up).axes, up)
+    np.testing.assert_allclose([right, back], axes[[0, 2]], atol=SINGLE)
+    X, radius, middle = np.array(matrix).reshape(4, 4).T, 1.15 * data["radius"], np.array(data["middle"])
+    corners = [middle, *(middle + radius * a for a in axes)]
+    seen = [X @ [*x, 1.0] for x in corners]
+    expected = [[0, 0, 0, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0, 0, -0.5, 1]]
+    np.testing.assert_allclose(seen, expected, atol=SINGLE)
 
 
 def test_arrows_say_their_newtons(page: tuple[dict[str, Any], Play]) -> None:

@@ -20,8 +20,8 @@ BARREL, OVERLAP = 0.85, 0.3
 """Length of the tube over the shortest distance of the pins, and part of it in which the rod stays when it is farthest out."""
 
 SHORTEST = 0.6
-"""Shortest over longest distance of the pins of a rod that comes out of one tube: limits that allow more are not those of the ram,
-whose length is then that of its motion."""
+"""Shortest over longest distance of the pins of a rod that comes out of one tube: limits that allow more are not its own, and
+its lengths are those of the motion."""
 
 WIDE, THIN = 0.024, 0.011
 """Radii of tube and rod, as fractions of the machine's size."""
