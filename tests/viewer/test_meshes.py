@@ -97,6 +97,16 @@ def test_collada_is_read_with_nodes_unit_and_colours(tmp_path: Path, without_tri
     assert wall.colour == (0.8, 0.2, 0.1, 0.5) and top.colour == (0.1, 0.2, 0.9, 1.0)
 
 
+@pytest.mark.parametrize("unit", ["", '<unit name="none" meter="0"/>'])
+def test_without_a_unit_lengths_are_metres_and_a_texture_is_white(unit: str) -> None:
+    text = DAE.partition("?>")[2].replace('<unit name="centimeter" meter="0.01"/>', unit)
+    text = text.replace("<color>0.1 0.2 0.9 1</color>", '<texture texture="wood" texcoord="uv"/>')
+    _, top = collada.solids(parse_xml(text, "a.dae", words=True))
+    corners = np.array(CORNERS.split(), dtype=float).reshape(5, 3)
+    np.testing.assert_allclose(top.vertices[top.faces[0]], 100 * placed(corners[[2, 3, 4]]))
+    assert top.colour == (1.0, 1.0, 1.0, 1.0)
+
+
 def normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     a, b, c = vertices[faces].transpose(1, 0, 2)
     return np.cross(b - a, c - a)

@@ -97,6 +97,11 @@ def test_other_slides_are_no_rams() -> None:
     ]
     shaped = jack().with_(bodies=boxes)
     assert rams(placed(shaped, state_of(shaped, {"slide": 0.7}))) == []
+    ball = pf.closure("ball", "spherical", "tube", "stem")
+    bodies, ends = [pf.body(n, 1.0) for n in ("tube", "stem")], [pf.joint(n, "free", "world", n) for n in ("tube", "stem")]
+    loops = [ball, pf.closure("rail", "prismatic", "world", "stem")]
+    tied = pf.mechanism("tied", bodies, ends, constraints=loops)
+    assert rams(placed(tied, state_of(tied, None))) == []
     rail = pf.mechanism("rail", [pf.body("cart", 1.0)], [pf.joint("x", "prismatic", "world", "cart")])
     assert rams(placed(rail, state_of(rail, None))) == []
 
@@ -124,6 +129,8 @@ def test_names_are_at_the_mass_centres_in_a_picture() -> None:
     rows, columns = np.nonzero(written)
     assert len(rows) and at[:, 1].min() - 12 < rows.min() <= rows.max() < at[:, 1].max() + 12
     assert columns.min() < at[:, 0].min() < at[:, 0].max() < columns.max()
+    close = camera._replace(eye=np.array([0.2, -0.95, 0.5]))
+    assert (named(blank, made, close, 0) != blank).any(), "a metre before it"
     behind = camera._replace(eye=np.array([0.2, 3.0, 0.5]), target=np.array([0.2, 6.0, 0.5]))
     assert (named(blank, made, behind, 0) == blank).all(), "nothing behind the camera"
 

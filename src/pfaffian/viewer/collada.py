@@ -32,9 +32,9 @@ def solids(root: Element) -> list[Solid]:
     """
     try:
         ids = {x.attributes["id"]: x for x in _all(root) if "id" in x.attributes}
-        shown = _one(_one(root, "scene"), "instance_visual_scene")
+        top = _one(_one(root, "scene"), "instance_visual_scene")
         start = np.diag([unit(root)] * 3 + [1.0])
-        return [s for node in _referred(ids, shown).all("node") for s in _placed(ids, node, start)]
+        return [s for node in _referred(ids, top).all("node") for s in _placed(ids, node, start)]
     except (KeyError, IndexError, ValueError, RecursionError) as error:
         raise Unknown(str(error)) from None
 

@@ -44,9 +44,9 @@ ARROW = 0.3
 def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
     """The axis of each joint that has one, a ball for a joint that turns about all axes; nothing for fixed and free joints and
     for the slides of rams, which show themselves."""
-    shown = {x.slide.name for x in rams(k)}
+    apparent = {x.slide.name for x in rams(k)}
     for j in k.m.joints:
-        if 0 < j.kind.nv < len(TWIST) and j.name not in shown:
+        if 0 < j.kind.nv < len(TWIST) and j.name not in apparent:
             for solid in _joint_solids(j.kind, 0.022 * k.size):
                 yield ScenePart(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
 
@@ -54,9 +54,9 @@ def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
 def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
     """A part for each closure, by its kind: pin, ball, plate, line, block for a weld; `stretched` makes those of a distance.
     The slides of rams show themselves."""
-    shown = {x.slide.name for x in rams(k)}
+    apparent = {x.slide.name for x in rams(k)}
     for c in _closures(k):
-        if c.kind != "distance" and c.name not in shown:
+        if c.kind != "distance" and c.name not in apparent:
             for solid in _closure_solids(c.holds, 0.026 * k.size):
                 yield ScenePart(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
 

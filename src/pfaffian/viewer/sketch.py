@@ -64,13 +64,13 @@ def _shaped(k: PlacedMechanism, body: str) -> bool:
 
 def rams(k: PlacedMechanism) -> list[Ram]:
     """The tubes and rods without shapes that slide in each other; each body is part of one at most."""
-    found, taken = list[Ram](), set[str]()
+    found, bodies = list[Ram](), set[str]()
     for x in slides(k):
-        if not taken & {x.tube, x.rod} and not _shaped(k, x.tube) and not _shaped(k, x.rod):
+        if not bodies & {x.tube, x.rod} and not _shaped(k, x.tube) and not _shaped(k, x.rod):
             points = [attached(k, k.m.body(body)) for body in (x.tube, x.rod)]
             ram = ram_of(k, x, *points)
             found += [] if ram is None else [ram]
-            taken |= set() if ram is None else {x.tube, x.rod}
+            bodies |= set() if ram is None else {x.tube, x.rod}
     return found
 
 
