@@ -199,7 +199,7 @@ def test_a_click_in_a_plot_moves_the_machine_and_the_mark(page: tuple[dict[str, 
 def test_curves_in_a_plot_go_through_their_numbers(page: tuple[dict[str, Any], Play]) -> None:
     """Each record at its place between the lowest and the highest of the panel; nothing is drawn at one that is not finite."""
     data, play = page
-    paper = "plots.length; const paper = calls(at('side').children[0], 'drawImage').at(-1)[0].getContext('2d').calls;"
+    paper = "const paper = calls(at('side').children[0], 'drawImage').at(-1)[0].getContext('2d').calls;"
     drawn = "paper.filter(c => ['moveTo', 'lineTo', 'strokeRect', 'fillText'].includes(c[0]))"
     (calls,) = play(f"draw(); {paper} {drawn}")
     ((left, top, wide, tall),) = [c[1:] for c in calls if c[0] == "strokeRect"]
