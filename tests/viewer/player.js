@@ -1,11 +1,6 @@
-// Runs the script of an animation page without a browser: node player.js PAGE, with a JSON list of expressions on its input. Prints
-// their values as JSON. The document, its canvases and WebGL are stand-ins that remember what the script asks of them.
+// What the script of an animation page finds in place of a browser: the document, its canvases and WebGL remember what is asked of
+// them. `seen` is what they were given, `ids` the elements by their names.
 "use strict";
-const fs = require("fs"), vm = require("vm");
-const page = fs.readFileSync(process.argv[2], "utf8");
-const [, words] = page.match(/<script id="data"[^>]*>([\s\S]*?)<\/script>/);
-const [, script] = page.match(/<script>([\s\S]*?)<\/script>/);
-
 const pen = () => { // a 2D context: calls with what they were given
   const calls = [];
   return new Proxy({calls, measureText: t => ({width: 6 * t.length}), getImageData: (x, y, w, h) => ({data: seen.pixels(w, h)})}, {
@@ -37,24 +32,37 @@ const element = () => {
   };
   return made;
 };
-const helpers = `
-  const press = (place, x, y) => { for (const name of ["onpointerdown", "onpointerup"]) place[name]?.({...at2(x, y), pointerId: 1}); };
-  const drag = (place, x, y) => { place.onpointerdown({...at2(0, 0), pointerId: 1}); place.onpointermove({...at2(x, y), pointerId: 1, buttons: 1}); };
-  const at2 = (x, y) => ({clientX: x, clientY: y, offsetX: x, offsetY: y});
-  const calls = (place, name) => place.getContext("2d").calls.filter(c => c[0] === name).map(c => c.slice(1));
-  const shown = (x, c = seen.cameras.at(-1)) => { // where the shader's matrix puts a point on a page of 600 x 450
-    const [u, v, , w] = [0, 1, 2, 3].map(i => c[i] * x[0] + c[4 + i] * x[1] + c[8 + i] * x[2] + c[12 + i]);
-    return [300 * (1 + u / w), 225 * (1 - v / w)]; };`;
-const ids = {data: {textContent: words}}, body = element();
-const context = vm.createContext({
-  document: {getElementById: id => ids[id] ||= element(), createElement: element, body, activeElement: null}, window: {devicePixelRatio: 1},
-  performance, atob, setTimeout: (f, ms) => { const made = setTimeout(f, ms); if (ms) made.unref(); }, console, Blob, seen, URL: {createObjectURL: () => "", revokeObjectURL() {}},
+const ids = {};
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+Object.assign(globalThis, {
+  document: {getElementById: id => ids[id] ||= element(), createElement: element, body: element(), activeElement: null},
+  window: {devicePixelRatio: 1},
+  performance: {now: () => Date.now()},
+  atob: text => { // four letters are three bytes
+    let bits = 0, held = 0, out = "";
+    for (const c of text.replace(/=+$/, "")) {
+      bits = bits << 6 & 0xffff | letters.indexOf(c), held += 6;
+      if (held >= 8) held -= 8, out += String.fromCharCode(bits >> held & 255);
+    }
+    return out;
+  },
+  setTimeout: (f, ms) => { if (!ms) Promise.resolve().then(f); },
+  Blob: class {
+    constructor(parts) { this.bytes = parts.flatMap(p => [...p]); }
+    async arrayBuffer() { return Uint8Array.from(this.bytes).buffer; }
+  },
+  URL: {createObjectURL: () => "", revokeObjectURL() {}},
   Option: function (text, value) { Object.assign(this, {text, value}); },
-  requestAnimationFrame: f => { seen.frames.push(f); }, addEventListener: (name, f) => { seen.keys[name] = f; },
+  requestAnimationFrame: f => { seen.frames.push(f); },
+  addEventListener: (name, f) => { seen.keys[name] = f; },
 });
-vm.runInContext(script + helpers, context);
-(async () => {
-  const values = [];
-  for (const x of JSON.parse(fs.readFileSync(0, "utf8"))) values.push(await vm.runInContext(x, context));
-  console.log(JSON.stringify(values, (_, v) => v instanceof Float32Array || v instanceof Float64Array ? [...v] : v === undefined ? null : v));
-})();
+
+// For the tests, beside the functions of the page.
+const press = (place, x, y) => { for (const name of ["onpointerdown", "onpointerup"]) place[name]?.({...at2(x, y), pointerId: 1}); };
+const drag = (place, x, y) => { place.onpointerdown({...at2(0, 0), pointerId: 1}); place.onpointermove({...at2(x, y), pointerId: 1, buttons: 1}); };
+const at2 = (x, y) => ({clientX: x, clientY: y, offsetX: x, offsetY: y});
+const calls = (place, name) => place.getContext("2d").calls.filter(c => c[0] === name).map(c => c.slice(1));
+const shown = (x, c = seen.cameras.at(-1)) => { // where the shader's matrix puts a point on a page of 600 x 450
+  const [u, v, , w] = [0, 1, 2, 3].map(i => c[i] * x[0] + c[4 + i] * x[1] + c[8 + i] * x[2] + c[12 + i]);
+  return [300 * (1 + u / w), 225 * (1 - v / w)]; };
+const plain = value => JSON.stringify(value, (_, v) => ArrayBuffer.isView(v) ? [...v] : v) ?? "null";

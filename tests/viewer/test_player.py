@@ -1,4 +1,4 @@
-"""The script of an animation page, run by Node.js: poses between records, time bar, plots, arrows, camera, names and GIF."""
+"""The script of an animation page, run by V8 without a browser: poses between records, plots, arrows, camera, names, GIF."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ import base64
 import io
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from py_mini_racer import JSPromise, MiniRacer
 
 import pfaffian as pf
 from pfaffian.viewer.camera import VIEW, Camera
 from pfaffian.viewer.picture import lit_from
-
-NODE = shutil.which("node") or shutil.which("nodejs")
-
-pytestmark = pytest.mark.skipif(
-    NODE is None, reason="no Node.js: it is no package of this project; test_animate.py checks the data that the script reads"
-)
 
 SINGLE = 3e-6
 """Rounding of the data of a page, which are float32, over some operations on numbers of about one."""
@@ -37,12 +30,14 @@ GIF_STEP = 4
 GAP = 4
 """Record of the first curve of the page that is not finite."""
 
+STAND_INS = Path(__file__).with_name("player.js").read_text(encoding="utf-8")
+
 Play = Callable[..., list[Any]]
 
 
-def written(folder: Path) -> tuple[dict[str, Any], Path]:
-    """The data of a page and its file: a body that turns by more than 1 rad from record to record while it slides, with a flap,
-    a spring and a push. Every other quaternion has the other sign, which means the same."""
+def written() -> tuple[dict[str, Any], str]:
+    """The data of a page and its script: a body that turns by more than 1 rad from record to record while it slides, with a
+    flap, a spring and a push. Every other quaternion has the other sign, which means the same."""
     slide = pf.joint("slide", "cylindrical", "world", "drum", axis=(1, 0, 0))
     bodies = [
         pf.body("drum", 1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.2)),
@@ -64,21 +59,26 @@ def written(folder: Path) -> tuple[dict[str, Any], Path]:
     gap[GAP] = np.nan
     data["plots"][0]["lines"][0]["values"] = base64.b64encode(gap.tobytes()).decode()
     data["poses"] = base64.b64encode(poses.tobytes()).decode()
-    file = folder / "page.html"
-    file.write_text(text.replace(found[1], json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026")))
-    return data, file
+    script = re.search(r"<script>(.*?)</script>", text, re.S)
+    assert script
+    return data, script[1]
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Play]:
-    """The data of a page, and a function that runs expressions in it, one after another, and returns their values."""
-    data, file = written(tmp_path_factory.mktemp("player"))
+def page() -> tuple[dict[str, Any], Play]:
+    """The data of a page, and a function that opens it, runs expressions in it, one after another, and returns their values."""
+    data, script = written()
+    words = json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026")
 
     def play(*expressions: str) -> list[Any]:
-        command = [str(NODE), str(Path(__file__).with_name("player.js")), str(file)]
-        done = subprocess.run(command, input=json.dumps(expressions), capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        page = MiniRacer()
+        for text in (STAND_INS, f"ids.data = {{textContent: {json.dumps(words)}}}", script):
+            page.eval(text)
+        plain, values = page.eval("plain"), []
+        for text in expressions:
+            value = page.eval(text)
+            values.append(json.loads(plain(value.get() if isinstance(value, JSPromise) else value)))
+        return values
 
     return data, play
 
