@@ -27,8 +27,8 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.sampling import refuse
-from pfaffian.simulate.step.simulation import arguments, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.states.abstract_system import AbstractSystem, enter
 from pfaffian.states.system import as_system

@@ -27,7 +27,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.record.result import causes
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.closed_loop import command_of
-from pfaffian.simulate.step.simulation import input_names
+from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.terms.momentum import momenta
 from pfaffian.terms.terms import symbols

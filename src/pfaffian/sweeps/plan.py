@@ -28,10 +28,11 @@ from pfaffian.simulate.run.companion import SAMPLE
 from pfaffian.simulate.run.run import run
 from pfaffian.simulate.step.inputs import STEP, times_in_steps
 from pfaffian.simulate.step.joint_loads import with_loads
+from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system

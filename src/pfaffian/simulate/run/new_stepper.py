@@ -13,9 +13,10 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Options, Stepper
+from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem

@@ -24,10 +24,11 @@ from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following
 from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
 from pfaffian.simulate.step.joint_loads import with_loads
+from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.starts.given_start import Given, start_arguments, start_of
