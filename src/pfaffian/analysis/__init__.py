@@ -7,7 +7,9 @@ wheel_curves                                     camber, toe, caster and roll ce
 solve_qp                                         the quadratic program of a law, for given numbers
 
 linearise.py        linearised motion near a state
+linearised.py       the result: matrices, eigenvalues, modes
 matching.py         where a machine with fewer inputs than motions can move like its prototype
+terms_near.py       terms at a state and their derivatives there
 wheel_curves.py     kinematic curves of a wheel suspension
 zero_dynamics.py    zero dynamics: the motion that outputs under a law leave free, and its stability
 """

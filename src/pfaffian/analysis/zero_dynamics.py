@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.analysis.linearise import SPLIT, Linearised, linearise
+from pfaffian.analysis.linearise import SPLIT, linearise
+from pfaffian.analysis.linearised import Linearised
 from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.reason import lowest, mainly, participation
