@@ -12,7 +12,8 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
-from pfaffian.simulate.run.stepper import Options, Stepper
+from pfaffian.simulate.run.stepper import Stepper
+from pfaffian.simulate.run.stepper_start import Options
 from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import OutputFunction, as_record

@@ -7,40 +7,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError, listed
-from pfaffian.evaluate.arrays import as_batch
+from pfaffian.control.law import Control
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_whole, one_of, some_runs
-from pfaffian.kernel.call.recipe import Backend, check_options
-from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
+from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.error.accuracy import BOUND, as_bound
 from pfaffian.simulate.record.event_table import drop_listed
 from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.accurate import run_accurately
-from pfaffian.simulate.run.batch import Batch, computed, started
+from pfaffian.simulate.run.batch import Batch, computed
+from pfaffian.simulate.run.batch_start import beginning, started
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following
-from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
+from pfaffian.simulate.run.run_options import (
+    ACCURACY,
+    bound_of,
+    check_run_options,
+    refuse_with_accuracy,
+    refuse_without_accuracy,
+)
+from pfaffian.simulate.step.inputs import times_in_steps, warn_of_short_inputs
 from pfaffian.simulate.step.joint_loads import with_loads
-from pfaffian.simulate.step.run_arguments import arguments, input_names
+from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
-from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-ACCURACY = 1e-6
-"""Accuracy of a run whose `times` are given without one, and bound on the error of a run that is given no step either."""
 
 
 def run(
@@ -169,9 +169,9 @@ def run(
     system = as_system(m)
     m = system.mechanism
     record, outputs = with_loads(m, record, outputs)
-    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    check_run_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
-        _refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
+        refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
         request = RunRequest(
             accuracy=ACCURACY if accuracy is None else accuracy,
             times=times,
@@ -203,30 +203,18 @@ def run(
         if start_from is not None:
             drop_listed(result, start_from)
         return result.labelled(squeeze and result["status"].size == 1)
-    _refuse_without_accuracy(max_step=max_step)
+    refuse_without_accuracy(max_step=max_step)
     scheme, law, extra = arguments(m, scheme, control, outputs)
+    given = {"q": q, "guess": guess, "v": v, "parameters": parameters}
     end: End | None = None
     if start_from is not None:
-        given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
-        end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
+        others = {"start": start or None, "seed": None if np.ndim(seed) == 0 and seed == 0 else seed}
+        end = end_of(start_from, given | others)
     when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
-    seeds, bound = check_seeds(seed), _bound(error_bound, step, scheme)
+    seeds, bound = check_seeds(seed), bound_of(error_bound, step, scheme)
     changing = as_switches(m, switches)
     due = compiled_instants(law, when.step)
-    names, sampled = input_names(m, law), u_step is not None
-    refuse_inputs(u, names)
-    begin: Given | End
-    constant = np.zeros((1, len(names)))
-    if end:
-        begin = end
-        constant = constant if sampled else as_batch(u, names, constant[0], "u")
-    else:
-        with progress_line(m.name, progress):
-            arrays = start_arguments(m, q, v, parameters, guess=guess, u=None if sampled else u, u_names=names)
-            begin, constant = start_of(m, arrays, when.start, backend), arrays.u
-            del arrays
-    check_parameters(law, m, begin.p)
-    series = series_of(u, names) if sampled else constant_inputs(constant, isinstance(u, Mapping), len(begin.p))
+    begin, series = beginning(m, law, end or when.start, given, u, u_step is not None, backend, progress)
     if u_step is not None:
         warn_of_short_inputs(series, when, hold)
     count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
@@ -259,30 +247,3 @@ def run(
     if start_from is not None:
         drop_listed(result, start_from)
     return result.labelled(squeeze and count == 1)
-
-
-def _bound(error_bound: Any, step: Any, scheme: Scheme) -> float:
-    """The error bound: that of the caller, or the default, tighter where neither a step nor a stiff integrator was chosen."""
-    if error_bound is None:
-        return ACCURACY if step is None and not scheme.stiff else BOUND
-    return as_bound(error_bound)
-
-
-def _refuse_with_accuracy(**fixed: Any) -> None:
-    """Raise ModelError if an argument of runs with steps of one length is given."""
-    if given := [name for name, value in fixed.items() if value is not None]:
-        raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
-
-
-def _refuse_without_accuracy(**controlled: Any) -> None:
-    """Raise ModelError if an argument of runs under error control is given."""
-    if given := [name for name, value in controlled.items() if value is not None]:
-        raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
-
-
-def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
-    """Raises ModelError: an unknown backend, an unknown kind of hold, or a flag that is not True or False."""
-    check_options(backend, 1)
-    one_of(hold, HOLDS, "hold")
-    for name, value in flags.items():
-        as_flag(value, name)
