@@ -317,7 +317,7 @@ def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
-Pair = EmbeddedPair | StiffPair
+AnyPair = EmbeddedPair | StiffPair
 """A pair: a rule with an estimate of the error of its steps."""
 
 
@@ -339,7 +339,7 @@ class Integrator(NamedTuple):
     faults: Sequence[str] = ()
     any_state: bool = True
     stiff: bool = False
-    pair: Pair | None = None
+    pair: AnyPair | None = None
     slopes: bool = False
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
@@ -387,7 +387,7 @@ def integrator_for(name: str, s: AbstractSystem) -> Integrator:
     return integrator
 
 
-def pair_of(integrator: Integrator, name: str) -> Pair:
+def pair_of(integrator: Integrator, name: str) -> AnyPair:
     """The pair of the integrator of this name. Raises ModelError: it has none."""
     if integrator.pair is None:
         pairs = listed([n for n, row in INTEGRATORS.items() if row.pair])

@@ -19,7 +19,7 @@ from pfaffian.dynamics import check_unchanged, identity
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
-from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator, Pair, integrator_for, pair_of
+from pfaffian.simulate.step.integrators import INTEGRATORS, AnyPair, Integrator, integrator_for, pair_of
 from pfaffian.simulate.step.kinks import has_kinks
 from pfaffian.simulate.step.recorded_signals import recorded_signals
 from pfaffian.simulate.step.run_arguments import input_names
@@ -164,7 +164,7 @@ class Simulation:
         return integrator_for(self.scheme.integrator or DEFAULT, self.system)
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> AnyPair:
         """The pair of the integrator. Raises ModelError: it has none."""
         return pair_of(self.integrator, self.scheme.integrator or DEFAULT)
 
