@@ -23,6 +23,7 @@ resume.py            a run that continues from the end of another one
 resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
+run_in_steps.py      a run with steps of one length, from its arguments to its result
 run_options.py       options of `run`, and which of them go together
 saved.py             saved states of steppers that are restored
 singular_start.py    starts in singular configurations

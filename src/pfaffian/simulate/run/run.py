@@ -1,41 +1,27 @@
-"""run: a mechanism, initial states and inputs -> a labelled result. The arguments are checked here, and only here."""
+"""run: a mechanism, initial states and inputs -> a labelled result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pfaffian.control.law import Control
-from pfaffian.evaluate.progress import progress_line
-from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.event_table import drop_listed
 from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.accurate import run_accurately
-from pfaffian.simulate.run.batch import Batch, computed
-from pfaffian.simulate.run.batch_start import beginning, started
-from pfaffian.simulate.run.companion import as_estimated
-from pfaffian.simulate.run.resume import End, end_of, following
+from pfaffian.simulate.run.run_in_steps import run_in_steps
 from pfaffian.simulate.run.run_options import (
     ACCURACY,
-    bound_of,
     check_run_options,
     refuse_with_accuracy,
     refuse_without_accuracy,
 )
-from pfaffian.simulate.step.inputs import times_in_steps, warn_of_short_inputs
 from pfaffian.simulate.step.joint_loads import with_loads
-from pfaffian.simulate.step.run_arguments import arguments
-from pfaffian.simulate.step.running_statistics import as_recording
-from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
-from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
@@ -170,80 +156,42 @@ def run(
     m = system.mechanism
     record, outputs = with_loads(m, record, outputs)
     check_run_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
-    if accuracy is not None or times is not None:
+    to_accuracy = accuracy is not None or times is not None
+    if to_accuracy:
         refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
-        request = RunRequest(
-            accuracy=ACCURACY if accuracy is None else accuracy,
-            times=times,
-            duration=duration,
-            max_step=max_step,
-            start=start,
-            start_from=start_from,
-            q=q,
-            v=v,
-            guess=guess,
-            parameters=parameters,
-            u=u,
-            u_step=u_step,
-            hold=hold,
-            control=control,
-            switches=switches,
-            outputs=outputs,
-            record=record,
-            scheme=scheme,
-            correct_start=correct_start,
-            error=error,
-            seed=seed,
-            backend=backend,
-            strict=strict,
-            threads=threads,
-            progress=progress,
-        )
-        result = run_accurately(system, request)
-        if start_from is not None:
-            drop_listed(result, start_from)
-        return result.labelled(squeeze and result["status"].size == 1)
-    refuse_without_accuracy(max_step=max_step)
-    scheme, law, extra = arguments(m, scheme, control, outputs)
-    given = {"q": q, "guess": guess, "v": v, "parameters": parameters}
-    end: End | None = None
-    if start_from is not None:
-        others = {"start": start or None, "seed": None if np.ndim(seed) == 0 and seed == 0 else seed}
-        end = end_of(start_from, given | others)
-    when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
-    seeds, bound = check_seeds(seed), bound_of(error_bound, step, scheme)
-    changing = as_switches(m, switches)
-    due = compiled_instants(law, when.step)
-    begin, series = beginning(m, law, end or when.start, given, u, u_step is not None, backend, progress)
-    if u_step is not None:
-        warn_of_short_inputs(series, when, hold)
-    count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
-    workers = None if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    recording = as_recording(record)
-    recorded = as_record(recording.signals if recording else record, count)
-    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
-    with progress_line(m.name, progress):
-        begun = started(simulation, begin, count, when, seed, recording, correct_start)
-    seed = begin.seed if isinstance(begin, End) else seed
-    del begin  # its memory, like that of `arrays`, which a large batch needs
-    batch = Batch(
-        simulation=simulation,
-        started=begun,
-        runs=count,
-        when=when,
-        series=series,
+    else:
+        refuse_without_accuracy(max_step=max_step)
+    request = RunRequest(
+        accuracy=ACCURACY if accuracy is None else accuracy,
+        times=times,
+        duration=duration,
+        max_step=max_step,
+        start=start,
+        start_from=start_from,
+        q=q,
+        v=v,
+        guess=guess,
+        parameters=parameters,
+        u=u,
+        u_step=u_step,
         hold=hold,
-        due=due,
-        bound=bound,
-        seed=seed,
+        control=control,
+        switches=switches,
+        outputs=outputs,
+        record=record,
+        scheme=scheme,
         correct_start=correct_start,
+        error=error,
+        seed=seed,
         backend=backend,
         strict=strict,
-        threads=workers,
+        threads=threads,
         progress=progress,
-        estimated=as_estimated(error, count),
+        step=step,
+        every=every,
+        error_bound=error_bound,
     )
-    result = computed(batch)
+    result = run_accurately(system, request) if to_accuracy else run_in_steps(system, request)
     if start_from is not None:
         drop_listed(result, start_from)
-    return result.labelled(squeeze and count == 1)
+    return result.labelled(squeeze and result["status"].size == 1)
