@@ -22,9 +22,10 @@ from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, Recorded, bui
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.limits import check_loop_limits
+from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.signals import as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import RightHandSide, settings_of
 from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.start import start_state

@@ -19,10 +19,10 @@ from pfaffian.evaluate.configuration_calculus import connection_coefficients as 
 from pfaffian.evaluate.configuration_calculus import covariant_hessian as covariant_hessian
 from pfaffian.evaluate.configuration_calculus import directional_derivative as directional_derivative
 from pfaffian.evaluate.configuration_calculus import linearise_along as linearise_along
-from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from pfaffian.evaluate.derivatives import jvp as jvp
 from pfaffian.evaluate.derivatives import motion_derivatives as motion_derivatives
 from pfaffian.evaluate.derivatives import vjp as vjp
+from pfaffian.evaluate.inverse_derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from pfaffian.model.graph import graph_matrices as graph_matrices
 from pfaffian.starts.equilibrium_path import equilibrium_path as equilibrium_path
 from pfaffian.terms.connection import coriolis_matrix as coriolis_matrix

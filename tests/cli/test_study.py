@@ -200,3 +200,16 @@ def test_no_folder_of_studies(here: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("pfaffian.formats.bundled.__file__", str(here / "a" / "b" / "c" / "shelf.py"))
     with pytest.raises(pf.ModelError, match="source"):
         studies()
+
+
+def test_a_study_may_import_a_part_beside_it(here):
+    """Each folder has its own parts, also under one name."""
+    found = {}
+    for folder, angle in (("first", 180), ("second", 90)):
+        (here / folder).mkdir()
+        (here / folder / "_turn.py").write_text(f"ANGLE = {angle}\n")
+        words = "'A turn.'\nfrom ._turn import ANGLE\ndef run(): return ANGLE\ndef claims(x): return [('angle', x, x)]\n"
+        (here / folder / "turn.py").write_text(words)
+        assert list(studies(here / folder)) == ["turn"]
+        found[folder] = run_study("turn", here / folder).result
+    assert found == {"first": 180, "second": 90}

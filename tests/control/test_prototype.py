@@ -10,7 +10,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, ReferenceMotion, motion_of, prototype_terms
+from pfaffian.control.prototype import APPROACHES, ReferenceMotion, prototype_terms
+from pfaffian.control.prototype_pair import motion_of
 from pfaffian.maths import se3, so3
 from pfaffian.terms.kinematics import Kinematics
 from studies.konz_simple_bodies import translation_energy

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.analysis.linearise import Linearised
+from pfaffian.analysis.linearised import Linearised
 from tests.oracles.pinocchio_twin import twin_of
 from tests.other_lapack import mix
 from tests.random_mechanisms import Case, loops, on_velocity, random_forces, random_tree

@@ -15,7 +15,7 @@ from pfaffian import control
 from pfaffian.model.force import Potential
 from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
 from pfaffian.simulate.error.half_steps import HalfSteps
-from pfaffian.simulate.run.run import ACCURACY
+from pfaffian.simulate.run.run_options import ACCURACY
 from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law

@@ -11,7 +11,8 @@ from pfaffian import control
 from pfaffian.errors import RunWarning
 from pfaffian.simulate.run import solver
 from pfaffian.simulate.step.kinks import MOST, has_kinks
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.run_arguments import arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.system import as_system
 from tests.tolerance import close
 

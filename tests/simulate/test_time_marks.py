@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pfaffian.simulate.run.accuracy_request import pair_for
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.run_arguments import arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_marks import time_marks
 from pfaffian.states.system import as_system
 from tests.simulate.test_run_to_accuracy import pushed

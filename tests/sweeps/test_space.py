@@ -12,7 +12,7 @@ from scipy.stats import qmc
 import pfaffian as pf
 from pfaffian import statistics, sweeps
 from pfaffian.errors import ModelError
-from pfaffian.sweeps.plan import versions
+from pfaffian.sweeps.planned import versions
 from pfaffian.sweeps.space import as_space, unit_of
 
 A, B = pf.Parameter("a", 1.0), pf.Parameter("b", 1.0)

@@ -6,10 +6,13 @@ position_gain_bound                              the largest gain for which a la
 wheel_curves                                     camber, toe, caster and roll centre over the travel of a wheel
 solve_qp                                         the quadratic program of a law, for given numbers
 
-linearise.py        linearised motion near a state
-matching.py         where a machine with fewer inputs than motions can move like its prototype
-wheel_curves.py     kinematic curves of a wheel suspension
-zero_dynamics.py    zero dynamics: the motion that outputs under a law leave free, and its stability
+linearise.py              linearised motion near a state
+linearised.py             the result: matrices, eigenvalues, modes
+matching.py               where a machine with fewer inputs than motions can move like its prototype
+terms_near.py             terms at a state and their derivatives there
+wheel_curves.py           kinematic curves of a wheel suspension
+zero_dynamics.py          zero dynamics: the motion that outputs under a law leave free, and its stability
+zero_dynamics_along.py    how small disturbances grow in it along a motion
 """
 
 from pfaffian import lazy
@@ -17,7 +20,7 @@ from pfaffian.analysis.matching import feasibility as feasibility
 from pfaffian.analysis.matching import matching as matching
 from pfaffian.analysis.wheel_curves import wheel_curves as wheel_curves
 from pfaffian.analysis.zero_dynamics import zero_dynamics as zero_dynamics
-from pfaffian.analysis.zero_dynamics import zero_dynamics_along as zero_dynamics_along
+from pfaffian.analysis.zero_dynamics_along import zero_dynamics_along as zero_dynamics_along
 from pfaffian.evaluate.gain_bound import position_gain_bound as position_gain_bound
 from pfaffian.evaluate.solve_qp import solve_qp as solve_qp
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from pfaffian.analysis.linearise import linearise
 from pfaffian.control.motors import accelerations
-from pfaffian.control.prototype import Pair, as_pairs, assembled, reference_motion
+from pfaffian.control.prototype import reference_motion
+from pfaffian.control.prototype_pair import Pair, as_pairs, assembled
 from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE

@@ -23,7 +23,8 @@ losses_at.py                                         friction that follows loads
 discrete.py, regulators.py                           laws in discrete time, and their building blocks
 projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
     operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py
-prototype.py, prototype_tracking.py, placement.py    the prototype of a machine, its law, and its poles
+prototype.py, prototype_pair.py,                     the prototype of a machine, its law, and its poles
+    prototype_tracking.py, placement.py
 concurrent.py, undriven.py, output_rank.py, idle.py  several outputs at once, and motions that nothing drives or sees
 task.py, output.py, acceleration.py                  tasks and outputs, and accelerations for them
 allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
@@ -70,12 +71,12 @@ from pfaffian.control.placement import quadcopter_pair as quadcopter_pair
 from pfaffian.control.placement import two_mass_placement as two_mass_placement
 from pfaffian.control.projected import projected as projected
 from pfaffian.control.prototype import APPROACHES as APPROACHES
-from pfaffian.control.prototype import Pair as Pair
 from pfaffian.control.prototype import ReferenceMotion as ReferenceMotion
 from pfaffian.control.prototype import error_coordinates as error_coordinates
-from pfaffian.control.prototype import pair as pair
 from pfaffian.control.prototype import prototype_terms as prototype_terms
 from pfaffian.control.prototype import transport_error as transport_error
+from pfaffian.control.prototype_pair import Pair as Pair
+from pfaffian.control.prototype_pair import pair as pair
 from pfaffian.control.prototype_tracking import prototype_tracking as prototype_tracking
 from pfaffian.control.quasivelocity_laws import regulation as regulation
 from pfaffian.control.quasivelocity_laws import tracking as tracking

@@ -16,7 +16,7 @@ from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
 from pfaffian.control.layout import PartFunction, part_functions
 from pfaffian.control.output import Output
-from pfaffian.control.prototype import Pair
+from pfaffian.control.prototype_pair import Pair
 from pfaffian.control.reference import Reference
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.control.prototype import Pair, pair
+from pfaffian.control.prototype_pair import Pair, pair
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float, several
 from pfaffian.parts.elastic import pseudo_matrix

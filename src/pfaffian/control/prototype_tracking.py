@@ -13,18 +13,16 @@ from pfaffian.control.command import Command, Fault, Reason
 from pfaffian.control.law import Control, maker, with_no_wrench
 from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import (
-    Pair,
     ReferenceMotion,
     Transport,
-    as_pairs,
     check_approach,
     check_together,
-    motion_of,
     prototype_terms,
     reference_motion,
     transport_error,
     transported,
 )
+from pfaffian.control.prototype_pair import Pair, as_pairs, motion_of
 from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE

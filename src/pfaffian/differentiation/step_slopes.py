@@ -24,8 +24,9 @@ from pfaffian.maths.tree_factor import multiply_WT, solve_WT
 from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.limits import saturated
+from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.sampling import refuse
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Functions, RightHandSide, Scheme, time_step
 from pfaffian.simulate.step.tracing import correction, rate_with
 from pfaffian.states.system import as_system

@@ -7,7 +7,8 @@ compiled.py                  quantities at given states
 complete.py                  complete accelerations from some of their components
 configuration_calculus.py    numerical calculus on the configurations of a mechanism
 connections.py               the quantities of a reduction: momentum map, locked inertia, connections and their curvature
-derivatives.py               derivatives of constrained forward and inverse dynamics at given states
+derivatives.py               derivatives of constrained forward dynamics at given states
+inverse_derivatives.py       derivatives of inverse dynamics at given states
 directions_at_states.py      directions that constraints leave where they determine no group, decided at random states
 effects.py                   what changes the momenta of motions, and combinations of motions that nothing changes
 flat_disks.py                disks that lie flat on their plane, where rolling has no value

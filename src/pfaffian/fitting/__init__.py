@@ -1,6 +1,7 @@
 """Fits of machines to measured motion: `pf.fit`, and the parts of which it consists.
 
 fit.py              `fit`: the records, the first guess, steps that are fine enough
+fit_task.py         what it begins from: checked records, unknowns, bounds, first guesses
 fit_result.py       its result: values, intervals, residuals, what is not determined, the fitted mechanism
 records.py          records of a caller, checked
 segments.py         records cut into segments, one batch; inputs over each step; times between steps

@@ -4,50 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable
-from pfaffian.errors import ModelError, RunError, RunWarning, brief, listed, nearest, notice
-from pfaffian.evaluate.arrays import guessed_configurations
-from pfaffian.evaluate.single_values import as_number
+from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.doubt import FAR, times_noise
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.fit_state import FitState, save_state, saved_state
-from pfaffian.fitting.guesses import guesses
-from pfaffian.fitting.known_before import ITERATIONS, free_parameters, possibility, settings, within
+from pfaffian.fitting.fit_task import SAMPLES, FitOptions, FitTask, fit_task
+from pfaffian.fitting.known_before import ITERATIONS, free_parameters
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
-from pfaffian.fitting.prediction import MeasuredSystem, sizes
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
-from pfaffian.fitting.records import (
-    CheckedRecord,
-    Measurements,
-    as_records,
-    check,
-    check_degrees,
-    check_units,
-    measured_names,
-    noise,
-)
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, solve
-from pfaffian.fitting.unknowns import as_unknowns
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import named_float
 from pfaffian.simulate.step.signals import OutputFunction
-from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 
 Tell = Callable[[np.ndarray, Fitted, float], None]
 """What is called after each step: with the numbers, the problem there, and the squared length of the step."""
-
-SAMPLES = 50
-"""Usual intervals in a segment, by default."""
 
 FINE = 0.1
 """Largest error of the steps, in standard deviations of the residuals."""
@@ -126,7 +107,7 @@ def fit(
     given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
     free = free_parameters(s.mechanism, parameters)
-    task = _task(s, free, records, outputs or {}, given)
+    task = fit_task(s, free, records, outputs or {}, given)
     first, file = task.theta, None if resume is None else as_path(resume)
     before = saved_state(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
     if before:
@@ -144,7 +125,7 @@ def fit(
         problem, solution = _solved(task, tell)
         long = task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID)
         if long and (times_noise(problem, solution) > FAR).any():
-            short = _task(s, free, records, outputs or {}, given._replace(horizon=None))
+            short = fit_task(s, free, records, outputs or {}, given._replace(horizon=None))
             problem, solution = _by_short_segments(task, (problem, solution), short, tell)
     found = Fit(problem, solution, first, task.settings.prior, given.units)
     if not solution.converged:
@@ -152,97 +133,6 @@ def fit(
     for sentence in filter(None, (*found.undetermined, found.doubt)):
         notice(f"fit: {sentence}", RunWarning)
     return found
-
-
-class FitOptions(NamedTuple):
-    """Options of a caller, as in `fit`."""
-
-    start: Any
-    bounds: Mapping[str, tuple[float, float]]
-    priors: Mapping[str, tuple[float, float]]
-    guess: Any
-    units: Mapping[str, str]
-    robust: bool
-    unknown: Any
-    horizon: Any
-
-
-class FitTask(NamedTuple):
-    """A problem with the numbers, starts and standard deviations from which its solution begins."""
-
-    problem: FitProblem
-    theta: np.ndarray
-    x: np.ndarray
-    deviation: np.ndarray
-    settings: Settings
-    horizon: float
-    near: bool
-
-
-def _task(
-    s: Simulation, free: tuple[int, ...], records: Any, outputs: Mapping[str, OutputFunction], given: FitOptions
-) -> FitTask:
-    """The task of a fit of the parameters with the indices `free`, checked."""
-    m = s.mechanism
-    read = as_records(records)
-    names = measured_names(read, outputs)
-    of = MeasuredSystem(s, names, tuple((n, f) for n, f in outputs.items() if n in names))
-    layout = _layout(of)
-    check_units(given.units, (*layout.names, "u"))
-    checked = tuple(check(name, x, layout, given.units) for name, x in read.items())
-    _check_content(m, checked, layout)
-    length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
-    unknowns = as_unknowns(given.unknown, layout, tuple(read), _usual(layout, checked))
-    p = m.p_defaults.copy()
-    first = given.start.values if isinstance(given.start, Fit) else given.start or {}
-    known = (*m.p_names, *[x.name for x in unknowns])
-    for name, value in first.items():
-        if name in m.p_names:
-            p[m.p_names.index(name)] = named_float(value, f"start[{name!r}]")
-        elif name not in known and not isinstance(given.start, Fit):
-            raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, known)}")
-    problem = FitProblem(of, layout, checked, cut(checked, length), free, p, unknowns, given.robust)
-    theta = np.append(p[list(free)], [float(first.get(x.name, x.default)) for x in unknowns])
-    x = guesses(m, layout, checked, problem.segments, guessed_configurations(m, given.guess)[0], p)
-    x = np.hstack([x, np.tile(s.z, (len(x), 1))])
-    deviation = noise(checked)
-    before = given.start.solution if isinstance(given.start, Fit) else None
-    if before and before.fitted.residual.shape == problem.segments.y.shape and before.fitted.x.shape == x.shape:
-        x, deviation = before.fitted.x, before.deviation
-    known_before = _settings(problem, given)
-    theta = within(theta, known_before, problem.names, first)
-    return FitTask(problem, theta, x, deviation, known_before, length, before is not None)
-
-
-def _layout(of: MeasuredSystem) -> Measurements:
-    """The layout of what a machine measures."""
-    m, counts = of.s.mechanism, sizes(of)
-    known = {"q": m.q_names, "v": m.v_names}
-    entries = tuple(known.get(n, ("",) if k == 1 else tuple(map(str, range(k)))) for n, k in zip(of.names, counts, strict=True))
-    return Measurements(of.names, entries, of.s.w_names)
-
-
-def _check_content(m: Mechanism, records: tuple[CheckedRecord, ...], layout: Measurements) -> None:
-    """Raise ModelError: nothing changes in the records, or angles are in degrees."""
-    for r in records:
-        check_degrees(m, r, layout)
-    still = [np.nanmax(r.y, axis=0, initial=-np.inf) <= np.nanmin(r.y, axis=0, initial=np.inf) for r in records]
-    if np.all(still):
-        raise ModelError(
-            f"records: {listed(layout.labels)} are constant in all records; nothing moves, so nothing can be fitted"
-        )
-
-
-def _usual(layout: Measurements, records: tuple[CheckedRecord, ...]) -> dict[str, str]:
-    """The unknowns by default: the delay of inputs that change, and of v beside q."""
-    moving = any((np.ptp(r.u, axis=0) > 0).any() for r in records if r.u.size)
-    return ({"u": "delay"} if moving else {}) | ({"v": "delay"} if {"q", "v"} <= set(layout.names) else {})
-
-
-def _settings(problem: FitProblem, given: FitOptions) -> Settings:
-    """Bounds and priors by number, and the check of physical possibility."""
-    possible = possibility(problem.of.s.mechanism)
-    return settings(problem.names, given.bounds, given.priors, lambda theta: possible(problem.at(theta)[0]))
 
 
 def _solved(task: FitTask, tell: Tell) -> tuple[FitProblem, FitSolution]:

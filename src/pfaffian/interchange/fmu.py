@@ -24,8 +24,9 @@ from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.output.folder import prepare, write_file
 from pfaffian.simulate.record.provenance import machine as this_machine
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
+from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.system import as_system

@@ -17,7 +17,7 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
-from pfaffian.simulate.run.stepper import Options, first_of
+from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.sampling import compiled_instants, in_force, in_python, rates

@@ -10,7 +10,8 @@ blocks.py         the blocks of a store: an array of each variable, whose chunks
 description.py    the description of a store, and a copy of its bytes
 engine.py         `sweep`: a space, block by block, into a store
 opaque.py         digest of a law in Python, of its code and all that this reaches
-plan.py           the plan of a sweep: its runs and blocks, what is stored of each run
+plan.py           the arguments of a sweep, checked
+planned.py        a planned sweep: its runs and blocks, what is stored of each run
 ranked.py         the best runs of a sweep, and further sweeps around the best run
 space.py          the space of a sweep: axes and their dimensions
 state_values.py   the compiled values of a state

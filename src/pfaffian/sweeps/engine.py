@@ -22,12 +22,12 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.blocks import need_zarr
 from pfaffian.sweeps.description import is_unused, tidy
-from pfaffian.sweeps.plan import Sweep, computed, plan, read_again
+from pfaffian.sweeps.plan import plan, read_again
+from pfaffian.sweeps.planned import Sweep, computed
 from pfaffian.sweeps.store import check, create, open_store, write
 
 LONG = 10.0
 """Duration of a block [s] from which it is measured only once."""
-
 
 RETRIES = 3
 """How often Dask repeats a block that failed or whose worker was lost."""

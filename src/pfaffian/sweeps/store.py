@@ -40,7 +40,7 @@ from pfaffian.sweeps.description import (
     refuse_others,
 )
 from pfaffian.sweeps.opaque import UNKNOWN
-from pfaffian.sweeps.plan import LAW, Sweep
+from pfaffian.sweeps.planned import LAW, Sweep
 
 PLAIN = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))(?=.{1,64}$)\w+(?:[.-]\w+)*", re.ASCII | re.IGNORECASE)
 """Names of variables that are also those of their folders: words that every file system can store."""

@@ -2,6 +2,7 @@
 
 A study is a file `NAME.py` in a folder `studies` with a docstring and functions mechanism(), run() -> Dataset or dict of
 Datasets, figures(result) -> {name: Figure}, claims(result) -> claims; and law() if `pfaffian export` is to write its law in C.
+Files `_NAME.py` are no studies, but parts of these: `from ._NAME import ...`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -190,7 +192,7 @@ def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in files:
         raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(files))}")
     path = files[name]
-    module_name = f"studies.{path.stem}"
+    module_name = f"{_package(place)}.{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise ModelError(f"study {name!r} cannot be imported")
@@ -207,6 +209,15 @@ def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"study {name!r} has no function {part}()")
     return module
+
+
+def _package(place: Path) -> str:
+    """Name of the package whose modules are the files of a folder, so that a study may import another file beside it."""
+    name = f"studies_{sha256(str(place.resolve()).encode()).hexdigest()[:16]}"
+    if name not in sys.modules:
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = [str(place)]
+    return name
 
 
 def _figures(name: str, study: ModuleType, result: Any) -> Mapping[str, Any]:

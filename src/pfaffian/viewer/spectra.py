@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.analysis.linearise import Linearised
+from pfaffian.analysis.linearised import Linearised
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats
 from pfaffian.output.plain import label

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
@@ -25,10 +24,9 @@ from pfaffian.formats.sdf.sdf_nest import (
     open_include,
     read_version,
 )
-from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, read_joint, read_link, value, written_pose
+from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, gravity_compensation, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf.sdf_shape import read_shapes
 from pfaffian.formats.sdf.sdf_tree import JointEnds, span
-from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.mesh_file import MeshFolders, places
@@ -36,7 +34,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import check_choice, numbers, printable
 from pfaffian.formats.text.xml import Element, parse_xml
 from pfaffian.model.body import Body, body
-from pfaffian.model.force import Actuator, Potential, actuator
+from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.pose import Pose
@@ -158,7 +156,7 @@ def parse_sdf(
         [*[_body(link, flat.meshes[link.name], lost) for link in links.values()], *made_tree.between],
         made_tree.joints,
         constraints=[*loops, *read_couplings(joined, tree)],
-        forces=[*read_friction(joined, movable, friction == "smooth"), *_gravity_compensation(links, _gravity(world))],
+        forces=[*read_friction(joined, movable, friction == "smooth"), *gravity_compensation(links, _gravity(world))],
         actuators=_actuators([j for j in movable if j.name not in following], actuated),
         gravity=_gravity(world),
         lenient=True,
@@ -236,18 +234,6 @@ def _link(element: Element, flat: Flat, lost: LeftOut) -> SdfLink:
 
 def _body(link: SdfLink, where: MeshFolders, lost: LeftOut) -> Body:
     return body(link.name, link.mass, link.com, link.inertia, shape=read_shapes(link.element, where, lost))
-
-
-def _gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
-    """Links without gravity: for each, a force at the mass centre that carries its weight."""
-
-    def force(link: SdfLink) -> ca.SX:
-        return ca.SX(ca.DM([-link.mass * g for g in gravity]))
-
-    return [
-        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
-        for n, x in links.items() if x.weightless and x.mass
-    ]  # fmt: skip
 
 
 def _gravity(world: Element | None) -> tuple[float, ...]:

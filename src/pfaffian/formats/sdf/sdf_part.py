@@ -11,10 +11,12 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.solid import UniformSolid
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
+from pfaffian.model.force import Potential
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
 KINDS = {
@@ -261,3 +263,15 @@ def _mimic(axis: Element) -> tuple[str, str, float, float, float] | None:
         return None
     ratio, offset, reference = (value(found, k, d) for k, d in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0)))
     return found.text("joint"), found.attributes.get("axis", "axis"), ratio, offset, reference
+
+
+def gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
+    """Links without gravity: for each, a force at the mass centre that carries its weight."""
+
+    def force(link: SdfLink) -> ca.SX:
+        return ca.SX(ca.DM([-link.mass * g for g in gravity]))
+
+    return [
+        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
+        for n, x in links.items() if x.weightless and x.mass
+    ]  # fmt: skip

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfMimic
 from pfaffian.model.constraint import Closure, closure
-from pfaffian.model.joint import UNLIMITED, axis_frame, mimic
+from pfaffian.model.joint import UNLIMITED, Joint, axis_frame, mimic
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -156,3 +156,10 @@ def hinge_at(name: str, links: tuple[str, str], point: tuple[float, ...], axis: 
     at = Pose(axis_frame(unit(axis, where), where).R, vector(point, 3, where))
     here, there = (zero[link].inverse() @ at for link in links)
     return Loop(name, kind, links, where, (here, there))
+
+
+def closed_loops(closing: list[Loop], tree: list[Joint], called: Mapping[str, str]) -> tuple[list[Loop], list[Closure]]:
+    """The loops and their closures; they follow joints of the tree with one coordinate only.   called: link -> body."""
+    leaders = {j.name for j in tree if j.kind.nq == 1}
+    loops = [x if x.follows is None or x.follows.joint in leaders else replace(x, follows=None) for x in closing]
+    return loops, [close(loop, called) for loop in loops]

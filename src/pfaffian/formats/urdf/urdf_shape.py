@@ -8,6 +8,10 @@ from typing import Any
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.xml import Element
+from pfaffian.formats.urdf.urdf_part import UrdfLink
+from pfaffian.formats.urdf.urdf_warnings import (
+    warn,
+)
 from pfaffian.model.pose import IDENTITY, pose
 from pfaffian.model.shape import ROLES, Colour, Shape, mesh, shape
 from pfaffian.output.plain import text
@@ -86,3 +90,19 @@ def _colour(material: Element, colours: Mapping[str, Colour]) -> Colour | None:
     if color is None:
         return colours.get(material.attributes.get("name", ""))
     return tuple(min(max(x, 0.0), 1.0) for x in color.numbers("rgba", (0.5, 0.5, 0.5, 1.0)))
+
+
+def shapes_of_links(
+    robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: MeshFolders
+) -> dict[str, tuple[Shape, ...]]:
+    """Link -> its shapes. Those that cannot be read are left out with a warning, or refused if `strict`."""
+    colours, found, wrong = read_colours(robot), dict[str, tuple[Shape, ...]](), list[ModelError]()
+    for name, link in links.items():
+        found[name], bad = read_shapes(link.element, colours, where)
+        wrong += bad
+    if wrong and strict:
+        raise wrong[0]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        warn(f"{robot.source}: shapes that cannot be read are left out of pictures: {wrong[0]}{more}")
+    return found

@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.formula import formula, formulas, rows
 from pfaffian.formats.text.library_laws import YamlTree, law_tree, placed
 from pfaffian.formats.text.written import Written
-from pfaffian.formats.yaml.yaml_part import FORCES, ROLLING
+from pfaffian.formats.yaml.yaml_kinds import FORCES, ROLLING
 from pfaffian.model.body import WORLD
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo

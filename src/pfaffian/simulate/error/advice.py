@@ -16,7 +16,8 @@ from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
 from pfaffian.simulate.error.sizes import relative
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.simulation import Simulation, input_names
+from pfaffian.simulate.step.run_arguments import input_names
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
 FINEST, FINEST_INTERPRETED = 50_000, 100

@@ -21,7 +21,7 @@ from pfaffian.maths.spectrum import Cluster, spectrum
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.step.closed_loop import command_of
-from pfaffian.simulate.step.simulation import input_names
+from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.terms import Terms, symbols

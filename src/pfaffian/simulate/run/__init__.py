@@ -4,6 +4,7 @@ accuracy_request.py  what is asked of runs to an accuracy
 accurate.py          a run to an accuracy, from its arguments to its result
 accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice
 batch.py             a batch of runs, from its start to its result with all findings
+batch_start.py       where a batch begins, and its inputs
 checked_request.py   runs to an accuracy before their first step
 companion.py         the global error of runs with steps of one length
 controlled.py        steps under error control, and an estimate of the global error
@@ -22,10 +23,13 @@ resume.py            a run that continues from the end of another one
 resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
+run_in_steps.py      a run with steps of one length, from its arguments to its result
+run_options.py       options of `run`, and which of them go together
 saved.py             saved states of steppers that are restored
 singular_start.py    starts in singular configurations
 solver.py            solutions of runs by steps under error control
 step_events.py       the events of a run in steps of one length
 step_log.py          the steps that runs to an accuracy have made
 stepper.py           a machine that the caller's loop moves step by step
+stepper_start.py     what a stepper is made with, and where its runs start
 """

@@ -11,6 +11,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.coupling_error import exchanging
@@ -60,7 +61,7 @@ def pair_for(accuracy: float) -> str:
 
 
 class RunRequest(NamedTuple):
-    """The arguments of a run to an accuracy, as in `run`, not yet checked."""
+    """The arguments of `run`, not yet checked; the last three are of runs with steps of one length."""
 
     accuracy: Any
     times: Any
@@ -74,7 +75,7 @@ class RunRequest(NamedTuple):
     parameters: Any
     u: Any
     u_step: Any
-    hold: str
+    hold: Hold
     control: Control | None
     switches: Mapping[str, OutputFunction] | None
     outputs: Mapping[str, OutputFunction] | None
@@ -87,6 +88,9 @@ class RunRequest(NamedTuple):
     strict: bool
     threads: int | None
     progress: bool
+    step: Any = None
+    every: Any = None
+    error_bound: Any = None
 
 
 def end_of_earlier(request: RunRequest, accuracy: float) -> LanesEnd | None:

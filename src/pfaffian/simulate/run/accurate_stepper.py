@@ -17,7 +17,7 @@ from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import initial_status
 from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
-from pfaffian.simulate.run.stepper import Options, first_of
+from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.lane import lane_of, law_instants, new_lanes
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation

@@ -13,55 +13,21 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.simulate.error.accuracy import StepErrorMonitor
 from pfaffian.simulate.error.half_steps import HalfSteps
-from pfaffian.simulate.record.record_memory import check_memory
+from pfaffian.simulate.run.batch_start import Started
 from pfaffian.simulate.run.coupling_error import NEEDED, add_coupling_error, exchanging, halved
 from pfaffian.simulate.run.ended import ended
 from pfaffian.simulate.run.python_law import python_law_of
-from pfaffian.simulate.run.resume import End, resumed, since_start, warn_of_restart
-from pfaffian.simulate.run.roll import LoopStart, first_state, roll
+from pfaffian.simulate.run.resume import since_start, warn_of_restart
+from pfaffian.simulate.run.roll import LoopStart, roll
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times
-from pfaffian.simulate.step.running_statistics import Recording, Tally, tally_of
 from pfaffian.simulate.step.sampling import compiled_instants
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
-from pfaffian.starts.given_start import Given
-from pfaffian.starts.start import Start, start_state
 
 SHARE = 64
 """Least number of runs for each thread."""
-
-
-class Started(NamedTuple):
-    """The start of a batch.
-
-    start: of its runs.   x: (runs, nx) first states.   tally: of the statistics that replace signals.   continues: whether the
-    runs continue others.
-    """
-
-    start: Start
-    x: np.ndarray
-    tally: Tally | None
-    continues: bool
-
-
-def started(
-    s: Simulation, begin: Given | End, count: int, when: Times, seed: Any, recording: Recording | None, correct_start: bool
-) -> Started:
-    """The start of `count` runs from a given state, put onto the constraints if `correct_start`, or from the end of others.
-
-    Raises ModelError: the records do not fit into memory, or the other runs are of another machine. Raises RunError: no run can
-    start on its constraints.
-    """
-    tally = tally_of(recording, s.signals, when.every, when.start, when.step)
-    check_memory(when.records, count, len(tally.stored_entries) if tally else s.width, s.nx)
-    if isinstance(begin, End):
-        return Started(resumed(s, begin, count, when), begin.x, tally, True)
-    start = start_state(begin, correct_start)
-    check_start(s.mechanism, start.q, start.p, when.start)
-    return Started(start, first_state(s, start, when.start, count, seed), tally, False)
 
 
 class Batch(NamedTuple):

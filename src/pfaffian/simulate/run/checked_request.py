@@ -24,9 +24,10 @@ from pfaffian.simulate.run.request_starts import begin_of_runs, given_start_and_
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.step import sampling
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
+from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.signals import as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import AbstractSystem

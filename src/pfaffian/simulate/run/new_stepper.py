@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
@@ -12,50 +12,38 @@ from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
-from pfaffian.simulate.run.stepper import Options, Stepper
+from pfaffian.simulate.run.stepper import Stepper
+from pfaffian.simulate.run.stepper_start import Options
+from pfaffian.simulate.step.run_arguments import arguments, input_names
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
 
+class StepperArguments(TypedDict, total=False):
+    """The arguments of `stepper` besides the machine and the accuracy, described there."""
+
+    step: float
+    runs: int | None
+    control: Control | None
+    switches: Mapping[str, OutputFunction] | None
+    outputs: Mapping[str, OutputFunction] | None
+    record: Any
+    scheme: Scheme | None
+    seed: int
+    threads: int
+    backend: Backend
+    strict: bool
+
+
 @overload
-def stepper(
-    m: Mechanism | AbstractSystem,
-    *,
-    accuracy: float,
-    step: float = 1e-3,
-    runs: int | None = None,
-    control: Control | None = None,
-    switches: Mapping[str, OutputFunction] | None = None,
-    outputs: Mapping[str, OutputFunction] | None = None,
-    record: Any = (),
-    scheme: Scheme | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    backend: Backend = "auto",
-    strict: bool = True,
-) -> AccurateStepper: ...
+def stepper(m: Mechanism | AbstractSystem, *, accuracy: float, **more: Unpack[StepperArguments]) -> AccurateStepper: ...
 @overload
-def stepper(
-    m: Mechanism | AbstractSystem,
-    *,
-    accuracy: None = None,
-    step: float = 1e-3,
-    runs: int | None = None,
-    control: Control | None = None,
-    switches: Mapping[str, OutputFunction] | None = None,
-    outputs: Mapping[str, OutputFunction] | None = None,
-    record: Any = (),
-    scheme: Scheme | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    backend: Backend = "auto",
-    strict: bool = True,
-) -> Stepper: ...
+def stepper(m: Mechanism | AbstractSystem, *, accuracy: None = None, **more: Unpack[StepperArguments]) -> Stepper: ...
 def stepper(
     m: Mechanism | AbstractSystem,
     *,

@@ -1,45 +1,32 @@
-"""run: a mechanism, initial states and inputs -> a labelled result. The arguments are checked here, and only here."""
+"""run: a mechanism, initial states and inputs -> a labelled result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError, listed
-from pfaffian.evaluate.arrays import as_batch
-from pfaffian.evaluate.progress import progress_line
-from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_whole, one_of, some_runs
-from pfaffian.kernel.call.recipe import Backend, check_options
-from pfaffian.kernel.program.numpy_loop import HOLDS, Hold
+from pfaffian.control.law import Control
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.error.accuracy import BOUND, as_bound
 from pfaffian.simulate.record.event_table import drop_listed
 from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.accurate import run_accurately
-from pfaffian.simulate.run.batch import Batch, computed, started
-from pfaffian.simulate.run.companion import as_estimated
-from pfaffian.simulate.run.resume import End, end_of, following
-from pfaffian.simulate.step.inputs import constant_inputs, refuse_inputs, series_of, times_in_steps, warn_of_short_inputs
+from pfaffian.simulate.run.run_in_steps import run_in_steps
+from pfaffian.simulate.run.run_options import (
+    ACCURACY,
+    check_run_options,
+    refuse_with_accuracy,
+    refuse_without_accuracy,
+)
 from pfaffian.simulate.step.joint_loads import with_loads
-from pfaffian.simulate.step.running_statistics import as_recording
-from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
-from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.step import Scheme
-from pfaffian.simulate.step.switches import as_switches
-from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-ACCURACY = 1e-6
-"""Accuracy of a run whose `times` are given without one, and bound on the error of a run that is given no step either."""
 
 
 def run(
@@ -168,120 +155,43 @@ def run(
     system = as_system(m)
     m = system.mechanism
     record, outputs = with_loads(m, record, outputs)
-    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
-    if accuracy is not None or times is not None:
-        _refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
-        request = RunRequest(
-            accuracy=ACCURACY if accuracy is None else accuracy,
-            times=times,
-            duration=duration,
-            max_step=max_step,
-            start=start,
-            start_from=start_from,
-            q=q,
-            v=v,
-            guess=guess,
-            parameters=parameters,
-            u=u,
-            u_step=u_step,
-            hold=hold,
-            control=control,
-            switches=switches,
-            outputs=outputs,
-            record=record,
-            scheme=scheme,
-            correct_start=correct_start,
-            error=error,
-            seed=seed,
-            backend=backend,
-            strict=strict,
-            threads=threads,
-            progress=progress,
-        )
-        result = run_accurately(system, request)
-        if start_from is not None:
-            drop_listed(result, start_from)
-        return result.labelled(squeeze and result["status"].size == 1)
-    _refuse_without_accuracy(max_step=max_step)
-    scheme, law, extra = arguments(m, scheme, control, outputs)
-    end: End | None = None
-    if start_from is not None:
-        given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
-        end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
-    when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
-    seeds, bound = check_seeds(seed), _bound(error_bound, step, scheme)
-    changing = as_switches(m, switches)
-    due = compiled_instants(law, when.step)
-    names, sampled = input_names(m, law), u_step is not None
-    refuse_inputs(u, names)
-    begin: Given | End
-    constant = np.zeros((1, len(names)))
-    if end:
-        begin = end
-        constant = constant if sampled else as_batch(u, names, constant[0], "u")
+    check_run_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    to_accuracy = accuracy is not None or times is not None
+    if to_accuracy:
+        refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
     else:
-        with progress_line(m.name, progress):
-            arrays = start_arguments(m, q, v, parameters, guess=guess, u=None if sampled else u, u_names=names)
-            begin, constant = start_of(m, arrays, when.start, backend), arrays.u
-            del arrays
-    check_parameters(law, m, begin.p)
-    series = series_of(u, names) if sampled else constant_inputs(constant, isinstance(u, Mapping), len(begin.p))
-    if u_step is not None:
-        warn_of_short_inputs(series, when, hold)
-    count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
-    workers = None if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    recording = as_recording(record)
-    recorded = as_record(recording.signals if recording else record, count)
-    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
-    with progress_line(m.name, progress):
-        begun = started(simulation, begin, count, when, seed, recording, correct_start)
-    seed = begin.seed if isinstance(begin, End) else seed
-    del begin  # its memory, like that of `arrays`, which a large batch needs
-    batch = Batch(
-        simulation=simulation,
-        started=begun,
-        runs=count,
-        when=when,
-        series=series,
+        refuse_without_accuracy(max_step=max_step)
+    request = RunRequest(
+        accuracy=ACCURACY if accuracy is None else accuracy,
+        times=times,
+        duration=duration,
+        max_step=max_step,
+        start=start,
+        start_from=start_from,
+        q=q,
+        v=v,
+        guess=guess,
+        parameters=parameters,
+        u=u,
+        u_step=u_step,
         hold=hold,
-        due=due,
-        bound=bound,
-        seed=seed,
+        control=control,
+        switches=switches,
+        outputs=outputs,
+        record=record,
+        scheme=scheme,
         correct_start=correct_start,
+        error=error,
+        seed=seed,
         backend=backend,
         strict=strict,
-        threads=workers,
+        threads=threads,
         progress=progress,
-        estimated=as_estimated(error, count),
+        step=step,
+        every=every,
+        error_bound=error_bound,
     )
-    result = computed(batch)
+    result = run_accurately(system, request) if to_accuracy else run_in_steps(system, request)
     if start_from is not None:
         drop_listed(result, start_from)
-    return result.labelled(squeeze and count == 1)
-
-
-def _bound(error_bound: Any, step: Any, scheme: Scheme) -> float:
-    """The error bound: that of the caller, or the default, tighter where neither a step nor a stiff integrator was chosen."""
-    if error_bound is None:
-        return ACCURACY if step is None and not scheme.stiff else BOUND
-    return as_bound(error_bound)
-
-
-def _refuse_with_accuracy(**fixed: Any) -> None:
-    """Raise ModelError if an argument of runs with steps of one length is given."""
-    if given := [name for name, value in fixed.items() if value is not None]:
-        raise ModelError(f"{listed(given)}: for steps of one length; leave it out, or leave out accuracy and times")
-
-
-def _refuse_without_accuracy(**controlled: Any) -> None:
-    """Raise ModelError if an argument of runs under error control is given."""
-    if given := [name for name, value in controlled.items() if value is not None]:
-        raise ModelError(f"{listed(given)}: for runs to an accuracy; give accuracy= too, or leave it out")
-
-
-def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
-    """Raises ModelError: an unknown backend, an unknown kind of hold, or a flag that is not True or False."""
-    check_options(backend, 1)
-    one_of(hold, HOLDS, "hold")
-    for name, value in flags.items():
-        as_flag(value, name)
+    return result.labelled(squeeze and result["status"].size == 1)

@@ -8,27 +8,24 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.arrays import as_batch as rows_of
-from pfaffian.evaluate.single_values import as_flag, as_number, as_whole
+from pfaffian.evaluate.single_values import as_number, as_whole
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.numpy_loop import LARGEST
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.resume import identity
-from pfaffian.simulate.run.roll import first_state, first_step, initial_status
+from pfaffian.simulate.run.roll import first_step, initial_status
 from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
-from pfaffian.simulate.step.first_states import check_start
+from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.sampling import instants
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_loop import TimeLoop, compiled, settled
-from pfaffian.starts.given_start import StartArguments, start_arguments, start_of
-from pfaffian.starts.start import Start, start_state
+from pfaffian.starts.given_start import start_arguments
 
 
 class Saved(NamedTuple):
@@ -54,34 +51,6 @@ class Saved(NamedTuple):
 
 ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
 """Fields of Saved that are arrays."""
-
-
-class Options(NamedTuple):
-    """Options of a Stepper.   step: [s].   runs: None for one machine without an axis of runs.   The others as in `stepper`."""
-
-    step: float
-    runs: int | None
-    seed: int
-    threads: int
-    backend: Backend
-    strict: bool
-
-
-def first_of(
-    s: Simulation, options: Options, given: StartArguments, t: float, correct_start: Any, where: str = "the stepper"
-) -> tuple[Start, np.ndarray]:
-    """The start that the arguments of a `reset` give, and the first states (runs, nx) of a stepper's runs.
-
-    t: [s].   where: the runs are, for messages. Raises ModelError or RunError: see `Stepper.reset`.
-    """
-    m, runs = s.mechanism, options.runs or 1
-    begin = start_of(m, given, t, options.backend)
-    check_parameters(s.control, m, begin.problem.p)
-    if len(begin.q) not in (1, runs):
-        raise ModelError(f"q, v and parameters are for {len(begin.q)} runs; {where} has {runs}")
-    begun = start_state(begin, as_flag(correct_start, "correct_start"))
-    check_start(m, begun.q, begun.p, t)
-    return begun, np.array(np.broadcast_to(first_state(s, begun, t, runs, options.seed), (runs, s.nx)))
 
 
 class Stepper:

@@ -20,6 +20,8 @@ motion_statistics.py     statistics of the continuous motion of runs to an accur
 pairs.py                 explicit Runge-Kutta pairs, with an estimate of the error of a step
 reaction_output.py       reaction wrenches of joints and closures as outputs of a run
 rebounds.py              velocities after impacts
+recorded_signals.py      labels and sizes of the signals that a simulation records
+run_arguments.py         scheme, law and outputs of a run as a caller gives them, checked
 running_statistics.py    statistics of signals, accumulated without storing the signals
 sampling.py              laws in discrete time within a run
 signals.py               the signals that a run records

@@ -6,11 +6,26 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from pfaffian.control.command import Fault
+from pfaffian.dynamics import load_losses
+from pfaffian.dynamics.controlforce import fault as servo_fault
+from pfaffian.model.loop_coordinates import loop_coordinates_of
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step import activation
+from pfaffian.simulate.step.closed_loop import LawAndSystem
+from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
+from pfaffian.simulate.step.integrators import INTEGRATORS
+from pfaffian.simulate.step.sampling import in_python
+from pfaffian.simulate.step.step import DEFAULT
+from pfaffian.terms.loop_joints import open_turns
+from pfaffian.terms.terms import has_losses, shared
 
 FaultKind = Literal[
     "law", "servo", "friction", "limit", "turns", "integrator", "arriving", "events", "undefined", "sampled", "python"
 ]
 """Kind of a fault: a field of Faults."""
+
+PYTHON_FAULT = "the law in Python failed"
+"""Meaning of the fault of a law that is a Python function."""
 
 
 class Faults(NamedTuple):
@@ -43,3 +58,35 @@ class Faults(NamedTuple):
         """The index of the first fault of a kind among all faults; None if there is none of this kind."""
         index = self._fields.index(kind)
         return sum(map(len, self[:index])) if self[index] else None
+
+
+def faults_of(s: LawAndSystem) -> Faults:
+    """The faults that may stop a simulation, in addition to those of the step itself."""
+    servos, ends = s.mechanism.servos, s.system.ends
+    return Faults(
+        law=s.control.faults,
+        servo=(Fault(servo_fault(servos)),) if servos else (),
+        friction=tuple(map(Fault, load_losses.meanings(s.mechanism))) if has_losses(s.mechanism) else (),
+        limit=(Fault(ends),) if ends else (),
+        turns=tuple(Fault(_turns_meaning(name)) for name in _open_turns(s.mechanism)),
+        integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(s.scheme.integrator or DEFAULT).faults),
+        arriving=activation.faults(s.mechanism, s.changing.names),
+        events=(Fault(ENDLESS),) if eventful(s) else (),
+        undefined=(Fault(UNDEFINED),) if eventful(s) else (),
+        sampled=tuple(fault for part in s.control.parts for fault in part.faults),
+        python=(Fault(PYTHON_FAULT),) if in_python(s.control) else (),
+    )
+
+
+def _open_turns(m: Mechanism) -> tuple[str, ...]:
+    """Names of the closures whose number of turns a run may lose, once for each angle."""
+    closures = loop_coordinates_of(m).closures
+    return tuple(c.name for c in closures for _ in open_turns(shared(m).kinematics, c))
+
+
+def _turns_meaning(name: str) -> str:
+    """The message of a run that stops because an angle of this closure passed half a turn."""
+    return (
+        f"the angle of closure {name!r} passed half a turn from the angle near which it is known, as the axes of its loop are "
+        "not parallel: cut the loop at another joint, or give near=pf.Parameter(...), which follows the angle in a run"
+    )

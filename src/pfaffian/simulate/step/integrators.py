@@ -10,7 +10,7 @@ import casadi as ca
 
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, listed
 from pfaffian.maths.linear import largest_entry, solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.reflection import NOTHING
@@ -19,6 +19,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.method import NO_FAULTS, Moved, Stage, StepData, later_faults, rates_from, rates_through
 from pfaffian.simulate.step.pairs import DOP853, DOPRI5, TOO_SHORT, EmbeddedPair, explicit
 from pfaffian.simulate.step.stiff_pair import RADAU5, UNRESOLVED, StiffPair, radau5
+from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.variables import q_dot
 from pfaffian.tables import Registry
 from pfaffian.terms.kinematics import Kinematics
@@ -316,6 +317,10 @@ def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
+AnyPair = EmbeddedPair | StiffPair
+"""A pair: a rule with an estimate of the error of its steps."""
+
+
 class Integrator(NamedTuple):
     """An integrator and its properties.
 
@@ -334,7 +339,7 @@ class Integrator(NamedTuple):
     faults: Sequence[str] = ()
     any_state: bool = True
     stiff: bool = False
-    pair: EmbeddedPair | StiffPair | None = None
+    pair: AnyPair | None = None
     slopes: bool = False
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
@@ -369,3 +374,22 @@ INTEGRATORS = Registry("integrator", {
 
 STIFF_PAIR = "radau5"
 """The pair of runs to an accuracy where the motion is stiff."""
+
+
+def integrator_for(name: str, s: AbstractSystem) -> Integrator:
+    """The integrator of this name. Raises ModelError: it does not support the system."""
+    integrator = INTEGRATORS.named(name)
+    if s.other_state and not integrator.any_state:
+        others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
+        raise ModelError(f"integrator {name!r} supports only the state [q; v]; {s.title} works with {others}")
+    if reason := integrator.refuses(s.mechanism):
+        raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
+    return integrator
+
+
+def pair_of(integrator: Integrator, name: str) -> AnyPair:
+    """The pair of the integrator of this name. Raises ModelError: it has none."""
+    if integrator.pair is None:
+        pairs = listed([n for n, row in INTEGRATORS.items() if row.pair])
+        raise ModelError(f"accuracy: {name!r} does not estimate the error of its steps; leave it out, or take {pairs}")
+    return integrator.pair

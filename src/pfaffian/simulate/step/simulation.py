@@ -12,97 +12,25 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.command import Fault
 from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
-from pfaffian.control.layout import Layout, entries, units
-from pfaffian.control.open_loop import is_open, open_loop
-from pfaffian.dynamics import FORMULATIONS, check_unchanged, identity, load_losses
-from pfaffian.dynamics.controlforce import fault as servo_fault
-from pfaffian.errors import ModelError, brief, listed
-from pfaffian.model.loop_coordinates import loop_coordinates_of
+from pfaffian.control.layout import Layout
+from pfaffian.dynamics import check_unchanged, identity
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
-from pfaffian.simulate.step.faults import Faults
-from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
+from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.faults import Faults, faults_of
+from pfaffian.simulate.step.integrators import INTEGRATORS, AnyPair, Integrator, integrator_for, pair_of
 from pfaffian.simulate.step.kinks import has_kinks
-from pfaffian.simulate.step.pairs import EmbeddedPair
-from pfaffian.simulate.step.sampling import in_python, layout_of
-from pfaffian.simulate.step.signals import (
-    MotionOutput,
-    OutputFunction,
-    Record,
-    check_names,
-    chosen,
-    labelled_output,
-    output_digest,
-    standard,
-)  # fmt: skip
+from pfaffian.simulate.step.recorded_signals import recorded_signals
+from pfaffian.simulate.step.run_arguments import input_names
+from pfaffian.simulate.step.sampling import layout_of
+from pfaffian.simulate.step.signals import OutputFunction, Record, output_digest
 from pfaffian.simulate.step.step import DEFAULT, Scheme
-from pfaffian.simulate.step.stiff_pair import StiffPair
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.loop_joints import open_turns
-from pfaffian.terms.terms import has_losses, shared
-
-
-def arguments(
-    m: Mechanism, scheme: Any, control: Any, outputs: Any, integrator: str = DEFAULT
-) -> tuple[Scheme, Control, tuple[tuple[str, OutputFunction], ...]]:
-    """Check scheme, law and outputs of a run and fill in the defaults; without a law the machine runs in open loop.
-
-    integrator: of a scheme that names none.
-    Raises ModelError: one of the three has the wrong type.
-    """
-    if scheme is not None and not isinstance(scheme, Scheme):
-        known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
-        which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
-        way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
-        raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
-    if control is not None and not isinstance(control, Control):
-        raise ModelError(
-            f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
-            "law, or from your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
-        )
-    if outputs is not None and not isinstance(outputs, Mapping):
-        raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
-    for name, f in (outputs or {}).items():
-        if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
-            raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
-    scheme = scheme or Scheme()
-    scheme = scheme if scheme.integrator else replace(scheme, integrator=integrator)
-    return scheme, control or open_loop(m), tuple((outputs or {}).items())
-
-
-def input_names(m: Mechanism, control: Control) -> tuple[str, ...]:
-    """Names of a run's inputs: those of its law, then the external wrenches. Raises ModelError: two have the same name."""
-    for name in control.w_names:
-        if name in m.wrench_names:
-            raise ModelError(f"the control law and an external wrench both have an input {name!r}; give one another name")
-    return control.w_names + m.wrench_names
-
-
-def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: int) -> Signal:
-    """The Signal of a law, labelled by `named`, or by the mechanism's velocities or inputs if the unit is per each of these."""
-    labels = (f"{name}_component", named) if named else (None, ())
-    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
-    return Signal(unit, dim, names) if len(names) == size else Signal(unit)
-
-
-def turns_meaning(name: str) -> str:
-    """The message of a run that stops because an angle of this closure passed half a turn."""
-    return (
-        f"the angle of closure {name!r} passed half a turn from the angle near which it is known, as the axes of its loop are "
-        "not parallel: cut the loop at another joint, or give near=pf.Parameter(...), which follows the angle in a run"
-    )
-
-
-PYTHON_FAULT = "the law in Python failed"
-"""Meaning of the fault of a law that is a Python function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,26 +107,7 @@ class Simulation:
     @cached_property
     def faults(self) -> Faults:
         """The faults that may stop a run, in addition to those of the step itself."""
-        servos, ends = self.mechanism.servos, self.system.ends
-        return Faults(
-            law=self.control.faults,
-            servo=(Fault(servo_fault(servos)),) if servos else (),
-            friction=tuple(map(Fault, load_losses.meanings(self.mechanism))) if has_losses(self.mechanism) else (),
-            limit=(Fault(ends),) if ends else (),
-            turns=tuple(Fault(turns_meaning(name)) for name in self.open_turns),
-            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(self.scheme.integrator or DEFAULT).faults),
-            arriving=self.arriving,
-            events=(Fault(ENDLESS),) if eventful(self) else (),
-            undefined=(Fault(UNDEFINED),) if eventful(self) else (),
-            sampled=tuple(fault for part in self.control.parts for fault in part.faults),
-            python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
-        )
-
-    @cached_property
-    def open_turns(self) -> tuple[str, ...]:
-        """Names of the closures whose number of turns a run may lose, once for each angle."""
-        closures = loop_coordinates_of(self.mechanism).closures
-        return tuple(c.name for c in closures for _ in open_turns(shared(self.mechanism).kinematics, c))
+        return faults_of(self)
 
     @cached_property
     def key(self) -> str:
@@ -242,20 +151,7 @@ class Simulation:
     @cached_property
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, each with its number of entries."""
-        known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
-        if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.names:
-            return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
-        labelled = {name: x for name, x in self.outputs if isinstance(x, MotionOutput)}
-        known |= {name: labelled_output(name, x, self.sizes[name]) for name, x in labelled.items()}
-        known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
-        named = entries(self.control)
-        known |= {
-            name: _of_law(self.mechanism, name, unit, named.get(name, ()), self.sizes.get(name, 0))
-            for name, unit in units(self.control).items()
-        }
-        signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
-        check_names(signals)
-        return signals
+        return recorded_signals(self, lambda: self.sizes)
 
     @property
     def width(self) -> int:
@@ -265,30 +161,12 @@ class Simulation:
     @property
     def integrator(self) -> Integrator:
         """The integrator of the scheme. Raises ModelError: it does not support the system."""
-        s, name = self.system, self.scheme.integrator or DEFAULT
-        integrator = INTEGRATORS.named(name)
-        if s.other_state and not integrator.any_state:
-            others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
-            raise ModelError(f"integrator {name!r} supports only the state [q; v]; {s.title} works with {others}")
-        if reason := integrator.refuses(s.mechanism):
-            raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
-        return integrator
+        return integrator_for(self.scheme.integrator or DEFAULT, self.system)
 
     @property
-    def pair(self) -> EmbeddedPair | StiffPair:
+    def pair(self) -> AnyPair:
         """The pair of the integrator. Raises ModelError: it has none."""
-        pair = self.integrator.pair
-        if pair is None:
-            pairs = listed([name for name, row in INTEGRATORS.items() if row.pair])
-            raise ModelError(
-                f"accuracy: {self.scheme.integrator!r} does not estimate the error of its steps; leave it out, or take {pairs}"
-            )
-        return pair
-
-    @cached_property
-    def arriving(self) -> tuple[Fault, ...]:
-        """Faults of constraints that become active or jump."""
-        return activation.faults(self.mechanism, self.changing.names)
+        return pair_of(self.integrator, self.scheme.integrator or DEFAULT)
 
     @cached_property
     def traced(self) -> Traced:
@@ -303,7 +181,7 @@ class Simulation:
 
     @cached_property
     def arrived(self) -> ca.Function | None:
-        """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
+        """(x, x after a step, p, t, h) -> the flags of `faults.arriving`; None if no constraint becomes active or jumps."""
         return arrival_flags(self)
 
     @cached_property

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
-from pfaffian.control.command import Fault
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
@@ -17,6 +16,7 @@ from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import LawAndSystem, acting, command_of, cut
 from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
 from pfaffian.simulate.step.sampling import in_force, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
@@ -64,7 +64,7 @@ class Traceable(LawAndSystem, Protocol):
     @property
     def integrator(self) -> Integrator: ...
     @property
-    def arriving(self) -> tuple[Fault, ...]: ...
+    def faults(self) -> Faults: ...
     @property
     def arrived(self) -> ca.Function | None: ...
     @property
@@ -159,8 +159,8 @@ def _energy(sim: Traceable, here: At, z: ca.SX) -> ca.Function:
 
 
 def arrival_flags(sim: Traceable) -> ca.Function | None:
-    """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
-    if not sim.arriving:
+    """(x, x after a step, p, t, h) -> the flags of `faults.arriving`; None if no constraint becomes active or jumps."""
+    if not sim.faults.arriving:
         return None
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
     later = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
@@ -184,7 +184,7 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca
     # Reuse the last stage's factor only if it has exactly the rows to be corrected: acceleration rows belong to the rate
     # alone, and a row that becomes active after the last stage is missing from it.
     shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
-    shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
+    shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.faults.arriving
     near = along(here.T) if shares else None
     numbers = placeholders(near, "carried")
     corrected = _corrected(sim, here, z, near and unpack(near, numbers))

@@ -1,0 +1,79 @@
+"""A run with steps of one length, from its arguments to its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
+from pfaffian.simulate.run.accuracy_request import RunRequest
+from pfaffian.simulate.run.batch import Batch, computed
+from pfaffian.simulate.run.batch_start import beginning, started
+from pfaffian.simulate.run.companion import as_estimated
+from pfaffian.simulate.run.resume import End, end_of, following
+from pfaffian.simulate.run.run_options import bound_of
+from pfaffian.simulate.step.draft import Draft
+from pfaffian.simulate.step.inputs import times_in_steps, warn_of_short_inputs
+from pfaffian.simulate.step.run_arguments import arguments
+from pfaffian.simulate.step.running_statistics import as_recording
+from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
+from pfaffian.simulate.step.signals import as_record
+from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.switches import as_switches
+from pfaffian.states.abstract_system import AbstractSystem
+
+
+def run_in_steps(system: AbstractSystem, r: RunRequest) -> Draft:
+    """The result of `run` with steps of one length. Raises and warns as `run` does."""
+    m = system.mechanism
+    scheme, law, extra = arguments(m, r.scheme, r.control, r.outputs)
+    end = _continued(r)
+    when = following(end, times_in_steps(end.start if end else r.start, r.duration, r.step, r.every, r.u_step))
+    seeds, bound = check_seeds(r.seed), bound_of(r.error_bound, r.step, scheme)
+    changing = as_switches(m, r.switches)
+    due = compiled_instants(law, when.step)
+    begin, series = beginning(m, law, end or when.start, _state(r), r.u, r.u_step is not None, r.backend, r.progress)
+    if r.u_step is not None:
+        warn_of_short_inputs(series, when, r.hold)
+    count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
+    workers = None if r.threads is None else as_whole(r.threads, "threads", most=MOST_THREADS)
+    recording = as_recording(r.record)
+    recorded = as_record(recording.signals if recording else r.record, count)
+    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
+    with progress_line(m.name, r.progress):
+        begun = started(simulation, begin, count, when, r.seed, recording, r.correct_start)
+    seed = begin.seed if isinstance(begin, End) else r.seed
+    del begin  # its memory, which a large batch needs
+    batch = Batch(
+        simulation=simulation,
+        started=begun,
+        runs=count,
+        when=when,
+        series=series,
+        hold=r.hold,
+        due=due,
+        bound=bound,
+        seed=seed,
+        correct_start=r.correct_start,
+        backend=r.backend,
+        strict=r.strict,
+        threads=workers,
+        progress=r.progress,
+        estimated=as_estimated(r.error, count),
+    )
+    return computed(batch)
+
+
+def _state(r: RunRequest) -> dict[str, Any]:
+    """The state from which runs begin, as a caller gives it."""
+    return {"q": r.q, "guess": r.guess, "v": r.v, "parameters": r.parameters}
+
+
+def _continued(r: RunRequest) -> End | None:
+    """The end of the runs that these continue, if any. Raises ModelError: something that comes from there is given too."""
+    if r.start_from is None:
+        return None
+    seed = None if np.ndim(r.seed) == 0 and r.seed == 0 else r.seed
+    return end_of(r.start_from, {**_state(r), "start": r.start or None, "seed": seed})
