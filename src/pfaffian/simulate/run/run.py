@@ -27,9 +27,10 @@ from pfaffian.simulate.step.joint_loads import with_loads
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.step.signals import OutputFunction, as_record
-from pfaffian.simulate.step.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.step.simulation import Simulation, input_names
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import as_switches
+from pfaffian.simulate.step.turns import counting_arguments
 from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
@@ -166,8 +167,7 @@ def run(
         1.000 m, 2.000 m/s
     """
     system = as_system(m)
-    m = system.mechanism
-    record, outputs = with_loads(m, record, outputs)
+    record, outputs = with_loads(system.mechanism, record, outputs)
     _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
     if accuracy is not None or times is not None:
         _refuse_with_accuracy(step=step, every=every, error_bound=error_bound)
@@ -203,11 +203,12 @@ def run(
             drop_listed(result, start_from)
         return result.labelled(squeeze and result["status"].size == 1)
     _refuse_without_accuracy(max_step=max_step)
-    scheme, law, extra = arguments(m, scheme, control, outputs)
+    system, scheme, law, extra = counting_arguments(system, scheme, control, outputs, switches)
+    m = system.mechanism
     end: End | None = None
     if start_from is not None:
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
-        end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
+        end = end_of(m, start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
     when = following(end, times_in_steps(end.start if end else start, duration, step, every, u_step))
     seeds, bound = check_seeds(seed), _bound(error_bound, step, scheme)
     changing = as_switches(m, switches)

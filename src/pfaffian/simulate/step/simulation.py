@@ -37,7 +37,7 @@ from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step,
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.loop_joints import open_turns
+from pfaffian.terms.loop_joints import uncounted
 from pfaffian.terms.terms import has_losses, shared
 
 
@@ -88,7 +88,7 @@ def turns_meaning(name: str) -> str:
     """The message of a run that stops because an angle of this closure passed half a turn."""
     return (
         f"the angle of closure {name!r} passed half a turn from the angle near which it is known, as the axes of its loop are "
-        "not parallel: cut the loop at another joint, or give near=pf.Parameter(...), which follows the angle in a run"
+        "not parallel: cut the loop at another joint; runs, steppers and FMUs for co-simulation count the turns of such angles"
     )
 
 
@@ -138,7 +138,7 @@ class Simulation:
     @cached_property
     def layout(self) -> Layout:
         """The layout of the discrete state d."""
-        return layout_of(self.control, self.mechanism, self.changing.names, self.law, eventful(self))
+        return layout_of(self.control, self.mechanism, self.changing, self.law, eventful(self))
 
     @cached_property
     def law(self) -> str:
@@ -189,7 +189,7 @@ class Simulation:
     def open_turns(self) -> tuple[str, ...]:
         """Names of the closures whose number of turns a run may lose, once for each angle."""
         closures = loop_coordinates_of(self.mechanism).closures
-        return tuple(c.name for c in closures for _ in open_turns(shared(self.mechanism).kinematics, c))
+        return tuple(c.name for c in closures for _ in uncounted(shared(self.mechanism).kinematics, c))
 
     @cached_property
     def key(self) -> str:
@@ -234,10 +234,10 @@ class Simulation:
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, each with its number of entries."""
         known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
-        if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.names:
+        if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.visible:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
-        known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
+        known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.visible}
         named = entries(self.control)
         known |= {
             name: _of_law(self.mechanism, name, unit, named.get(name, ()), self.sizes.get(name, 0))
