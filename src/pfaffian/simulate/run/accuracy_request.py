@@ -11,6 +11,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.coupling_error import exchanging
