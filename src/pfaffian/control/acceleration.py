@@ -49,8 +49,9 @@ def task_acceleration(
     """v_dot with A v_dot = b and theta_ddot = theta_ddot_d + G_D e_dot + G_P e, e = theta_d - theta. [aghili05 (43) (44)]
 
     The task's rows follow the constraint rows in one orthonormalisation. As q itself is never parametrised, singular
-    parametrisations do not matter. Where neither task nor constraints determine v_dot, |v_dot + rest_damping v| is smallest in
-    the metric of M, with rest_damping in 1/s.
+    parametrisations do not matter. Where neither task nor constraints determine v_dot, |v_dot + M^-1 c_v + rest_damping v| is
+    smallest in the metric of M, with rest_damping in 1/s and the Coriolis and centrifugal force c_v: the accelerations of the
+    bodies, weighted by their masses, so that the motion does not depend on the coordinates, nor on where loops are cut.
     """
     goal = pursue(terms, task, reference, w, stiffness, damping)
     x = goal.x
@@ -69,8 +70,8 @@ def task_acceleration(
 
 
 def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; the residual of A if joints were eliminated;
-    and the squared length, at most 1, that the orthonormalisation leaves of the shortest independent constraint row.
+    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t - M^-1 c_v in the metric of M; the residual of A if joints were
+    eliminated; the squared length, at most 1, that the orthonormalisation leaves of the shortest independent constraint row.
 
     If the task prescribes the accelerations of many joints directly, these are eliminated first. The other joints then form a
     smaller mechanism with a factor of its own, M_FF = W_F W_F^T.
@@ -85,7 +86,8 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
     W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.parents, F))
     beta = rhs[list(range(m)) + others, 0] - rows[:, S] @ v_S - rows[:, F] @ v_t[F, 0]
-    start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S, 0]))
+    c_v = terms.velocity_force if len(_prescribed(J)) < n else ca.SX(n, 1)  # nothing is open where the task prescribes all
+    start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S, 0]) - c_v[F, 0])
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)

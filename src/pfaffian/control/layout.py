@@ -258,11 +258,17 @@ NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0, 0.0)
 """The numbers of a run before its first event."""
 
 
-def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequence[str] = (), eventful: bool = False) -> Layout:
+def layout(
+    parts: Sequence[LawPart],
+    output_sizes: GroupSizes,
+    switched: Sequence[str] = (),
+    visible: Sequence[str] = (),
+    eventful: bool = False,
+) -> Layout:
     """The Layout of d.
 
     parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.
-    eventful: whether the run has events.
+    visible: those among them that are recorded.   eventful: whether the run has events.
     Raises ModelError: a switched parameter and a signal have the same name.
     """
     start: list[float] = []
@@ -280,8 +286,9 @@ def layout(parts: Sequence[LawPart], output_sizes: GroupSizes, switched: Sequenc
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))
+    at = dict(zip(switched, range(modes.start, modes.stop), strict=True))
     events = place(NO_EVENTS if eventful else ())
-    return Layout(placed, _named(placed, switched, modes), stream, modes, events, np.array(start))
+    return Layout(placed, _named(placed, at, visible), stream, modes, events, np.array(start))
 
 
 def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:
@@ -301,15 +308,18 @@ def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[fl
     )
 
 
-def _named(parts: Sequence[PlacedPart], switched: Sequence[str], modes: slice) -> dict[str, slice]:
-    """{recorded name: slice of d}; a name that several parts use gets the name of its part as a prefix."""
+def _named(parts: Sequence[PlacedPart], switched: Mapping[str, int], visible: Sequence[str]) -> dict[str, slice]:
+    """{recorded name: slice of d}; a name that several parts use gets the name of its part as a prefix.
+
+    switched: index in d of each parameter that the run changes.   visible: those that are recorded.
+    """
     places = [(placed.part.name, name, where) for placed in parts for name, where in placed.named]
     uses = Counter(name for _, name, _ in places)
     named = {f"{owner}.{name}" if uses[name] > 1 else name: where for owner, name, where in places}
-    for i, name in enumerate(switched, start=modes.start):
+    for name in visible:
         if name in named:
             raise ModelError(f"switch {name!r}: the law has a signal of that name; rename one of the two")
-        named[name] = slice(i, i + 1)
+        named[name] = slice(switched[name], switched[name] + 1)
     return named
 
 

@@ -41,7 +41,8 @@ def projected(
         stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
         weight: (motors,) positive numbers, the diagonal of R; ones if None.
-        rest_damping: damping of the motions that the task does not determine [1/s]; default 0.
+        rest_damping: damping of the motions that the task does not determine [1/s]; default 0. Their accelerations are the
+            least, weighted by the masses, so that they depend neither on the coordinates nor on where loops are cut.
         limits: "actuators" for the limits of the actuators, or (motors, 2) the lowest and highest input of each [N, N m]; no
             limits if None. u is then the smallest of the inputs within the limits that give this motion, so that redundant
             actuators take over what one of them cannot supply.

@@ -193,7 +193,8 @@ def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
     Raises ModelError: wrong names, shapes or numbers; inertias too far from their defaults (`check_light`); a number
     of an element that is out of its range.
     """
-    p = as_batch(parameters, m.p_names, m.p_defaults, "parameters")
+    n = len(m.given_parameters)
+    p = m.all_parameters(as_batch(parameters, m.p_names[:n], m.p_defaults[:n], "parameters"))
     check_light(m, p)
     if parameters is not None:
         check_ranges(m, p)

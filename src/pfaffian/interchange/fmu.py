@@ -29,6 +29,7 @@ from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
+from pfaffian.simulate.step.turns import counting_turns
 from pfaffian.states.system import as_system
 
 KINDS = ("co-simulation", "model exchange")
@@ -125,6 +126,7 @@ def fmu(
     timing = _timing(kind, version, step, start, accuracy, changes, clocks)
     pair = DEFAULT if timing.accuracy is None else pair_for(timing.accuracy)
     scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair)
+    system = system if timing.exchange else counting_turns(system, law, extra, switches)
     changing = as_switches(system.mechanism, switches)
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)
     simulation = simulation if accuracy is None else simulation.with_kinks()

@@ -38,6 +38,7 @@ class Closure:
         open; None for the middle of the limits, or the rest.
     axes: (3, 2) the two axes of a universal closure in its joint frames, which coincide where both angles are zero; None for
         other kinds.
+    counted: (angles, 1) what is added to the angles that these are near to, so that a run counts their turns; None elsewhere.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Closure:
     mimic: Mimic | None = None
     near: ca.SX | None = None
     axes: ca.SX | None = None
+    counted: ca.SX | None = None
 
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
@@ -243,8 +245,8 @@ def closure(
         mimic: law by which the coordinate follows those of joints of the tree, see `mimic`, for kinds of one coordinate; it is
             a constraint of its own, "name follows".
         near: an angle [rad], two for a universal joint. Where the axes of a loop are not parallel, the angle of the closure is
-            given within half a turn of it. A Parameter follows the angle in a run, which thus counts turns. By default the
-            middle of the limits, else the rest.
+            given within half a turn of it at a state, and a run counts turns from there; a Parameter then takes the angle. By
+            default the middle of the limits, else the rest.
     Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
     does not use; a spring, a damper, a rotor, limits or an effort on a kind without coordinates.
 

@@ -230,6 +230,19 @@ class Mechanism:
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
     @cached_property
+    def given_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that a caller gives: all but the last ones, by which a run counts the turns of closures."""
+        targets = (c.target if isinstance(c, Servo) else c for c in self.all_constraints)
+        closures = (c for c in targets if isinstance(c, Closure))
+        counted = sum(c.counted.numel() for c in closures if c.counted is not None)
+        return self.parameters[: len(self.parameters) - counted]
+
+    def all_parameters(self, given: np.ndarray) -> np.ndarray:
+        """The parameters (..., np) from those that a caller gave (..., n), before any turn is counted."""
+        more = len(self.parameters) - len(self.given_parameters)
+        return np.concatenate([given, np.zeros((*given.shape[:-1], more))], axis=-1) if more else given
+
+    @cached_property
     def p_names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.parameters)
 

@@ -2,6 +2,7 @@
 
 assemble.py            the nearest state that satisfies the constraints, with named coordinates unchanged
 branch.py              index of an assembly's branch, and its distance from the given state
+closure_angles.py      coordinates of closures along a motion, over whole turns
 closures_as_joints.py  coordinates of closures that are held, by joints in their place
 continuation.py        ways onto the constraints that stay on one branch
 equilibrium.py         static equilibria and their stability

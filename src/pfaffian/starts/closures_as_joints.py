@@ -143,7 +143,8 @@ def with_joints(m: Mechanism, names: tuple[str, ...]) -> Mechanism:
             end = f"{c.name} as held"
             bodies.append(body(end, 0.0))
             joints.append(_joint(c, end, SLIGHT * mass, long))
-            constraints[i] = Closure(c.name, "weld", end, c.body_b, IDENTITY, c.placement_b, ca.SX(0), active=c.active)
+            weld = Closure(c.name, "weld", end, c.body_b, IDENTITY, c.placement_b, ca.SX(0), active=c.active)
+            constraints[i] = replace(weld, counted=c.counted)
     return m.with_(bodies=bodies, joints=joints, constraints=constraints)
 
 

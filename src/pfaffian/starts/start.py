@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.control.reason import foremost
@@ -11,6 +12,7 @@ from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.starts.assemble import close, lost_messages, tell_jumps, why_lost
 from pfaffian.starts.given_start import Given
 from pfaffian.terms.lengths import scales
+from pfaffian.terms.loop_joints import closing_joint
 
 ROUNDING = 1e-9
 """Largest displacement of a guess that counts as rounding [rad, the machine's length, their rates]."""
@@ -54,7 +56,7 @@ def start_state(given: Given, correct: bool) -> Start:
         messages[run] = message
     moves, (nq, nv) = (assembled.q - given.q, assembled.v - given.v), (given.caller.nq, given.caller.nv)
     q, v, moved_q, moved_v = (x[:, :n] for x, n in zip((assembled.q, assembled.v, *moves), (nq, nv, nq, nv), strict=True))
-    moved = Start(q, v, given.problem.p, moved_q, moved_v, assembled.residual, tuple(messages))
+    moved = Start(q, v, _with_turns(given, assembled.q), moved_q, moved_v, assembled.residual, tuple(messages))
     m = given.caller
     guessed_q, guessed_v = given.guesses
     if guessed_q:
@@ -62,6 +64,23 @@ def start_state(given: Given, correct: bool) -> Start:
     if guessed_v:
         _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, moved.q, m.v_units))
     return moved
+
+
+def _with_turns(given: Given, q: np.ndarray) -> np.ndarray:
+    """(runs, np) the parameters of starts q (runs, ...): closures whose turns are counted begin where they are held."""
+    joints, p = given.as_joints, given.problem.p.copy()
+    if joints is None:
+        return p
+    m, at = joints.m, {s.element_hash(): i for i, s in enumerate(ca.vertsplit(joints.m.p_symbols))}
+    found, _ = joints.measured(q, np.zeros((len(q), joints.whole.nv)), p, given.problem.instants, given.problem.backend)
+    turns = 2 * np.pi * np.round((q - found)[:, m.nq :] / (2 * np.pi))
+    end = 0
+    for c in (m.loop_joints[name] for name in joints.names):
+        end += closing_joint(c).nq
+        if c.counted is not None:
+            counters = [at[s.element_hash()] for s in ca.vertsplit(c.counted)]
+            p[:, counters] = turns[:, end - len(counters) : end]
+    return p
 
 
 def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...], size: np.ndarray) -> None:

@@ -17,8 +17,10 @@ from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.maths import so3
 from pfaffian.maths.spline import spline_slopes
+from pfaffian.model.loop_coordinates import coordinates_of_closures
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.starts.branch import UNKNOWN, branch_and_distance, sides
+from pfaffian.starts.closure_angles import ClosuresAlong
 from pfaffian.starts.closures_as_joints import measured
 from pfaffian.starts.continuation import CONTRACTS, NEGLIGIBLE, follow, length_of
 from pfaffian.starts.given_motion import GivenMotion
@@ -97,6 +99,7 @@ class Trajectory(NamedTuple):
     branch: () or (runs,) index of the branch as in `Assembly`, at the first sample that is reached.
     passages: the singular passages.   lost: the stretches that are not reached.   q_names, v_names: of the entries.
     t: (samples,) instants [s], or the numbers of the samples where no times were given.
+    at_closures: by which `loop` is found.
     """
 
     q: np.ndarray
@@ -111,11 +114,20 @@ class Trajectory(NamedTuple):
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
     t: np.ndarray
+    at_closures: ClosuresAlong
 
     @property
     def named(self) -> dict[str, Any]:
         """Coordinate name -> its values (samples,) or (samples, runs)."""
         return by_name(self.q, self.q_names)
+
+    @property
+    def loop(self) -> dict[str, np.ndarray]:
+        """Name of each coordinate of the joints that close loops -> its values (samples,) or (samples, runs), with angles that
+        are continued over whole turns. Where no times were given, they turn less than half a turn from sample to sample."""
+        many = self.q.ndim == 3
+        q, v = (x if many else x[:, None] for x in (self.q, self.v))
+        return {name: x if many else x[:, 0] for name, x in self.at_closures.of(q, v).items()}
 
     def __repr__(self) -> str:
         runs = f", {self.q.shape[1]} runs" if self.q.ndim == 3 else ""
@@ -531,7 +543,10 @@ def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
     regularity = np.where(bad, np.nan, found.regularity)
     branch = _branches(path, filled)
     rest = shaped(filled.good), shaped(filled.off), shaped(regularity), branch if given.many else branch[0]
-    answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names, given.times)
+    names = [name for name in coordinates_of_closures(m) if name in given.m.q_names]
+    values = {name: filled.q[:, given.m.q_names.index(name)].reshape(runs, n).T for name in names}
+    closures = ClosuresAlong(m, path.p, given.times if given.timed else np.array([path.t]), path.backend, values)
+    answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names, given.times, closures)
     _tell(path, answer)
     return answer
 

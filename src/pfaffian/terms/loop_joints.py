@@ -6,7 +6,8 @@ and functions of a user act along a closure as along a joint, with the generalis
 
 An angle follows from the pose up to full turns only. Where all axes of a loop are parallel, it is a sum of angles of the tree,
 which knows its turns. Otherwise it is the one nearest to such a sum over the axes that are about parallel, and without any, the
-one within half a turn of the closure's `near`, of the middle of its limits, or of its rest.
+one within half a turn of the closure's `near`, of the middle of its limits, or of its rest. A run counts on from there: what
+this angle has left behind it, the closure's `counted`, is added to the angle that it is near to.
 """
 
 from __future__ import annotations
@@ -175,7 +176,14 @@ def _angle(k: MovingLinks, c: Closure, R: ca.SX) -> ca.SX:
 def _centre(k: MovingLinks, c: Closure) -> ca.SX:
     """The angle within half a turn of which that of a closure with one axis is given, or this angle itself if it is exact."""
     turning = _turning(k, c)
-    return _sum(k, turning) if turning.exact or (turning.signs and c.near is None) else _middle(c, 0)
+    if turning.exact:
+        return _sum(k, turning)
+    return _counted(c, 0, _sum(k, turning) if turning.signs and c.near is None else _middle(c, 0))
+
+
+def _counted(c: Closure, i: int, near: ca.SX) -> ca.SX:
+    """The angle `near` to which the i-th angle of a closure was near at first, moved on as a run counts."""
+    return near if c.counted is None else near + c.counted[i]
 
 
 def open_turns(k: MovingLinks, c: Closure) -> list[tuple[int, ca.SX]]:
@@ -183,18 +191,18 @@ def open_turns(k: MovingLinks, c: Closure) -> list[tuple[int, ca.SX]]:
     a turn of which it is given."""
     group, j = c.holds.group, closing_joint(c)
     if group is None:
-        return [(i, _middle(c, i)) for i in range(j.nq)]
+        return [(i, _counted(c, i, _middle(c, i))) for i in range(j.nq)]
     if len(group.rotation.axes) != 1 or group.screws or _turning(k, c).exact:
         return []
     return [(j.nq - 1, _centre(k, c))]
 
 
 def half_turn_sides(k: MovingLinks, closures: Iterable[Closure]) -> ca.SX:
-    """(n, 1) for each closure among these that leaves turns open: a number that changes its sign where an angle passes half a
+    """(n, 1) for each angle of these closures whose turns nothing tells: a number that changes its sign where it passes half a
     turn from the angle that it is near to; zero within a quarter of a turn."""
     sides = []
     for c in closures:
-        for i, near in open_turns(k, c):
+        for i, near in uncounted(k, c):
             off = loop_coordinates(k, c)[i] - near
             sides.append(ca.if_else(ca.fabs(off) > np.pi / 2, off, 0))
     return ca.densify(ca.vertcat(ca.SX(0, 1), *sides))
@@ -222,9 +230,10 @@ def _universal_angles(c: Closure, R: ca.SX) -> ca.SX:
     """The angles of a universal closure: of B's axis about A's axis, and of A's axis about B's, from where frames coincide."""
     assert c.zero is not None
     a, b, a0, b0 = R[:, 2], R[2, :].T, c.zero[:, 2], c.zero[2, :].T  # B's axis in A and A's axis in B, now and at zero
-    first = _nearest(_middle(c, 0), a0[0] * a[0] + a0[1] * a[1], a0[0] * a[1] - a0[1] * a[0])
+    centre = [_counted(c, i, _middle(c, i)) for i in range(2)]
+    first = _nearest(centre[0], a0[0] * a[0] + a0[1] * a[1], a0[0] * a[1] - a0[1] * a[0])
     # R = Rz(first) zero Rz(second): as B turns on, A's axis turns backwards in B.
-    return ca.vertcat(first, _nearest(_middle(c, 1), b0[0] * b[0] + b0[1] * b[1], b0[1] * b[0] - b0[0] * b[1]))
+    return ca.vertcat(first, _nearest(centre[1], b0[0] * b[0] + b0[1] * b[1], b0[1] * b[0] - b0[0] * b[1]))
 
 
 def _turning(k: MovingLinks, c: Closure) -> LoopTurning:
@@ -280,12 +289,19 @@ def _sum_of_rates(k: MovingLinks, turning: LoopTurning) -> ca.SX:
     return total if k.rates.plain else total @ k.maps[1]
 
 
-def followed_angles(k: MovingLinks) -> dict[str, tuple[str, int]]:
-    """Name of each parameter that a closure is `near` to -> (closure, index of the coordinate) whose turns it counts."""
-    found = dict[str, tuple[str, int]]()
-    names = {p.symbol.element_hash(): p.name for p in k.mechanism.parameters}
-    for c in k.mechanism.loop_joints.values():
-        for i, near in open_turns(k, c) if c.near is not None else []:
-            if near.is_symbolic() and near.element_hash() in names:
-                found[names[near.element_hash()]] = c.name, i
+def counters(k: MovingLinks, c: Closure) -> dict[str, ca.SX]:
+    """Name of each parameter that counts the turns of a closure -> its next value, which becomes that of an angle, or what has
+    been `counted` of it."""
+    if c.near is None and c.counted is None:
+        return {}
+    found, names = dict[str, ca.SX](), {p.symbol.element_hash(): p.name for p in k.mechanism.parameters}
+    for n, (i, near) in enumerate(open_turns(k, c)):
+        counter = near if c.counted is None else c.counted[n]
+        if counter.is_symbolic() and counter.element_hash() in names:
+            found[names[counter.element_hash()]] = loop_coordinates(k, c)[i] - (near - counter)
     return found
+
+
+def uncounted(k: MovingLinks, c: Closure) -> list[tuple[int, ca.SX]]:
+    """The `open_turns` of a closure, none where parameters count them."""
+    return [] if counters(k, c) else open_turns(k, c)

@@ -151,6 +151,15 @@ def bias_force(k: Kinematics) -> ca.SX:
     return _newton_euler(k, k.s_dot(), k.bias_accelerations)
 
 
+def gravity_force(k: Kinematics) -> ca.SX:
+    """(nv, 1) the part of c that gravity makes: the weight of each link and all that it carries, along its joint."""
+    tau = list[ca.SX]()
+    for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
+        up = k.link_pose(i).R.T @ -k.mechanism.gravity
+        tau.append(project_force(link, c.mass * up, ca.cross(c.h, up)))
+    return k.along_v(_in_order(k, tau))
+
+
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> SpatialForce:
     """Inertia force, sum m (a + Phi x), and moment, sum m x cross (a + Phi x), of a link; a + Phi x accelerates its point x."""
     S = link.S

@@ -39,7 +39,15 @@ from pfaffian.terms.lengths import (
 )
 from pfaffian.terms.loop_rotors import rotor_coriolis, rotor_inertia
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
-from pfaffian.terms.recursions import Inertia, bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
+from pfaffian.terms.recursions import (
+    Inertia,
+    bias_force,
+    coriolis_matrix,
+    gravity_force,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+)
 from pfaffian.terms.traced_now import remembered
 
 
@@ -167,6 +175,11 @@ class Terms:
         """(nv, 1) Coriolis, centrifugal and gravity force [N, N m]."""
         c = bias_force(self.kinematics)
         return c if self.added is None else c + self.added.c
+
+    @cached_property
+    def velocity_force(self) -> ca.SX:
+        """(nv, 1) Coriolis and centrifugal force, the part of c without gravity [N, N m]."""
+        return self.c - gravity_force(self.kinematics)
 
     def inertia_force(self, v_dot: ca.SX) -> ca.SX:
         """(nv, 1) M v_dot + c; the inertia of bodies enters by recursion, without M."""

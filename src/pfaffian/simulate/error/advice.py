@@ -98,7 +98,7 @@ def warn_of_later_stiffness(watch: StepErrorMonitor, result: Draft, x: np.ndarra
     s = watch.loop.simulation
     if s.scheme.stiff:
         return False
-    if not may_stiffen(s.mechanism, s.changing.names):
+    if not may_stiffen(s.mechanism, s.changing.visible):
         return bool(_too_fast(watch, _start_instants(watch, watch.begin)))
     fast = _too_fast(watch, _later_instants(watch, result, x))
     if not fast:
@@ -162,12 +162,12 @@ def _start_instants(watch: StepErrorMonitor, x: np.ndarray) -> Iterator[_Instant
 def _later_instants(watch: StepErrorMonitor, result: Draft, x: np.ndarray) -> Iterator[_Instant]:
     """The examined instants, after the start, of some of the runs that finished.   x: (runs, nx) last states of all runs."""
     s, when, time = watch.loop.simulation, watch.loop.when, result["time"]
-    switched, finished = s.changing.names, np.flatnonzero(result["status"] == 0)
+    switched, finished = s.changing.visible, np.flatnonzero(result["status"] == 0)
     recorded = all(name in result for name in ("q", "v", *switched))
     for run in finished[_examined_runs(len(finished))].tolist() if finished.size else ():
         for i in np.unique(np.linspace(0, len(time) - 1, EXAMINED_INSTANTS + 1).astype(int))[1:] if recorded else ():
             p = watch.loop.p[run].copy()
-            p[s.changing.at] = [result[name][run, i] for name in switched]
+            p[[s.mechanism.p_names.index(name) for name in switched]] = [result[name][run, i] for name in switched]
             yield _Instant(result["q"][run, i], result["v"][run, i], float(time[i]), p)
         yield _instant(watch, x, run, when.start + when.step * when.steps)
 

@@ -152,7 +152,7 @@ def only_inputs_work(s: Simulation) -> bool:
 def only_inputs_drive(s: Simulation) -> bool:
     """Whether only the inputs of a run can raise the energy of its machine."""
     m = s.mechanism
-    if not is_open(s.control) or s.switches or m.servos or any(c.returns is not None for c in m.coordinates):
+    if not is_open(s.control) or s.changing.visible or m.servos or any(c.returns is not None for c in m.coordinates):
         return False
     k = shared(m).kinematics
     if not all(_conservative(f) or _only_dissipates(f) for f in m.all_forces) or ca.depends_on(potential_energy(k), k.t):

@@ -81,7 +81,7 @@ def momenta_of(s: Simulation) -> BaseMomenta | None:
     first joint that moves inertia that belongs to no body.
     """
     m = s.mechanism
-    if s.system.inertia is not None or s.changing.names:
+    if s.system.inertia is not None or s.changing.visible:
         return None
     with suppress(ModelError):
         first = first_joint(m)

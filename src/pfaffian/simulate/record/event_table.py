@@ -13,7 +13,7 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.draft import Draft
-from pfaffian.simulate.step.events import Events, eventful, events_of
+from pfaffian.simulate.step.events import Events, events_of
 from pfaffian.simulate.step.lane import lane_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
@@ -85,7 +85,8 @@ def _compiled(s: Simulation) -> kernel.Kernel:
 
 def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np.ndarray) -> None:
     """Add the events of runs to their result.   p: (runs, np) parameters."""
-    if not eventful(s):
+    events = events_of(s)
+    if events is None or not (events.names or s.changing.visible):
         return
     nx, nw = s.nx, len(s.w_names)
     empty = PassedEvents(np.zeros((0, nx)), np.zeros((0, nx)), np.zeros(0), np.zeros((0, nw)), np.zeros(0, int))

@@ -164,10 +164,11 @@ def _start(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, An
 
 def _parameters(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
     """The variable with the parameters of each run, and coordinates with their names and units."""
-    if not m.parameters:
+    given = m.given_parameters
+    if not given:
         return {}, {}
-    names, units = list(m.p_names), [p.unit for p in m.parameters]
-    values = ("run", "parameter"), _each(course.start.p, len(course.status)), {"units": "per parameter"}
+    names, units = [p.name for p in given], [p.unit for p in given]
+    values = ("run", "parameter"), _each(course.start.p[:, : len(given)], len(course.status)), {"units": "per parameter"}
     return {"parameters": values}, {"parameter": names, "p_unit": ("parameter", units)}
 
 

@@ -12,6 +12,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Hold
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.coupling_error import exchanging
@@ -93,13 +94,13 @@ class RunRequest(NamedTuple):
     error_bound: Any = None
 
 
-def end_of_earlier(request: RunRequest, accuracy: float) -> LanesEnd | None:
+def end_of_earlier(m: Mechanism, request: RunRequest, accuracy: float) -> LanesEnd | None:
     """The end of the run that this one continues, if any. Raises ModelError: see `end_of`."""
     if request.start_from is None:
         return None
     given = {"q": request.q, "guess": request.guess, "v": request.v, "parameters": request.parameters}
     seed = None if np.ndim(request.seed) == 0 and request.seed == 0 else request.seed
-    return lanes_end_of(request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
+    return lanes_end_of(m, request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
 
 
 def estimated_runs(error: Any, law: Control, ended: LanesEnd | None, count: int) -> np.ndarray:

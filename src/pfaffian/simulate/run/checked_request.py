@@ -24,11 +24,12 @@ from pfaffian.simulate.run.request_starts import begin_of_runs, given_start_and_
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.step import sampling
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
-from pfaffian.simulate.step.run_arguments import arguments, input_names
+from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.switches import as_switches
+from pfaffian.simulate.step.turns import counting_arguments
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import AbstractSystem
 
@@ -51,11 +52,14 @@ def checked_request(system: AbstractSystem, request: RunRequest, kinks: bool = T
 
     Raises ModelError: an argument is wrong. Raises RunError: no run can start on its constraints.
     """
-    m, accuracy = system.mechanism, as_accuracy(request.accuracy)
-    ended = end_of_earlier(request, accuracy)
+    accuracy = as_accuracy(request.accuracy)
+    system, scheme, law, extra = counting_arguments(
+        system, request.scheme, request.control, request.outputs, request.switches, pair_for(accuracy)
+    )
+    m = system.mechanism
+    ended = end_of_earlier(m, request, accuracy)
     begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
     instants = np.maximum(as_instants(request.times, begin + elapsed, request.duration) - begin, elapsed)
-    scheme, law, extra = arguments(m, request.scheme, request.control, request.outputs, pair_for(accuracy))
     seeds, names = sampling.check_seeds(request.seed), input_names(m, law)
     with progress_line(m.name, request.progress):
         given, series = given_start_and_inputs(m, request, begin, names, ended)

@@ -14,12 +14,13 @@ from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Stepper
 from pfaffian.simulate.run.stepper_start import Options
-from pfaffian.simulate.step.run_arguments import arguments, input_names
+from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.sampling import check_seed, in_python
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import as_switches
+from pfaffian.simulate.step.turns import counting_arguments
 from pfaffian.states.abstract_system import AbstractSystem
 from pfaffian.states.system import as_system
 
@@ -91,9 +92,9 @@ def stepper(
         >>> s.q.ravel().round(3)
         array([-0.03 , -0.058, -0.086])
     """
-    system = as_system(m)
+    pair = DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy))
+    system, given, law, extra = counting_arguments(as_system(m), scheme, control, outputs, switches, pair)
     m = system.mechanism
-    given, law, extra = arguments(m, scheme, control, outputs, DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy)))
     check_options(backend, 1)
     check_seed(seed)
     count = None if runs is None else as_whole(runs, "runs")

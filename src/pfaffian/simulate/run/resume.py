@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, notice
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.simulation import Simulation
@@ -43,12 +44,12 @@ class End(NamedTuple):
     digest: str
 
 
-def end_of(result: Any, given: dict[str, Any]) -> End:
+def end_of(m: Mechanism, result: Any, given: dict[str, Any]) -> End:
     """The end of a result.   given: {name: value} of other arguments of the run that set its start.
 
     Raises ModelError: see `checked_end`; or the result is of a run to an accuracy.
     """
-    r, x, p = checked_end(result, given)
+    r, x, p = checked_end(m, result, given)
     a = r.attrs
     if "steps_made" not in a:
         raise ModelError(f"start_from: the result is of a run to an accuracy: give accuracy={a.get('accuracy')!r}, and no step")
@@ -56,7 +57,7 @@ def end_of(result: Any, given: dict[str, Any]) -> End:
     return End(x, p, float(a["first_start"]), int(a["steps_made"]), float(a["step"]), seed, str(a["digest"]))
 
 
-def checked_end(result: Any, given: dict[str, Any]) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
+def checked_end(m: Mechanism, result: Any, given: dict[str, Any]) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
     """A result, its end state (runs, n) and its parameters (runs, np).   given: as in `end_of`.
 
     Raises ModelError: the result contains no end state, one of its runs stopped, or an argument in `given` is not None.
@@ -73,7 +74,7 @@ def checked_end(result: Any, given: dict[str, Any]) -> tuple[xr.Dataset, np.ndar
             f"start_from: {which} stopped before its end, see causes(result); select the others with result.isel(run=[...])"
         )
     x = np.atleast_2d(r["end_state"].values)
-    return r, x, np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0))
+    return r, x, m.all_parameters(np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0)))
 
 
 def following(end: End | None, when: Times) -> Times:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.controlled import COARSER, Controlled, LaneStarts
 from pfaffian.simulate.run.resume import checked_end, identity
 from pfaffian.simulate.run.solver import Solver
@@ -67,12 +68,12 @@ def end_of_lanes(solver: Solver, done: Controlled) -> tuple[tuple[Any, ...], dic
     return (("run", "state_entry"), done.ends, {"meaning": meaning}), attributes | {"digest": identity(solver.simulation)}
 
 
-def lanes_end_of(result: Any, given: dict[str, Any], accuracy: float) -> LanesEnd:
+def lanes_end_of(m: Mechanism, result: Any, given: dict[str, Any], accuracy: float) -> LanesEnd:
     """The end of a result.   given: {name: value} of other arguments of the run that set its start.
 
     Raises ModelError: see `checked_end`; the result is of steps of one length, or of another accuracy.
     """
-    r, rows, p = checked_end(result, given)
+    r, rows, p = checked_end(m, result, given)
     a = r.attrs
     if "time_made" not in a:
         raise ModelError(f"start_from: the result has steps of one length: take step={a.get('step')!r} in place of accuracy")

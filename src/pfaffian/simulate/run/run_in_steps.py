@@ -8,6 +8,7 @@ import numpy as np
 
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.batch import Batch, computed
 from pfaffian.simulate.run.batch_start import beginning, started
@@ -16,20 +17,20 @@ from pfaffian.simulate.run.resume import End, end_of, following
 from pfaffian.simulate.run.run_options import bound_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import times_in_steps, warn_of_short_inputs
-from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.switches import as_switches
+from pfaffian.simulate.step.turns import counting_arguments
 from pfaffian.states.abstract_system import AbstractSystem
 
 
 def run_in_steps(system: AbstractSystem, r: RunRequest) -> Draft:
     """The result of `run` with steps of one length. Raises and warns as `run` does."""
+    system, scheme, law, extra = counting_arguments(system, r.scheme, r.control, r.outputs, r.switches)
     m = system.mechanism
-    scheme, law, extra = arguments(m, r.scheme, r.control, r.outputs)
-    end = _continued(r)
+    end = _continued(m, r)
     when = following(end, times_in_steps(end.start if end else r.start, r.duration, r.step, r.every, r.u_step))
     seeds, bound = check_seeds(r.seed), bound_of(r.error_bound, r.step, scheme)
     changing = as_switches(m, r.switches)
@@ -71,9 +72,9 @@ def _state(r: RunRequest) -> dict[str, Any]:
     return {"q": r.q, "guess": r.guess, "v": r.v, "parameters": r.parameters}
 
 
-def _continued(r: RunRequest) -> End | None:
+def _continued(m: Mechanism, r: RunRequest) -> End | None:
     """The end of the runs that these continue, if any. Raises ModelError: something that comes from there is given too."""
     if r.start_from is None:
         return None
     seed = None if np.ndim(r.seed) == 0 and r.seed == 0 else r.seed
-    return end_of(r.start_from, {**_state(r), "start": r.start or None, "seed": seed})
+    return end_of(m, r.start_from, {**_state(r), "start": r.start or None, "seed": seed})

@@ -35,4 +35,5 @@ thresholds.py            the comparisons that decide conditions, and the numbers
 time_loop.py             the compiled steps of a run with their inputs
 time_marks.py            instants at which the equations change abruptly with time
 tracing.py               the functions of a simulation that the kernel compiles
+turns.py                 parameters by which a run counts the turns of closures
 """

@@ -160,7 +160,8 @@ def events_of(s: LawAndSystem) -> Events | None:
     function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
-    points = tuple(np.linspace(0.0, 1.0, POINTS_OF_MOTION if costly else POINTS).tolist())
+    # A run that only counts turns has no event to look for.
+    points = tuple(np.linspace(0.0, 1.0, (POINTS_OF_MOTION if costly else POINTS) if names else 2).tolist())
     if not gaps:
         return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches))
     rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])

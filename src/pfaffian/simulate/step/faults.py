@@ -16,7 +16,7 @@ from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.step import DEFAULT
-from pfaffian.terms.loop_joints import open_turns
+from pfaffian.terms.loop_joints import uncounted
 from pfaffian.terms.terms import has_losses, shared
 
 FaultKind = Literal[
@@ -81,12 +81,12 @@ def faults_of(s: LawAndSystem) -> Faults:
 def _open_turns(m: Mechanism) -> tuple[str, ...]:
     """Names of the closures whose number of turns a run may lose, once for each angle."""
     closures = loop_coordinates_of(m).closures
-    return tuple(c.name for c in closures for _ in open_turns(shared(m).kinematics, c))
+    return tuple(c.name for c in closures for _ in uncounted(shared(m).kinematics, c))
 
 
 def _turns_meaning(name: str) -> str:
     """The message of a run that stops because an angle of this closure passed half a turn."""
     return (
         f"the angle of closure {name!r} passed half a turn from the angle near which it is known, as the axes of its loop are "
-        "not parallel: cut the loop at another joint, or give near=pf.Parameter(...), which follows the angle in a run"
+        "not parallel: cut the loop at another joint; runs, steppers and FMUs for co-simulation count the turns of such angles"
     )

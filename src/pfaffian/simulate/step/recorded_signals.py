@@ -19,11 +19,11 @@ def recorded_signals(s: Traceable, sizes: Callable[[], Mapping[str, int]]) -> di
     Raises ModelError: a result cannot store a signal under its name.
     """
     known = {**standard(s.mechanism, s.scheme.saturate), **s.system.labels}
-    if is_open(s.control) and not s.outputs and s.system.signals is None and not s.changing.names:
+    if is_open(s.control) and not s.outputs and s.system.signals is None and not s.changing.visible:
         return {name: (known[name], known[name].size) for name in chosen(tuple(known), s.record)}
     labelled = {name: x for name, x in s.outputs if isinstance(x, MotionOutput)}
     known |= {name: labelled_output(name, x, sizes()[name]) for name, x in labelled.items()}
-    known |= {p.name: Signal(p.unit or "1") for p in s.mechanism.parameters if p.name in s.changing.names}
+    known |= {p.name: Signal(p.unit or "1") for p in s.mechanism.parameters if p.name in s.changing.visible}
     named = entries(s.control)
     known |= {
         name: _of_law(s.mechanism, name, unit, named.get(name, ()), sizes().get(name, 0))

@@ -32,14 +32,14 @@ WHOLE = 1e-9
 """Largest difference of a period or phase from a whole number of steps, as a fraction of the period."""
 
 
-def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str = "", eventful: bool = False) -> Layout:
+def layout_of(control: Control, m: Mechanism, changing: Switches, law: str = "", eventful: bool = False) -> Layout:
     """The layout of the discrete state d: the values of the law, the switched parameters, and numbers that locate events. Its
     sizes are cached by digest."""
     if not control.parts:
-        return layout((), (), switched, eventful)
+        return layout((), (), changing.names, changing.visible, eventful)
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
     known = kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})
-    return layout(control.parts, known["sizes"], switched, eventful)
+    return layout(control.parts, known["sizes"], changing.names, changing.visible, eventful)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -199,7 +199,7 @@ def check_seeds(seed: Any) -> int:
 
 def provenance(control: Control, switches: Switches, seed: Any) -> dict[str, Any]:
     """Attributes of a result that describe its laws in discrete time and its switches."""
-    attributes = {"switches": json.dumps(switches.names)} if switches.names else {}
+    attributes = {"switches": json.dumps(switches.visible)} if switches.visible else {}
     if not control.parts:
         return attributes
     parts = [

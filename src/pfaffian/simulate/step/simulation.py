@@ -75,7 +75,7 @@ class Simulation:
     @cached_property
     def layout(self) -> Layout:
         """The layout of the discrete state d."""
-        return layout_of(self.control, self.mechanism, self.changing.names, self.law, eventful(self))
+        return layout_of(self.control, self.mechanism, self.changing, self.law, eventful(self))
 
     @cached_property
     def law(self) -> str:

@@ -12,13 +12,14 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, output_digest
 from pfaffian.terms.equations_digest import of_function
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.loop_joints import followed_angles
+from pfaffian.terms.loop_joints import counters
 from pfaffian.terms.terms import Terms, shared, symbols
 
 Next = OutputFunction
@@ -35,6 +36,12 @@ class Switches:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.next)
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """Names of the parameters that callers see: all but those that count the turns of closures."""
+        known = {p.name for p in self.m.given_parameters}
+        return tuple(name for name in self.names if name in known)
 
     @cached_property
     def at(self) -> list[int]:
@@ -87,8 +94,8 @@ def as_switches(m: Mechanism, given: Any) -> Switches:
 
     Raises ModelError: it is not one, or a name is unknown.
     """
-    counts = any(c.near is not None for c in m.loop_joints.values())
-    followed = {name: partial(_angle, *at) for name, at in followed_angles(shared(m).kinematics).items()} if counts else {}
+    closures = {name: c for name, c in m.loop_joints.items() if c.near is not None or c.counted is not None}
+    counting = {name: partial(_counted, c, name) for c in closures.values() for name in counters(shared(m).kinematics, c)}
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ModelError(f"switches: {{name of a parameter: function of the kinematics}} is needed, got {brief(given)}")
@@ -97,9 +104,9 @@ def as_switches(m: Mechanism, given: Any) -> Switches:
             raise ModelError(f"switches: the mechanism has no parameter {brief(name)}; {nearest(name, m.p_names)}")
         if not callable(f) and not isinstance(f, MotionOutput):
             raise ModelError(f"switches: {name!r}: a function of the kinematics or of_motion(...) is needed, got {brief(f)}")
-    return Switches(m, tuple({**followed, **given}.items()))
+    return Switches(m, tuple({**counting, **given}.items()))
 
 
-def _angle(closure: str, i: int, k: Kinematics) -> ca.SX:
-    """(1, 1) the i-th coordinate of a closure."""
-    return k.joint(closure)[i]
+def _counted(c: Closure, name: str, k: Kinematics) -> ca.SX:
+    """(1, 1) the next value of a parameter that counts the turns of a closure."""
+    return counters(k, c)[name]
