@@ -35,8 +35,8 @@ KINKS: dict[int, Callable[..., Any]] = {
 }  # fmt: skip
 """Operations with a kink or a jump -> the number that is zero there; atan2 jumps by a whole turn, to the same angle."""
 
-EQUAL = 1e-12
-"""Relative difference up to which the sizes of two numbers at a random state count as equal."""
+SIZES, EQUAL = (1e-4, 1e-2, 1.0), 1e-12
+"""Sizes of random states, and relative difference up to which two numbers there count as equal."""
 
 
 def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
@@ -68,13 +68,30 @@ def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str,
     if not found or len(found) > 2 * MOST:
         return {}
     numbers = ca.vertcat(*[x for _, x in found])
-    f = ca.Function("numbers", ca.symvar(numbers), [numbers])
-    sizes = np.abs(np.array(f(*np.random.default_rng(1).uniform(0.3, 0.9, f.n_in()))).ravel())
+    cost = ca.Function("numbers", ca.symvar(numbers), [numbers]).n_instructions()
     several = dict[str, list[ca.SX]]()
-    for i, (name, x) in enumerate(found):  # a number and its negative, from a force and from its energy, pass zero at once
-        if not (np.abs(sizes[:i] - sizes[i]) <= EQUAL * sizes[i]).any():
+    for (name, x), known in zip(found, _repeated(numbers, moving), strict=True):
+        if not known:
             several.setdefault(name, []).append(x)
-    return several if sum(map(len, several.values())) <= MOST and f.n_instructions() <= CHEAP else {}
+    return several if sum(map(len, several.values())) <= MOST and cost <= CHEAP else {}
+
+
+def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
+    """Whether each number or its negative is an earlier one, as those of a force and of its energy, or of an expression that is
+    written twice. They are told by their values and rates at states of several sizes: where a limit is reached, a number is
+    constant and may be equal to that of another limit."""
+    random = np.random.default_rng(1)
+    rates = ca.jtimes(numbers, moving, ca.DM(random.uniform(0.3, 0.9, moving.numel())))
+    others = [x for x in ca.symvar(numbers) if not ca.depends_on(x, moving)]
+    f = ca.Function("numbers", [moving, ca.vertcat(ca.SX(0, 1), *others)], [numbers, rates])
+    repeated = np.zeros(numbers.numel(), dtype=bool)
+    for size in SIZES:
+        state, given = (random.uniform(0.3, 0.9, n) for n in (moving.numel(), len(others)))
+        at = np.abs(np.hstack(f(size * state, given)))
+        for i, x in enumerate(at):
+            same = (np.abs(at[:i] - x) <= EQUAL * x).all(axis=1)
+            repeated[i] |= bool(x[1] > 0 and same.any())
+    return repeated.tolist()
 
 
 def _parts(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:
