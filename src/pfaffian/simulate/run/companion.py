@@ -82,7 +82,7 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
     except KeyboardInterrupt:  # the runs themselves are complete, and their result must not be lost
         notice("Ctrl-C ended the estimate of the error, which is nan; the runs are complete", RunWarning)
         error[:] = np.nan
-    error[:, runs] += ROUNDING
+    error[:, runs] = _recent(error[:, runs]) + ROUNDING
     return error
 
 
@@ -92,7 +92,7 @@ def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: Recor
         (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
         error[:, runs] = _filled(first / (ratio - 1))
-        unclear = ended | also | (ratio < 2.0 ** _order(loop)).any(axis=1)
+        unclear = ended | also | (ratio < 2.0 ** (_order(loop) - 1)).any(axis=1)
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
@@ -102,13 +102,14 @@ def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
     """(runs, kinds) the factor by which steps twice as long multiply the error.
 
     twice, four: (times, runs, kinds) differences of the run from solutions with steps two and four times as long. Differences
-    that hardly grow are rounding, or as large as they can become, so that no order shows.
+    that hardly grow are rounding, or as large as they can become, so that no order shows. Those that grow faster than the order
+    of the rule are of steps that are too long for it, or meet by chance.
     """
     known = np.isfinite(twice) & np.isfinite(four)
     near, far = (np.where(known, x, 0.0).max(axis=0) for x in (twice, four))
     with np.errstate(all="ignore"):
         ratio = np.where(near > SMALL, (far - near) / near, 2.0**order)
-    return np.where(ratio >= 2 ** (order / 2), np.maximum(ratio, 2.0**order), np.maximum(ratio, 2.0))
+    return np.clip(ratio, 2.0, 2.0**order)
 
 
 def _filled(error: np.ndarray) -> np.ndarray:
@@ -120,6 +121,18 @@ def _filled(error: np.ndarray) -> np.ndarray:
     before = known[np.maximum(np.searchsorted(known, times, "right") - 1, 0)]
     after = known[np.minimum(np.searchsorted(known, times, "left"), len(known) - 1)]
     return np.fmax(error[before], error[after])
+
+
+def _recent(error: np.ndarray) -> np.ndarray:
+    """(times, ...) at each record the largest error of the last half of the time: two solutions may meet by chance where both are
+    wrong."""
+    largest = error.copy()
+    for begin in 2 ** np.arange(len(error).bit_length()):  # records begin to 2 begin - 1, after those from begin / 2 on
+        octave = error[begin : 2 * begin]
+        before = np.fmax.accumulate(error[begin // 2 : begin][::-1])[::-1]
+        largest[begin : 2 * begin] = np.fmax.accumulate(octave)
+        largest[begin : 2 * begin] = np.fmax(largest[begin : 2 * begin], before[np.arange(len(octave)) // 2])
+    return np.where(np.isnan(error), np.nan, largest)
 
 
 def _order(loop: TimeLoop) -> int:

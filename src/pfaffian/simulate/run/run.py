@@ -232,7 +232,7 @@ def run(
     workers = None if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     recording = as_recording(record)
     recorded = as_record(recording.signals if recording else record, count)
-    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
+    simulation = Simulation(system, scheme, law, extra, recorded, changing.next).with_kinks()
     with progress_line(m.name, progress):
         begun = started(simulation, begin, count, when, seed, recording, correct_start)
     seed = begin.seed if isinstance(begin, End) else seed

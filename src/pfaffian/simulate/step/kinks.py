@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.model.constraint import Closure
@@ -48,6 +49,12 @@ def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> d
     for name, several in _kinks(s, T, z, d, w).items():
         found |= {name if len(several) == 1 else f"{name} {i}": x for i, x in enumerate(several)}
     return found
+
+
+def may_have_kinks(s: LawAndSystem) -> bool:
+    """Whether a simulation has parts of which some have kinks; the others need not be searched."""
+    m = s.mechanism
+    return bool(m.all_forces or m.compounds or m.nu and not is_open(s.control)) or any(not isinstance(c, Closure) for c in m.ideal)
 
 
 @remembered(64)

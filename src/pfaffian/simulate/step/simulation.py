@@ -26,7 +26,7 @@ from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import INTEGRATORS, Integrator
-from pfaffian.simulate.step.kinks import has_kinks
+from pfaffian.simulate.step.kinks import has_kinks, may_have_kinks
 from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import in_python, layout_of
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, Record, check_names, chosen, output_digest, standard
@@ -127,7 +127,10 @@ class Simulation:
 
     def with_kinks(self) -> Simulation:
         """This simulation, kinks being events where there are any."""
-        return replace(self, kinks=True) if has_kinks(self) else self
+        if not may_have_kinks(self):
+            return self
+        found = kernel.noted(f"kinks {self.key}", lambda: {"any": has_kinks(self)})
+        return replace(self, kinks=True) if found["any"] else self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simulation) and self.key == other.key

@@ -6,11 +6,15 @@ import casadi as ca
 
 from pfaffian.control.layout import NO_EVENTS, EventNumbers
 from pfaffian.simulate.step.closed_loop import LawAndSystem
-from pfaffian.simulate.step.events import Tried, ahead, events_of, exactness, gradual, switched_now
+from pfaffian.simulate.step.events import EARLY, Tried, ahead, events_of, exactness, gradual, switched_now
 
 MOST_PARTS = 24
 """Greatest number of parts of a step, those that are tried again among them: about six events. What then is left of the step is
 one more part, which passes its events as they come."""
+
+NEAR = 2**-10
+"""Distance before a kink, in parts of the way to it, at which a part ends first. The stages of a long part that ended at the kink
+might lie beyond it, where a force has jumped; those of a part as short as this do not."""
 
 
 def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
@@ -39,6 +43,8 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h, width))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
     after, before = event.aims(aim, done, length, aim < h)
+    far = ca.logic_and(ca.logic_and(events.is_kink(event.name), event.root > EARLY), length > 4 * NEAR * h)
+    before = ca.if_else(far, done + (1 - NEAR) * event.root * length, before)
     stays = ca.logic_or(event.located, switches)
     over = ca.logic_not(ca.logic_or(stays, ends < h))
     d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, d_now, event.following), d_now))
@@ -51,7 +57,8 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
         ca.if_else(event.located, width, event.widened(width, length)),
         total + event.jumps,
     )
-    ended = NO_EVENTS._replace(unsplit=unsplit + gives_up, last=going.last, total=going.total)
+    lost = ca.logic_and(gives_up, ca.logic_not(events.is_kink(last)))
+    ended = NO_EVENTS._replace(unsplit=unsplit + lost, last=going.last, total=going.total)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
     struck = events.rebound(ca.vertcat(x, d_now), inputs[0], p, t + done) if events.rebound else x
     moved = ca.vertcat(ca.if_else(switches, struck, ca.if_else(stays, x, x_next)), d_next[: at.events.start, 0], *numbers)
