@@ -18,6 +18,7 @@ from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
@@ -91,8 +92,10 @@ def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: Recor
     if loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
         (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
-        error[:, runs] = _filled(first / (ratio - 1))
-        unclear = ended | also | (ratio < 2.0 ** (_order(loop) - 1)).any(axis=1)
+        least = 2.0 ** (_order(loop) - 1)
+        # Through events, where parts of steps are short or long by chance, the factor is only about that of the order.
+        error[:, runs] = _filled(first / (np.minimum(ratio, least if eventful(loop.simulation) else np.inf) - 1))
+        unclear = ended | also | (ratio < least).any(axis=1)
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
