@@ -22,8 +22,8 @@ from tests.by_scipy import run_adaptive
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 
 STEP, ACCURACY, RECORDS = 1e-3, 1e-6, 10
-CLOSE, SMALL = 3.0, 1e-11
-"""Largest ratio of true to told errors; errors that are not judged."""
+CLOSE, SMALL = 3.0, 3e-10
+"""Largest ratio of true to told errors; errors that are not judged, since the oracle itself has them after jumps."""
 
 
 class Hard(NamedTuple):

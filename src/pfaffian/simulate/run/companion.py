@@ -94,7 +94,8 @@ def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: Recor
         ratio = _ratio(first, second, _order(loop))
         least = 2.0 ** (_order(loop) - 1)
         # Through events, where parts of steps are short or long by chance, the factor is only about that of the order.
-        error[:, runs] = _filled(first / (np.minimum(ratio, least if eventful(loop.simulation) else np.inf) - 1))
+        of_order = max(2.0, least) if eventful(loop.simulation) else 2 * least
+        error[:, runs] = _filled(first / (np.where(ratio < least, ratio, of_order) - 1))
         unclear = ended | also | (ratio < least).any(axis=1)
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
@@ -105,14 +106,13 @@ def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
     """(runs, kinds) the factor by which steps twice as long multiply the error.
 
     twice, four: (times, runs, kinds) differences of the run from solutions with steps two and four times as long. Differences
-    that hardly grow are rounding, or as large as they can become, so that no order shows. Those that grow faster than the order
-    of the rule are of steps that are too long for it, or meet by chance.
+    that hardly grow are rounding, or as large as they can become, so that no order shows.
     """
     known = np.isfinite(twice) & np.isfinite(four)
     near, far = (np.where(known, x, 0.0).max(axis=0) for x in (twice, four))
     with np.errstate(all="ignore"):
         ratio = np.where(near > SMALL, (far - near) / near, 2.0**order)
-    return np.clip(ratio, 2.0, 2.0**order)
+    return np.maximum(ratio, 2.0)
 
 
 def _filled(error: np.ndarray) -> np.ndarray:

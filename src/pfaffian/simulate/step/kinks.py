@@ -94,7 +94,7 @@ def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
     repeated = np.zeros(numbers.numel(), dtype=bool)
     for size in SIZES:
         state, given = (random.uniform(0.3, 0.9, n) for n in (moving.numel(), len(others)))
-        at = np.abs(np.hstack(f(size * state, given)))
+        at = np.abs(np.hstack([np.array(x) for x in f(size * state, given)]))
         for i, x in enumerate(at):
             same = (np.abs(at[:i] - x) <= EQUAL * x).all(axis=1)
             repeated[i] |= bool(x[1] > 0 and same.any())
