@@ -124,7 +124,9 @@ def skate() -> pf.Mechanism:
 
 TURNED, FALLING = np.array([0.9, -0.4, 0.3]), np.array([0.5, 1.0, -1.0])
 BOB = chain(1)
-DOUBLED = four_bar().with_(constraints=[*four_bar().constraints, pf.closure("again", "revolute", "coupler", "rocker", axis=(0, 1, 0), placement_a=(0.8, 0, 0), placement_b=(0.7, 0, 0))])  # fmt: skip
+ENDS = {"placement_a": (0.8, 0, 0), "placement_b": (0.7, 0, 0)}
+AGAIN = pf.closure("again", "revolute", "coupler", "rocker", axis=(0, 1, 0), **ENDS)
+DOUBLED = four_bar().with_(constraints=[*four_bar().constraints, AGAIN])
 
 KINDS: dict[str, Callable[[], Hard]] = {
     "a blow of 1e5 N for 0.2 ms": lambda: Hard(

@@ -1,4 +1,4 @@
-"""Kinks of forces, laws and input limits: each is located, to an accuracy and in steps of one length, so that errors are as told."""
+"""Kinks of forces, laws and input limits: each is located, under error control or not, so that errors are as told."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_told_errors_hold_over_kinks(case):
 
 
 JUMP = control.Control(lambda T, z, w, y: control.Command(ca.if_else(T.q > 0.1, -1.0, 0.5) - 0.3 * T.v))
-STEPPED = {"a bump stop": KINKED["a bump stop"], "limits of motors": KINKED["limits of motors"], "a jump": (arm, {"control": JUMP})}
+STEPPED = {name: KINKED[name] for name in ("a bump stop", "limits of motors")} | {"a jump": (arm, {"control": JUMP})}
 
 
 @pytest.mark.parametrize("case", STEPPED)

@@ -127,8 +127,8 @@ def _filled(error: np.ndarray) -> np.ndarray:
 
 
 def _recent(error: np.ndarray) -> np.ndarray:
-    """(times, ...) at each record the largest error of the last half of the time: two solutions may meet by chance where both are
-    wrong."""
+    """(times, ...) at each record the largest error of the last half of the time, since two solutions may meet by chance where
+    both are wrong."""
     largest = error.copy()
     for begin in 2 ** np.arange(len(error).bit_length()):  # records begin to 2 begin - 1, after those from begin / 2 on
         octave = error[begin : 2 * begin]

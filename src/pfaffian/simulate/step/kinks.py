@@ -54,7 +54,9 @@ def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> d
 def may_have_kinks(s: LawAndSystem) -> bool:
     """Whether a simulation has parts of which some have kinks; the others need not be searched."""
     m = s.mechanism
-    return bool(m.all_forces or m.compounds or m.nu and not is_open(s.control)) or any(not isinstance(c, Closure) for c in m.ideal)
+    return bool(m.all_forces or m.compounds or (m.nu and not is_open(s.control))) or any(
+        not isinstance(c, Closure) for c in m.ideal
+    )
 
 
 @remembered(64)

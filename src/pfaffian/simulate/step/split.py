@@ -6,15 +6,15 @@ import casadi as ca
 
 from pfaffian.control.layout import NO_EVENTS, EventNumbers
 from pfaffian.simulate.step.closed_loop import LawAndSystem
-from pfaffian.simulate.step.events import EARLY, Tried, ahead, events_of, exactness, gradual, switched_now
+from pfaffian.simulate.step.events import EARLY, Ahead, Events, Tried, ahead, events_of, exactness, gradual, switched_now
 
 MOST_PARTS = 24
 """Greatest number of parts of a step, those that are tried again among them: about six events. What then is left of the step is
 one more part, which passes its events as they come."""
 
 NEAR = 2**-10
-"""Distance before a kink, in parts of the way to it, at which a part ends first. The stages of a long part that ended at the kink
-might lie beyond it, where a force has jumped; those of a part as short as this do not."""
+"""Distance before a kink, in parts of the way to it, at which a part ends first. The stages of a long part that ended at the
+kink might lie beyond it, where a force has jumped; those of a part as short as this do not."""
 
 
 def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
@@ -43,8 +43,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h, width))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
     after, before = event.aims(aim, done, length, aim < h)
-    far = ca.logic_and(ca.logic_and(events.is_kink(event.name), event.root > EARLY), length > 4 * NEAR * h)
-    before = ca.if_else(far, done + (1 - NEAR) * event.root * length, before)
+    before = ca.if_else(_far(events, event, length, h), done + (1 - NEAR) * event.root * length, before)
     stays = ca.logic_or(event.located, switches)
     over = ca.logic_not(ca.logic_or(stays, ends < h))
     d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, d_now, event.following), d_now))
@@ -68,3 +67,8 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     endless = ca.logic_and(gives_up, ca.logic_or(switches, rebounds))
     undefined = ca.logic_and(ca.logic_not(stays), event.undefined)
     return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless, undefined), ca.logic_not(over)])
+
+
+def _far(events: Events, event: Ahead, length: ca.SX, h: ca.SX) -> ca.SX:
+    """Whether a part of a step h meets a kink so far from its begin that the next one ends a distance NEAR before it."""
+    return ca.logic_and(ca.logic_and(events.is_kink(event.name), event.root > EARLY), length > 4 * NEAR * h)
