@@ -184,6 +184,12 @@ def test_painleve_is_named_with_joint_and_instant() -> None:
     with pytest.warns(RunWarning, match="joint 'rail': its friction 'shoes'"):
         result = pf.run(m, [0.0, 0.05], [5.0, 1.0], duration=1.5, step=1e-3, every=10, error=False, **INTERPRETED)
     assert result["status"] > 0 and 0.05 < result["stopped"] < 1.5
+    ends = [float(result["stopped"])]
+    for accuracy in (1e-4, 1e-8):
+        with pytest.warns(RunWarning, match="joint 'rail': its friction 'shoes'"):
+            r = pf.run(m, [0.0, 0.05], [5.0, 1.0], duration=1.5, accuracy=accuracy, error=False, **INTERPRETED)
+        ends.append(float(r["stopped"]))
+    assert ends[0] - 1e-9 <= ends[2] <= ends[0] + 1e-3 and ends[1] == pytest.approx(ends[2], abs=1e-4)
     assert pf.forward_dynamics(painleve_rod(0.5), [0.0, angle], [1.0, 0.0]).v_dot.shape == (2,)
 
 

@@ -1,4 +1,4 @@
-"""Kinks of forces, laws and input limits under error control: each is located, so that errors are as told."""
+"""Kinks of forces, laws and input limits: each is located, under error control or not, so that errors are as told."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import RunWarning
 from pfaffian.simulate.run import solver
+from pfaffian.simulate.step.events import events_of
 from pfaffian.simulate.step.kinks import MOST, has_kinks
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.simulation import Simulation
@@ -18,6 +19,9 @@ from tests.tolerance import close
 
 INSTANT = 1e-9
 """Error of an instant or a motion at an accuracy of 1e-9, after a few kinks."""
+
+ORDER = 2**6
+"""Least fall of an error of order 4 over steps that are a quarter as long; of order 1 and 2 it is 4 and 16."""
 
 CLOSE, AT_RECORDS, ROUNDING = 3.0, 6.0, 1e-11
 """Largest ratio of a true error to the told one, of the largest of a run and at single records; and errors below which none is
@@ -90,6 +94,25 @@ def test_told_errors_hold_over_kinks(case):
         assert (true <= AT_RECORDS * told + ROUNDING).all(), (accuracy, true / told)
 
 
+JUMP = control.Control(lambda T, z, w, y: control.Command(ca.if_else(T.q > 0.1, -1.0, 0.5) - 0.3 * T.v))
+STEPPED = {name: KINKED[name] for name in ("a bump stop", "limits of motors")} | {"a jump": (arm, {"control": JUMP})}
+
+
+@pytest.mark.parametrize("case", STEPPED)
+def test_steps_of_one_length_keep_their_order_through_kinks_and_jumps(case):
+    make, how = STEPPED[case]
+    m, how = make(), {"record": ["q", "v"], "backend": "interpreter"} | how
+    start = [0.9, -0.4, 0.3], [0.5, 1.0, -1.0]
+    exact = pf.run(m, *start, times=np.linspace(0, 1.2, 16), accuracy=1e-11, max_step=0.02, error=False, **how)
+    top, found = np.abs(exact.v.values).max(), []
+    for every in (20, 40, 80):
+        r = pf.run(m, *start, duration=1.2, step=0.08 / every, every=every, error_bound=np.inf, **how)
+        true = max(np.abs(r[n].values - exact[n].values).max() / by for n, by in (("q", 1), ("v", top)))
+        assert true <= CLOSE * float(r.error.max()), (every, true)
+        found.append(true)
+    assert found[2] < found[0] / ORDER, found
+
+
 def simulation(m: pf.Mechanism, law: control.Control | None = None) -> Simulation:
     """The simulation of a run."""
     scheme, law, outputs = arguments(m, pf.Scheme(saturate=law is not None), law, None, "dop853")
@@ -119,6 +142,14 @@ FOUND = {
 def test_kinks_are_found_where_the_motion_may_pass_them(case):
     m, law, found = FOUND[case]
     assert has_kinks(simulation(m, law)) == found
+
+
+def test_limits_that_are_reached_together_are_located_apart():
+    """Three inputs far beyond their limits at most states: the numbers of all are then the distance between two limits."""
+    m = arm().with_(actuators=[pf.actuator(f"m{i}", f"j{i}", limits=(-0.01, 0.01)) for i in range(3)])
+    steep = control.Control(lambda T, z, w, y: control.Command(-200 * T.q - 3 * T.v))
+    kinks = events_of(simulation(m, steep).with_kinks()).names
+    assert len(kinks) == 6, kinks
 
 
 def test_a_kink_at_no_number_does_not_end_a_run():

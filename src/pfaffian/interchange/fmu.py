@@ -129,7 +129,7 @@ def fmu(
     system = system if timing.exchange else counting_turns(system, law, extra, switches)
     changing = as_switches(system.mechanism, switches)
     simulation = Simulation(system, scheme, law, extra, as_record(record, 1), changing.next)
-    simulation = simulation if accuracy is None else simulation.with_kinks()
+    simulation = simulation if timing.exchange else simulation.with_kinks()
     given = {"q": q, "v": v, "guess": guess, "parameters": parameters}
     with uncollected():
         whole = machine_of(simulation, timing, given, seed)

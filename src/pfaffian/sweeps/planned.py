@@ -207,7 +207,7 @@ class Sweep:
         recording = as_recording(self.keep)
         record = as_record(recording.signals if recording else self.keep, 2)
         stored = recording and (recording.over_time, sorted(recording.statistics.items()))
-        simulation = Simulation(self.system, scheme, law, extra, record, changing.next)
+        simulation = Simulation(self.system, scheme, law, extra, record, changing.next).with_kinks()
         others = {name: x for name, x in o.items() if name not in (*TRACED, *NEUTRAL)}
         return (
             {

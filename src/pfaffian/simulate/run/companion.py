@@ -18,6 +18,7 @@ from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
+from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.inputs import Times
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.signals import entries_of
@@ -82,7 +83,7 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
     except KeyboardInterrupt:  # the runs themselves are complete, and their result must not be lost
         notice("Ctrl-C ended the estimate of the error, which is nan; the runs are complete", RunWarning)
         error[:] = np.nan
-    error[:, runs] += ROUNDING
+    error[:, runs] = _recent(error[:, runs]) + ROUNDING
     return error
 
 
@@ -91,8 +92,11 @@ def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: Recor
     if loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
         (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
-        error[:, runs] = _filled(first / (ratio - 1))
-        unclear = ended | also | (ratio < 2.0 ** _order(loop)).any(axis=1)
+        least = 2.0 ** (_order(loop) - 1)
+        # Through events, where parts of steps are short or long by chance, the factor is only about that of the order.
+        of_order = max(2.0, least) if eventful(loop.simulation) else 2 * least
+        error[:, runs] = _filled(first / (np.where(ratio < least, ratio, of_order) - 1))
+        unclear = ended | also | (ratio < least).any(axis=1)
         runs = runs[unclear & (motion.status[runs] == 0)]
     if runs.size:
         error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
@@ -108,7 +112,7 @@ def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
     near, far = (np.where(known, x, 0.0).max(axis=0) for x in (twice, four))
     with np.errstate(all="ignore"):
         ratio = np.where(near > SMALL, (far - near) / near, 2.0**order)
-    return np.where(ratio >= 2 ** (order / 2), np.maximum(ratio, 2.0**order), np.maximum(ratio, 2.0))
+    return np.maximum(ratio, 2.0)
 
 
 def _filled(error: np.ndarray) -> np.ndarray:
@@ -120,6 +124,18 @@ def _filled(error: np.ndarray) -> np.ndarray:
     before = known[np.maximum(np.searchsorted(known, times, "right") - 1, 0)]
     after = known[np.minimum(np.searchsorted(known, times, "left"), len(known) - 1)]
     return np.fmax(error[before], error[after])
+
+
+def _recent(error: np.ndarray) -> np.ndarray:
+    """(times, ...) at each record the largest error of the last half of the time, since two solutions may meet by chance where
+    both are wrong."""
+    largest = error.copy()
+    for begin in 2 ** np.arange(len(error).bit_length()):  # records begin to 2 begin - 1, after those from begin / 2 on
+        octave = error[begin : 2 * begin]
+        before = np.fmax.accumulate(error[begin // 2 : begin][::-1])[::-1]
+        largest[begin : 2 * begin] = np.fmax.accumulate(octave)
+        largest[begin : 2 * begin] = np.fmax(largest[begin : 2 * begin], before[np.arange(len(octave)) // 2])
+    return np.where(np.isnan(error), np.nan, largest)
 
 
 def _order(loop: TimeLoop) -> int:

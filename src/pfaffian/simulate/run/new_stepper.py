@@ -113,7 +113,7 @@ def stepper(
     input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    s = Simulation(system, given, law, extra, recorded, changing.next)
+    s = Simulation(system, given, law, extra, recorded, changing.next).with_kinks()
     if accuracy is None:
         return Stepper(s, options)
-    return AccurateStepper(s.with_kinks(), options, as_accuracy(accuracy), scheme)
+    return AccurateStepper(s, options, as_accuracy(accuracy), scheme)

@@ -42,7 +42,7 @@ def run_in_steps(system: AbstractSystem, r: RunRequest) -> Draft:
     workers = None if r.threads is None else as_whole(r.threads, "threads", most=MOST_THREADS)
     recording = as_recording(r.record)
     recorded = as_record(recording.signals if recording else r.record, count)
-    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
+    simulation = Simulation(system, scheme, law, extra, recorded, changing.next).with_kinks()
     with progress_line(m.name, r.progress):
         begun = started(simulation, begin, count, when, r.seed, recording, r.correct_start)
     seed = begin.seed if isinstance(begin, End) else r.seed

@@ -13,9 +13,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths.reflection import NOTHING
-from pfaffian.maths.values import values_at
 from pfaffian.model.constraint import Closure
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.parts.contact import compliant_gaps, compliant_parts
@@ -23,7 +23,6 @@ from pfaffian.simulate.step.closed_loop import LawAndSystem, acting
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.thresholds import JUMPS
 from pfaffian.terms.applied_forces import force_of
-from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms, shared
 
@@ -38,10 +37,10 @@ KINKS: dict[int, Callable[..., Any]] = {
 """Operations with a kink or a jump -> the number that is zero there; atan2 jumps by a whole turn, to the same angle."""
 
 EQUAL = 1e-12
-"""Relative difference up to which two numbers count as equal, at random states and inputs of very different sizes."""
+"""Relative difference up to which two numbers count as equal, at random states of all these sizes."""
 
 SIZES = (1e-12, 1e-8, 1e-4, 1.0, 1e4, 1e8)
-"""Of slides, speeds, states of laws and inputs at these states, beside those of the machine or one."""
+"""Of these states: distances between kinks may be small beside a machine."""
 
 
 def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
@@ -53,6 +52,14 @@ def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> d
     for name, several in _kinks(s, T, z, d, w).items():
         found |= {name if len(several) == 1 else f"{name} {i}": x for i, x in enumerate(several)}
     return found
+
+
+def may_have_kinks(s: LawAndSystem) -> bool:
+    """Whether a simulation has parts of which some have kinks; the others need not be searched."""
+    m = s.mechanism
+    return bool(m.all_forces or m.compounds or (m.nu and not is_open(s.control))) or any(
+        not isinstance(c, Closure) for c in m.ideal
+    )
 
 
 @remembered(64)
@@ -73,19 +80,30 @@ def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str,
     if not found or len(found) > 2 * MOST:
         return {}
     numbers = ca.vertcat(*[x for _, x in found])
-    f = ca.Function("numbers", [T.q, T.v, T.t, s.mechanism.p_symbols, z, d, w], [numbers])
-    random, slides = np.random.default_rng(1), np.array([unit == "m" for unit in s.mechanism.q_units])
-    at = []
-    for size, state in zip(SIZES, generic_states(s.mechanism, count=len(SIZES)), strict=True):
-        others = [size * random.normal(size=x.numel()) for x in (z, d, w)]
-        at.append((np.where(slides, size, 1.0) * state.q, size * state.v, state.t, state.p, *others))
-    values = values_at(f, at)
-    sizes = np.abs(np.hstack([x for (x,) in values]))
+    cost = ca.Function("numbers", ca.symvar(numbers), [numbers]).n_instructions()
     several = dict[str, list[ca.SX]]()
-    for i, (name, x) in enumerate(found):  # a number and its negative, from a force and from its energy, pass zero at once
-        if not (np.abs(sizes[:i] - sizes[i]) <= EQUAL * sizes[i]).all(axis=1).any():
+    for (name, x), known in zip(found, _repeated(numbers, moving), strict=True):
+        if not known:
             several.setdefault(name, []).append(x)
-    return several if sum(map(len, several.values())) <= MOST and f.n_instructions() <= CHEAP else {}
+    return several if sum(map(len, several.values())) <= MOST and cost <= CHEAP else {}
+
+
+def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
+    """Whether each number or its negative is an earlier one, as those of a force and of its energy, or of an expression that is
+    written twice. They are told by their values and rates at states of several sizes, unless they are constant at all of them:
+    where limits are reached, their numbers may be equal."""
+    random = np.random.default_rng(1)
+    rates = ca.jtimes(numbers, moving, ca.DM(random.uniform(0.3, 0.9, moving.numel())))
+    others = [x for x in ca.symvar(numbers) if not ca.depends_on(x, moving)]
+    f = ca.Function("numbers", [moving, ca.vertcat(ca.SX(0, 1), *others)], [numbers, rates])
+    at = list[np.ndarray]()
+    for size in SIZES:
+        state, given = (random.uniform(0.3, 0.9, n) for n in (moving.numel(), len(others)))
+        at.append(np.abs(np.hstack([np.array(x) for x in f(size * state, given)])))
+    values = np.stack(at, axis=1)  # (numbers, sizes, value and rate)
+    moves = (values[..., 1] > 0).any(axis=1)
+    same = [(np.abs(values[:i] - x) <= EQUAL * x).all(axis=(1, 2)).any() for i, x in enumerate(values)]
+    return (moves & np.array(same, dtype=bool)).tolist()
 
 
 def _parts(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:

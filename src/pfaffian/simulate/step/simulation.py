@@ -20,7 +20,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
 from pfaffian.simulate.step.integrators import INTEGRATORS, AnyPair, Integrator, integrator_for, pair_of
-from pfaffian.simulate.step.kinks import has_kinks
+from pfaffian.simulate.step.kinks import has_kinks, may_have_kinks
 from pfaffian.simulate.step.recorded_signals import recorded_signals
 from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.sampling import layout_of
@@ -64,7 +64,10 @@ class Simulation:
 
     def with_kinks(self) -> Simulation:
         """This simulation, kinks being events where there are any."""
-        return replace(self, kinks=True) if has_kinks(self) else self
+        if not may_have_kinks(self):
+            return self
+        found = kernel.noted(f"kinks {self.key}", lambda: {"any": has_kinks(self)})
+        return replace(self, kinks=True) if found["any"] else self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simulation) and self.key == other.key

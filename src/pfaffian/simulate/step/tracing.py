@@ -247,7 +247,8 @@ def _rate(
         servo = control_force(closed)
         faults, sides = ca.vertcat(faults, 1 - servo.realisable), ca.vertcat(sides, servo.side)
     if closed.losses is not None:
-        faults, sides = ca.vertcat(faults, closed.losses.faults), ca.vertcat(sides, 0 * closed.losses.faults)
+        flags = closed.losses.faults
+        faults, sides = ca.vertcat(faults, flags), ca.vertcat(sides, ca.SX.ones(*flags.shape))  # raised at any stage
     side = sim.system.side(here.x, T)
     faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
     turning = half_turn_sides(T.kinematics, loop_coordinates_of(m).closures)
