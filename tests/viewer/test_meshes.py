@@ -140,7 +140,7 @@ def second_middle() -> np.ndarray:
 def test_what_is_unknown_or_wrong_in_collada_is_left_to_another_reader(change: tuple[str, str]) -> None:
     text = DAE.partition("?>")[2].replace(*change)
     assert text != DAE.partition("?>")[2]
-    with pytest.raises(collada.Unknown):
+    with pytest.raises(collada.UnreadCollada):
         collada.solids(parse_xml(text, "a.dae", words=True))
 
 
@@ -151,7 +151,7 @@ def test_the_unit_counts_for_files_that_trimesh_reads(tmp_path: Path, monkeypatc
     ours = read_mesh(str(tmp_path / "a.dae"))
 
     def unknown(root: object) -> list:
-        raise collada.Unknown
+        raise collada.UnreadCollada
 
     monkeypatch.setattr(collada, "solids", unknown)
     (tmp_path / "b.dae").write_text(DAE)

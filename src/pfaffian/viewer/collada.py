@@ -21,14 +21,14 @@ NOTHING = {"lines", "linestrips", "extra", "instance_camera", "instance_light", 
 """What has no triangles."""
 
 
-class Unknown(Exception):
+class UnreadCollada(Exception):
     """The file contains what this reader does not know, or contradicts itself."""
 
 
 def solids(root: Element) -> list[Solid]:
     """The solids of a file, one for each primitive of each instance of a geometry.   root: read with its words.
 
-    Raises Unknown: another reader has to try.
+    Raises UnreadCollada: another reader has to try.
     """
     try:
         ids = {x.attributes["id"]: x for x in _all(root) if "id" in x.attributes}
@@ -36,7 +36,7 @@ def solids(root: Element) -> list[Solid]:
         start = np.diag([unit(root)] * 3 + [1.0])
         return [s for node in _referred(ids, top).all("node") for s in _placed(ids, node, start)]
     except (KeyError, IndexError, ValueError, RecursionError) as error:
-        raise Unknown(str(error)) from None
+        raise UnreadCollada(str(error)) from None
 
 
 def unit(root: Element) -> float:
@@ -64,7 +64,7 @@ def _referred(ids: dict[str, Element], x: Element, attribute: str = "url") -> El
 
 
 def _unknown(what: str) -> NoReturn:
-    raise Unknown(what)
+    raise UnreadCollada(what)
 
 
 def _placed(ids: dict[str, Element], node: Element, X: np.ndarray) -> Iterator[Solid]:
@@ -176,5 +176,5 @@ def _numbers(x: Element, kind: type = float) -> np.ndarray:
         try:
             values: np.ndarray = np.fromstring(x.content, dtype=kind, sep=" ")
         except DeprecationWarning as error:
-            raise Unknown(str(error)) from None
+            raise UnreadCollada(str(error)) from None
     return values if int(x.attributes.get("count", len(values))) == len(values) else _unknown("other numbers of values")

@@ -75,7 +75,7 @@ def _dae(data: bytes, name: str) -> list[Solid]:
     root = parse_xml(data.decode("utf-8", "replace"), name, words=True)
     try:
         return collada.solids(root)
-    except collada.Unknown:
+    except collada.UnreadCollada:
         return [x._replace(vertices=x.vertices * collada.unit(root)) for x in _by_trimesh(data, "dae", name)]
 
 
