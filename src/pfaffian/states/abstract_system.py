@@ -7,6 +7,7 @@ Each kind of state is a file of this room with one final class: its data are fie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -55,7 +56,22 @@ class StatePart(NamedTuple):
     units: tuple[str, ...]
 
 
-class AbstractSystem:
+@dataclass(frozen=True, eq=False, repr=False)
+class StateData:
+    """The data that every kind of state has, described at `System`."""
+
+    mechanism: Mechanism
+    name: str
+    parts: tuple[StatePart, ...]
+    _: KW_ONLY
+    named: tuple[StatePart, ...] = ()
+    about: tuple[str, ...] = ()
+    ends: str | None = None
+    holds: bool = False
+    uncorrected: tuple[int, ...] = ()
+
+
+class AbstractSystem(StateData):
     """A mechanism and the state x (nx,) in which it is integrated, its parts one after another.
 
         x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
@@ -79,9 +95,6 @@ class AbstractSystem:
         (True, ['q', 'centred_momentum'])
     """
 
-    mechanism: Mechanism
-    name: str
-    parts: tuple[StatePart, ...]
     enter: Callable[[Terms], Any]
     show: Callable[[ca.SX, ca.SX], Any]
     rate: Callable[[Terms, Motion, ca.SX], Any]
@@ -95,11 +108,6 @@ class AbstractSystem:
     changed: Callable[[], bool] | None = None
 
     variables: Variables = AS_THEY_ARE
-    named: tuple[StatePart, ...] = ()
-    about: tuple[str, ...] = ()
-    ends: str | None = None
-    holds: bool = False
-    uncorrected: tuple[int, ...] = ()
     other_state: bool = True
     digest: str | None = None
 

@@ -58,10 +58,8 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> AbstractSystem:
 class ChosenVelocities(AbstractSystem):
     """[q; y].   chosen: the mechanism with y as its velocities."""
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
     chosen: Mechanism
-    name = "[q; y]"
+    name: str = "[q; y]"
 
     def matrix(self, q: ca.SX, t: ca.SX) -> ca.SX:
         """T of v = T(q) y."""

@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.motion import Motion
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.reduced_state import ReducedState
 from pfaffian.terms.terms import Terms
@@ -50,14 +49,7 @@ class ExtendedState(AbstractSystem):
 
     within: AnyReduced
     added: AddedEntries
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
-    ends: str | None
-    holds: bool
-    uncorrected: tuple[int, ...]
-    name = ReducedState.name
+    name: str = ReducedState.name
 
     def enter(self, T: Terms) -> ca.SX:
         """[x; y]."""

@@ -62,11 +62,8 @@ def hamiltonian(m: Mechanism) -> AbstractSystem:
 class HamiltonState(AbstractSystem):
     """[q; p].   first: joint whose slides move the frame of the mass centre, if there is one."""
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
     first: Joint | None
-    name = "[q; p]"
+    name: str = "[q; p]"
 
     def enter(self, T: Terms) -> ca.SX:
         """[q; p]."""

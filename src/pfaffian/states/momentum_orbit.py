@@ -113,10 +113,6 @@ class MomentumOrbit(AbstractSystem):
     made_from: digest of the mechanism.
     """
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
     joint: Joint
     group: Subgroup
     momentum: tuple[float, ...]
@@ -124,7 +120,7 @@ class MomentumOrbit(AbstractSystem):
     base: list[int]
     rest: list[int]
     made_from: str
-    name = "[q; orbit; momentum]"
+    name: str = "[q; orbit; momentum]"
 
     def enter(self, T: Terms) -> ca.SX:
         """[q; mu_b; p_s]."""

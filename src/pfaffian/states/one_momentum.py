@@ -86,18 +86,12 @@ class AtOneMomentum(AbstractSystem):
     common: the motions of the base, with the given `momentum`.   group, rest: entries of v of the base, and the others.
     """
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
-    ends: str | None
-    holds: bool
     reduced: ReducedState
     common: CommonMotion
     momentum: tuple[float, ...]
     group: list[int]
     rest: list[int]
-    name = "[q; reduced momentum] at one momentum"
+    name: str = "[q; reduced momentum] at one momentum"
 
     def enter(self, T: Terms) -> ca.SX:
         """[q; the other momenta]."""

@@ -42,7 +42,7 @@ from pfaffian.evaluate.reduction_plan import (
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Nonholonomic
-from pfaffian.model.mechanism import Mechanism, force_unit
+from pfaffian.model.mechanism import force_unit
 from pfaffian.states.abstract_system import AbstractSystem, StatePart
 from pfaffian.states.reduction_data import Reduction, sources
 from pfaffian.states.reduction_in_words import about
@@ -95,16 +95,9 @@ ENDS = (
 class ReducedState(AbstractSystem):
     """[q; pi].   r: the data of the reduction.   made_from: `sources` when it was made."""
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
-    named: tuple[StatePart, ...]
-    about: tuple[str, ...]
-    ends: str | None
-    holds: bool
-    uncorrected: tuple[int, ...]
     r: Reduction
     made_from: str
-    name = "[q; reduced momentum]"
+    name: str = "[q; reduced momentum]"
 
     def enter(self, T: Terms) -> ca.SX:
         """The state at the Terms of q and v."""

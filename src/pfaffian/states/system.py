@@ -67,21 +67,13 @@ class System(AbstractSystem):
         array([6.])
     """
 
-    mechanism: Mechanism
-    name: str
-    parts: tuple[StatePart, ...]
     enter: Callable[[Terms], Any]
     show: Callable[[ca.SX, ca.SX], Any]
     rate: Callable[[Terms, Motion, ca.SX], Any]
     project: Callable[[ca.SX, ca.SX], Any] | None = None
     signals: Callable[[Terms, Motion, ca.SX], Any] | None = None
-    named: tuple[StatePart, ...] = ()
     inside: Callable[[ca.SX, ca.SX], Any] | None = None
-    ends: str | None = None
     check: Callable[[np.ndarray], None] | None = None
-    holds: bool = False
-    uncorrected: tuple[int, ...] = ()
-    about: tuple[str, ...] = ()
     digest: str | None = None
 
     def __post_init__(self) -> None:
@@ -103,10 +95,8 @@ class System(AbstractSystem):
 class Standard(AbstractSystem):
     """A mechanism in the state [q; v], in which mechanisms are integrated by default."""
 
-    mechanism: Mechanism
-    parts: tuple[StatePart, ...]
     variables: Variables
-    name = "[q; v]"
+    name: str = "[q; v]"
     other_state = False
 
     def enter(self, T: Terms) -> ca.SX:
@@ -142,4 +132,4 @@ def as_system(value: Any) -> AbstractSystem:
         return _standard(as_mechanism(value))
     if value.changed is not None and value.changed():
         raise ModelError(f"{value.title}: a function from which it was derived gives another result now; derive it again")
-    return replace(value, mechanism=present(value.mechanism))  # type: ignore[type-var]  # each kind is a dataclass
+    return replace(value, mechanism=present(value.mechanism))

@@ -54,7 +54,7 @@ def counting_turns(system: AbstractSystem, control: Control, outputs: tuple[Name
     needed = open_ & {c.name for c in loop_coordinates_of(m).closures}
     if needed != open_ and _is_read(m, open_, needed, control, (*outputs, *as_switches(m, switches).next)):
         needed = open_
-    return replace(system, mechanism=_counting(m, needed, needed)) if needed else system  # type: ignore[type-var]
+    return replace(system, mechanism=_counting(m, needed, needed)) if needed else system
 
 
 def _open(m: Mechanism) -> set[str]:
