@@ -7,7 +7,6 @@ the compiled steps; a run that has made its last step waits for the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,10 +18,9 @@ from pfaffian.differentiation.many_steps import (
     backward_steps,
     forward_steps,
     input_series,
-    q_and_v,
     regular_start,
 )
-from pfaffian.differentiation.sensitivity import RunGradient, RunTangent, gradient_of
+from pfaffian.differentiation.sensitivity import DifferentiableRun, RunGradient, gradient_of
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import RunError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole
@@ -37,82 +35,6 @@ from pfaffian.simulate.run.step_log import StepBegins
 from pfaffian.simulate.step.lane import SAME, lane_of
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
-
-
-@dataclass(frozen=True, eq=False)
-class AccurateRollout:
-    """A run to an accuracy with forward (`jvp`) and backward (`vjp`) derivatives, returned by `pf.calculus.accurate_rollout`.
-
-    time: (records,) [s].   q: (records, ..., nq), v: (records, ..., nv), each with an axis of runs if several runs were given.
-    steps: (...) number of steps that were differentiated, without those to the records.
-    """
-
-    time: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    steps: np.ndarray
-    _of: _FrozenSteps
-
-    def __repr__(self) -> str:
-        return f"<AccurateRollout of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.axes.runs} runs>"
-
-    def jvp(self, *, dq: Any = None, dv: Any = None, du: Any = None, dp: Any = None) -> RunTangent:
-        """Change of all records when the start changes by K(q) dq and dv, the inputs by du and the parameters by dp.
-
-        Args:
-            dq: (nv,), (runs, nv) or {velocity: number}; this and all others are zero by default.
-            dv: (nv,), (runs, nv) or {velocity: number}.
-            du: (nu,) for all samples of u, (samples, nu) or (samples, runs, nu).
-            dp: (np,), (runs, np) or {parameter: number}.
-        Returns:
-            a named tuple: changes of q (records, ..., nq) and v (records, ..., nv).
-        Raises ModelError: wrong names or shapes.
-        """
-        o = self._of
-        m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
-        change = np.broadcast_to(input_series(du, o.s.w_names, o.samples, runs, "du"), (o.samples, runs, len(o.s.w_names)))
-        both = np.concatenate([o.w, change[o.sample, np.arange(runs)]], axis=2)
-        p = o.axes.moved_parameters(m, o.p, dp)
-        step = partial(forward_steps(o.s, o.backend, 8, True), threads=o.threads)
-        inputs = np.concatenate([both, o.begin[:, :, None], o.h[:, :, None]], axis=2)
-        begun = np.hstack([o.x[0], o.axes.moved_start(m, o.x[0], dq, dv)])
-        points = step(begun, inputs[:-1], p, o.span(len(o.x) - 1)).records if len(o.x) > 1 else begun[None]
-        inputs = o.at_records(inputs)
-        inputs[..., -1] = o.left
-        ends = step(o.flat(o.at_records(points)), o.flat(inputs)[None], o.of_records(p), o.span(1)).x
-        return RunTangent(*[o.axes.shaped(x) for x in q_and_v(ends[:, n:].reshape(*o.at.shape, n), m)])
-
-    def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
-        """Gradient of sum(q * records of q) + sum(v * records of v), by one backward sweep over all steps.
-
-        Args:
-            q: (records, ..., nq) weights, such as the derivative of a cost with respect to the records; zero by default.
-            v: (records, ..., nv) weights, zero by default.
-        Returns:
-            a named tuple: q (..., nv) along the velocities and v (..., nv) of the start, u (samples, ..., nu), parameters (...,
-            np).
-        Raises ModelError: weights of another shape.
-        """
-        o = self._of
-        m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
-        g = o.axes.weights_of_state(m, q, v, (len(self.time), n))
-        step = partial(backward_steps(o.s, o.backend, 8), threads=o.threads)
-        n_p, n_w = o.p.shape[1], len(o.s.w_names)
-        ends = np.concatenate([o.flat(g), np.zeros((g[..., 0].size, n_p + n_w))], axis=1)
-        before = np.concatenate([o.x, o.w, o.begin[:, :, None], o.h[:, :, None], np.zeros_like(o.x)], axis=2)
-        now = o.at_records(before)
-        now[..., n + n_w + 1] = o.left
-        back = step(ends, o.flat(now)[None], o.of_records(o.p), o.span(1)).x.reshape(*o.at.shape, -1)
-        run = np.broadcast_to(np.arange(runs), o.at.shape)
-        np.add.at(before[:, :, -n:], (o.at, run), back[..., :n])
-        by_u = np.zeros((o.samples, runs, n_w))
-        np.add.at(by_u, (o.at_records(o.sample), run), back[..., n + n_p :])
-        state = np.concatenate([before[-1, :, -n:], back[..., n : n + n_p].sum(axis=0), np.zeros((runs, n_w))], axis=1)
-        if len(o.x) > 1:
-            swept = step(state, before[-2::-1], o.p, o.span(len(o.x) - 1))
-            state = swept.x
-            np.add.at(by_u, (o.sample[-2::-1], np.arange(runs)), swept.records[1:])
-        return gradient_of(m, o.axes, o.x[0], state[:, : n + n_p], by_u)
 
 
 class _FrozenSteps(NamedTuple):
@@ -134,6 +56,42 @@ class _FrozenSteps(NamedTuple):
     axes: RunAxes
     threads: int
     backend: Backend
+
+    def forwards(self, dq: Any, dv: Any, du: Any, dp: Any) -> np.ndarray:
+        """Changes (records, runs, nx) of the records."""
+        s, axes, n, n_w = self.s, self.axes, self.s.nx, len(self.s.w_names)
+        change = np.broadcast_to(input_series(du, s.w_names, self.samples, axes.runs, "du"), (self.samples, axes.runs, n_w))
+        both = np.concatenate([self.w, change[self.sample, np.arange(axes.runs)]], axis=2)
+        p = axes.moved_parameters(s.mechanism, self.p, dp)
+        step = partial(forward_steps(s, self.backend, 8, True), threads=self.threads)
+        inputs = np.concatenate([both, self.begin[:, :, None], self.h[:, :, None]], axis=2)
+        begun = np.hstack([self.x[0], axes.moved_start(s.mechanism, self.x[0], dq, dv)])
+        points = step(begun, inputs[:-1], p, self.span(len(self.x) - 1)).records if len(self.x) > 1 else begun[None]
+        inputs = self.at_records(inputs)
+        inputs[..., -1] = self.left
+        ends = step(self.flat(self.at_records(points)), self.flat(inputs)[None], self.of_records(p), self.span(1)).x
+        return np.asarray(ends[:, n:].reshape(*self.at.shape, n))
+
+    def backwards(self, g: np.ndarray) -> RunGradient:
+        """Gradient of the sum of g (records, runs, nx) times the records."""
+        s, n, runs = self.s, self.s.nx, self.axes.runs
+        step = partial(backward_steps(s, self.backend, 8), threads=self.threads)
+        n_p, n_w = self.p.shape[1], len(s.w_names)
+        ends = np.concatenate([self.flat(g), np.zeros((g[..., 0].size, n_p + n_w))], axis=1)
+        before = np.concatenate([self.x, self.w, self.begin[:, :, None], self.h[:, :, None], np.zeros_like(self.x)], axis=2)
+        now = self.at_records(before)
+        now[..., n + n_w + 1] = self.left
+        back = step(ends, self.flat(now)[None], self.of_records(self.p), self.span(1)).x.reshape(*self.at.shape, -1)
+        run = np.broadcast_to(np.arange(runs), self.at.shape)
+        np.add.at(before[:, :, -n:], (self.at, run), back[..., :n])
+        by_u = np.zeros((self.samples, runs, n_w))
+        np.add.at(by_u, (self.at_records(self.sample), run), back[..., n + n_p :])
+        state = np.concatenate([before[-1, :, -n:], back[..., n : n + n_p].sum(axis=0), np.zeros((runs, n_w))], axis=1)
+        if len(self.x) > 1:
+            swept = step(state, before[-2::-1], self.p, self.span(len(self.x) - 1))
+            state = swept.x
+            np.add.at(by_u, (self.sample[-2::-1], np.arange(runs)), swept.records[1:])
+        return gradient_of(s.mechanism, self.axes, self.x[0], state[:, : n + n_p], by_u)
 
     def span(self, steps: int) -> Span:
         """The span of a call."""
@@ -168,7 +126,7 @@ def accurate_rollout(
     scheme: Scheme | None = None,
     threads: int = 1,
     backend: Backend = "auto",
-) -> AccurateRollout:
+) -> DifferentiableRun:
     """A run to an accuracy, with the bits of `run` and with derivatives by the start, the inputs and the parameters.
 
     The derivatives are those of the steps that the run has made, whose instants stay where they are. They are the exact ones of
@@ -193,7 +151,7 @@ def accurate_rollout(
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        an `AccurateRollout`: time (records,), q (records, ..., nq), v (records, ..., nv), and its methods jvp and vjp.
+        a `DifferentiableRun`: time (records,), q (records, ..., nq), v (records, ..., nv), and its methods jvp and vjp.
     Raises ModelError: as `rollout`; an accuracy or times that `run` refuses.
     Raises RunError: a run stops; the message says why.
 
@@ -234,7 +192,7 @@ def accurate_rollout(
     of = _frozen(solver, log.begins(lane_of(solver.simulation), runs), axes, workers, backend)
     steps = (of.h > 0).sum(axis=0)
     qs, vs = (axes.shaped(result[name].transpose(1, 0, 2)) for name in ("q", "v"))
-    return AccurateRollout(result["time"], qs, vs, steps if axes.many else steps[0], of)
+    return DifferentiableRun(result["time"], qs, vs, steps if axes.many else steps[0], of)
 
 
 def _frozen(solver: Solver, begins: StepBegins, axes: RunAxes, threads: int, backend: Backend) -> _FrozenSteps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
@@ -156,8 +156,8 @@ class RunTangent(NamedTuple):
 
 
 class RunGradient(NamedTuple):
-    """Derivatives of one number with respect to the start, q (..., nv) along the velocities and v (..., nv), the inputs of
-    each step u (steps, ..., nu) and the parameters (..., np)."""
+    """Derivatives of one number with respect to the start, q (..., nv) along the velocities and v (..., nv), the samples of the
+    inputs u (samples, ..., nu) and the parameters (..., np)."""
 
     q: np.ndarray
     v: np.ndarray
@@ -173,17 +173,35 @@ def gradient_of(m: Mechanism, axes: RunAxes, start: np.ndarray, swept: np.ndarra
     return RunGradient(*[x if axes.many else x[..., 0, :] for x in parts])
 
 
+class Differentiated(Protocol):
+    """The steps of runs, through which changes are carried.   s: the simulation.   axes: of the runs."""
+
+    @property
+    def s(self) -> Simulation: ...
+
+    @property
+    def axes(self) -> RunAxes: ...
+
+    def forwards(self, dq: Any, dv: Any, du: Any, dp: Any) -> np.ndarray:
+        """Changes (records, runs, nx) of the records, from those of the start, the inputs and the parameters."""
+
+    def backwards(self, g: np.ndarray) -> RunGradient:
+        """Gradient of the sum of g (records, runs, nx) times the records."""
+
+
 @dataclass(frozen=True, eq=False)
 class DifferentiableRun:
-    """A run with its forward (`jvp`) and backward (`vjp`) derivatives, returned by `pf.calculus.rollout`.
+    """A run with its forward (`jvp`) and backward (`vjp`) derivatives, from `pf.calculus.rollout` or `accurate_rollout`.
 
     time: (records,) [s].   q: (records, ..., nq), v: (records, ..., nv), each with an axis of runs if several runs were given.
+    steps: number of steps that were differentiated, without those of an accurate run to its records; there (...), of each run.
     """
 
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    _of: _RunData
+    steps: int | np.ndarray
+    _of: Differentiated
 
     def __repr__(self) -> str:
         return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.axes.runs} runs>"
@@ -194,21 +212,14 @@ class DifferentiableRun:
         Args:
             dq: (nv,), (runs, nv) or {velocity: number}; this and all others are zero by default.
             dv: (nv,), (runs, nv) or {velocity: number}.
-            du: (nu,) for all steps, (steps, nu) or (steps, runs, nu).
+            du: (nu,) for all samples of u, (samples, nu) or (samples, runs, nu). The samples of `rollout` are its steps.
             dp: (np,), (runs, np) or {parameter: number}.
         Returns:
             a named tuple: changes of q (records, ..., nq) and v (records, ..., nv).
         Raises ModelError: wrong names or shapes.
         """
         o = self._of
-        m, n = o.s.mechanism, o.s.nx
-        moved = o.axes.moved_start(m, o.x[0], dq, dv)
-        change = input_series(du, o.s.w_names, o.steps, o.axes.runs, "du")
-        both = np.concatenate(np.broadcast_arrays(broadcast_runs(o.u, o.axes.runs), change), axis=2)
-        p = o.axes.moved_parameters(m, o.p, dp)
-        steps = forward_steps(o.s, o.backend, o.axes.lanes, False)
-        r = steps(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
-        return RunTangent(*[o.axes.shaped(x) for x in q_and_v(r.records[:, :, n:], m)])
+        return RunTangent(*[o.axes.shaped(x) for x in q_and_v(o.forwards(dq, dv, du, dp), o.s.mechanism)])
 
     def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
         """Gradient of sum(q * records of q) + sum(v * records of v), by one backward sweep over all steps.
@@ -217,32 +228,16 @@ class DifferentiableRun:
             q: (records, ..., nq) weights, such as the derivative of a cost with respect to the records; zero by default.
             v: (records, ..., nv) weights, zero by default.
         Returns:
-            a named tuple: q (..., nv) along the velocities and v (..., nv) of the start, u (steps, ..., nu), parameters (...,
+            a named tuple: q (..., nv) along the velocities and v (..., nv) of the start, u (samples, ..., nu), parameters (...,
             np).
         Raises ModelError: weights of another shape.
         """
         o = self._of
-        m, n, runs = o.s.mechanism, o.s.nx, o.axes.runs
-        g = o.axes.weights_of_state(m, q, v, (len(self.time), n))
-        backward, n_p = backward_steps(o.s, o.backend, o.axes.lanes), o.p.shape[1]
-        end = g[-1] if o.steps % o.every == 0 else 0 * g[-1]  # otherwise the last record lies before the end
-        state = np.hstack([end, np.zeros((runs, n_p + len(o.s.w_names)))])
-        inputs = list[np.ndarray]()
-        for k in reversed(range(0, o.steps, o.every)):
-            x, u, t = o.between(k)
-            direct = np.zeros_like(x)  # weights of the records, part of the gradient at their steps
-            direct[0] = g[k // o.every]
-            both = (np.broadcast_to(y, (*x.shape[:2], 1)) for y in (t[:, None, None], o.span.h))
-            now = np.concatenate([x, u, *both, direct], axis=2)[::-1]
-            r = backward(state, now, o.p, Span(0.0, o.span.h, len(x), last=True, limit=np.inf), threads=o.threads)
-            inputs.append(r.records[1:])
-            state = r.x
-        by_u = np.concatenate([np.zeros((0, runs, len(o.s.w_names))), *inputs])[::-1]
-        return gradient_of(m, o.axes, o.x[0], state[:, : n + n_p], by_u)
+        return o.backwards(o.axes.weights_of_state(o.s.mechanism, q, v, (len(self.time), o.s.nx)))
 
 
-class _RunData(NamedTuple):
-    """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np)."""
+class _EqualSteps(NamedTuple):
+    """Steps of one length.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np)."""
 
     s: Simulation
     x: np.ndarray
@@ -253,25 +248,49 @@ class _RunData(NamedTuple):
     threads: int
     backend: Backend
 
-    @property
-    def steps(self) -> int:
-        return self.span.steps
+    def forwards(self, dq: Any, dv: Any, du: Any, dp: Any) -> np.ndarray:
+        """Changes (records, runs, nx) of the records."""
+        s, axes = self.s, self.axes
+        moved = axes.moved_start(s.mechanism, self.x[0], dq, dv)
+        change = input_series(du, s.w_names, self.span.steps, axes.runs, "du")
+        both = np.concatenate(np.broadcast_arrays(broadcast_runs(self.u, axes.runs), change), axis=2)
+        p = axes.moved_parameters(s.mechanism, self.p, dp)
+        steps = forward_steps(s, self.backend, axes.lanes, False)
+        r = steps(np.hstack([self.x[0], moved]), both, p, self.span, threads=self.threads)
+        return r.records[:, :, s.nx :]
 
-    @property
-    def every(self) -> int:
-        return self.span.every
+    def backwards(self, g: np.ndarray) -> RunGradient:
+        """Gradient of the sum of g (records, runs, nx) times the records."""
+        s, runs, span = self.s, self.axes.runs, self.span
+        backward, n_p = backward_steps(s, self.backend, self.axes.lanes), self.p.shape[1]
+        end = g[-1] if span.steps % span.every == 0 else 0 * g[-1]  # otherwise the last record lies before the end
+        state = np.hstack([end, np.zeros((runs, n_p + len(s.w_names)))])
+        inputs = list[np.ndarray]()
+        for k in reversed(range(0, span.steps, span.every)):
+            x, u, t = self.between(k)
+            direct = np.zeros_like(x)  # weights of the records, part of the gradient at their steps
+            direct[0] = g[k // span.every]
+            both = (np.broadcast_to(y, (*x.shape[:2], 1)) for y in (t[:, None, None], span.h))
+            now = np.concatenate([x, u, *both, direct], axis=2)[::-1]
+            r = backward(state, now, self.p, Span(0.0, span.h, len(x), last=True, limit=np.inf), threads=self.threads)
+            inputs.append(r.records[1:])
+            state = r.x
+        by_u = np.concatenate([np.zeros((0, runs, len(s.w_names))), *inputs])[::-1]
+        return gradient_of(s.mechanism, self.axes, self.x[0], state[:, : s.nx + n_p], by_u)
 
     def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """States and inputs (steps, runs, n) and times (steps,) of the steps from that of a record, k, to the next record.
 
         The states between records are computed again.
         """
-        steps = min(self.every, self.steps - k)
-        x, span = self.x[[k // self.every]], self.span._replace(first=k, steps=steps, every=1, last=False)
+        span, every = self.span, self.span.every
+        steps = min(every, span.steps - k)
+        x = self.x[[k // every]]
         if steps > 1:
-            x = _states(self.s, self.backend, self.axes.lanes)(x[0], self.u, self.p, span, threads=self.threads).records
+            again = span._replace(first=k, steps=steps, every=1, last=False)
+            x = _states(self.s, self.backend, self.axes.lanes)(x[0], self.u, self.p, again, threads=self.threads).records
         u = broadcast_runs(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.axes.runs)
-        return x, np.broadcast_to(u, (steps, *u.shape[1:])), self.span.t0 + self.span.h * np.arange(k, k + steps)
+        return x, np.broadcast_to(u, (steps, *u.shape[1:])), span.t0 + span.h * np.arange(k, k + steps)
 
 
 def rollout(
@@ -345,10 +364,10 @@ def rollout(
         raise RunError(
             f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
         )
-    of = _RunData(s, r.records, values, p, span, axes, workers, backend)
+    of = _EqualSteps(s, r.records, values, p, span, axes, workers, backend)
     time = begin + span.h * np.array(span.recorded())
     qs, vs = q_and_v(r.records, m)
-    return DifferentiableRun(time, axes.shaped(qs), axes.shaped(vs), of)
+    return DifferentiableRun(time, axes.shaped(qs), axes.shaped(vs), count, of)
 
 
 @by_key(64)
