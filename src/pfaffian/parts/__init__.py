@@ -13,6 +13,7 @@ rebound.py               rigid impacts with a coefficient of restitution
 road.py                  roads of any shape, and the tyre that carries a wheel on one
 rotation_potential.py    the function V(R) = -tr(P R): critical points, nearest rotations
 suspension.py            bushes by their rates, anti-roll bars
+two_ends.py              the check that a part has two different ends
 tyre.py                  a tyre that slips on a plane
 wheels.py                wheels, disks, balls, ellipsoids and blades on a plane
 """

@@ -12,7 +12,7 @@ the law of `parts/friction.py` with the load k x^n. The model is one of soft sur
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
@@ -28,6 +28,7 @@ from pfaffian.model.ranges import Range
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
 from pfaffian.parts.rebound import as_restitution, rebounding
+from pfaffian.parts.two_ends import check_two_ends
 from pfaffian.parts.wheels import velocity_at
 
 CREEP = 1e-2
@@ -197,6 +198,25 @@ class Press(NamedTuple):
         return self.exponent * self.stiffness * depth ** (self.exponent - 1)
 
 
+class Pressing(Protocol):
+    """A part that presses by a `Press`, whose numbers it has; without a stiffness it is rigid."""
+
+    @property
+    def stiffness(self) -> ca.SX | None: ...
+
+    @property
+    def exponent(self) -> ca.SX: ...
+
+    @property
+    def damping(self) -> ca.SX: ...
+
+
+def press_law(of: Pressing) -> Press:
+    """The force law of a part that is not rigid."""
+    assert of.stiffness is not None
+    return Press(of.stiffness, of.exponent, of.damping)
+
+
 @data
 class _Law:
     """What the record of a compound computes. Abstract."""
@@ -252,7 +272,7 @@ class Contact:
         if self.impact is not None:
             return reprs.words(self, repr(self.surfaces), f"restitution {reprs.number(self.impact)}")
         law = reprs.number(self.friction), reprs.number(self.static)
-        return reprs.words(self, repr(self.surfaces), repr(self.press), f"friction sliding {law[0]}, static {law[1]}")
+        return reprs.words(self, repr(self.surfaces), repr(press_law(self)), f"friction sliding {law[0]}, static {law[1]}")
 
     @property
     def bodies(self) -> tuple[str, str]:
@@ -266,14 +286,8 @@ class Contact:
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
         excess = Range("static friction less sliding friction", self.static - self.friction)
-        soft = () if self.stiffness is None else self.press.ranges
+        soft = () if self.stiffness is None else press_law(self).ranges
         return *soft, Range("sliding friction", self.friction), excess, Range("creep", self.creep, above=True)
-
-    @property
-    def press(self) -> Press:
-        """The normal force law of soft surfaces."""
-        assert self.stiffness is not None
-        return Press(self.stiffness, self.exponent, self.damping)
 
     @property
     def sticking(self) -> ca.SX:
@@ -282,12 +296,12 @@ class Contact:
 
     def energy(self, k: Any) -> ca.SX:
         """The elastic energy of the surfaces [J]."""
-        press = self.press
+        press = press_law(self)
         return sum((press.energy(point.gap) for point in self.surfaces.contact_points(k)), ca.SX(0))
 
     def loss(self, k: Any) -> ca.SX:
         """(6, 1) wrench of damping and friction on body_a about its origin, world axes."""
-        surfaces, press, total = self.surfaces, self.press, ca.SX.zeros(6, 1)
+        surfaces, press, total = self.surfaces, press_law(self), ca.SX.zeros(6, 1)
         friction = Sliding(self.friction, self.static, self.stribeck, ca.SX(0), self.creep)
         for gap, n, x in surfaces.contact_points(k):
             s = surfaces.slip(k, x)
@@ -302,7 +316,7 @@ class Contact:
         Of several points of contact, the place is the mean by their elastic force; where none touches, that of all.
         """
         points = self.surfaces.contact_points(k)
-        pressed = [self.press.elastic(point.gap) for point in points]
+        pressed = [press_law(self).elastic(point.gap) for point in points]
         whole = sum(pressed, ca.SX(0))
         touches = whole > 0
         shares = [ca.if_else(touches, x / ca.if_else(touches, whole, 1), 1 / len(points)) for x in pressed]
@@ -389,11 +403,7 @@ def contact(
 
 def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -> tuple[Shape, Shape | Pose]:
     """The surfaces shape_a and shape_b of a contact, checked.   what: the label of the contact in error messages."""
-    for body in (body_a, body_b):
-        if not isinstance(body, str):
-            raise ModelError(f"{what}: bodies are given by name, got {brief(body)}")
-    if body_a == body_b:
-        raise ModelError(f"{what}: both surfaces are on {body_a!r}; name two bodies")
+    check_two_ends(what, "body", body_a, body_b, both="surfaces")
     if isinstance(shape_a, Pose):
         raise ModelError(f"{what}: shape_a is a plane; a plane must be shape_b, so swap the two bodies")
     a = shape_a if isinstance(shape_a, Shape) else _point(shape_a, what)
@@ -462,7 +472,7 @@ class Stop:
 
     def __repr__(self) -> str:
         rigid = "" if self.impact is None else f"restitution {reprs.number(self.impact)}"
-        return reprs.words(self, f"joint {self.joint!r}", rigid or repr(self.press))
+        return reprs.words(self, f"joint {self.joint!r}", rigid or repr(press_law(self)))
 
     @property
     def joints(self) -> tuple[str]:
@@ -471,13 +481,7 @@ class Stop:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        return () if self.stiffness is None else self.press.ranges
-
-    @property
-    def press(self) -> Press:
-        """The force law of soft stops."""
-        assert self.stiffness is not None
-        return Press(self.stiffness, self.exponent, self.damping)
+        return () if self.stiffness is None else press_law(self).ranges
 
     @property
     def sticking(self) -> ca.SX:
@@ -498,7 +502,7 @@ class Stop:
 
     def energy(self, k: Any) -> ca.SX:
         """The elastic energy of the stops [J]."""
-        press = self.press
+        press = press_law(self)
         return sum((press.energy(gap) for gap, _ in self.gaps(k)), ca.SX(0))
 
     def loss(self, k: Any) -> ca.SX:
@@ -508,7 +512,7 @@ class Stop:
             raise ModelError(
                 f"joint {self.joint!r} has more coordinates than velocities; stops are for joints like hinges and rails"
             )
-        press, out, rate = self.press, ca.SX.zeros(rates.numel(), 1), self.coordinate(rates)
+        press, out, rate = press_law(self), ca.SX.zeros(rates.numel(), 1), self.coordinate(rates)
         for gap, sign in self.gaps(k):
             out[self.component] += sign * press.loss(gap, sign * rate)
         return out

@@ -18,6 +18,7 @@ from pfaffian.model.path_force import Winch
 from pfaffian.model.ranges import Range
 from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, press_of
 from pfaffian.parts.drives import energy_of_gaps, loss_of_gaps
+from pfaffian.parts.two_ends import check_two_ends
 
 
 @data
@@ -125,11 +126,7 @@ def cylinder(
         array([12.5664])
     """
     what = f"force {name!r}"
-    for x in (body_a, body_b):
-        if not isinstance(x, str):
-            raise ModelError(f"{what}: a body is given by its name, got {brief(x)}")
-    if body_a == body_b:
-        raise ModelError(f"{what}: both ends are on {body_a!r}; name two")
+    check_two_ends(what, "body", body_a, body_b)
     if not several(stroke) or len(stroke) != 2:
         raise ModelError(f"{what}: stroke must be (shortest, longest) distance between the pins, got {brief(stroke)}")
     a, b = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))

@@ -14,7 +14,8 @@ from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Parameter, Scalar, floats, is_whole, not_negative, positive, scalar, vector
 from pfaffian.model.ranges import Range
-from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Press, press_of
+from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Pressing, press_law, press_of
+from pfaffian.parts.two_ends import check_two_ends
 
 COSINES = 24
 """Number of cosines in each component of a gust."""
@@ -35,10 +36,10 @@ class Gear:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        return *_press(self).ranges, Range("backlash", self.backlash)
+        return *press_law(self).ranges, Range("backlash", self.backlash)
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"{self.by!r} to {self.driven!r}", repr(_press(self)))
+        return reprs.words(self, f"{self.by!r} to {self.driven!r}", repr(press_law(self)))
 
     @property
     def joints(self) -> tuple[str, str]:
@@ -74,10 +75,10 @@ class Cable:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        return *_press(self).ranges, Range("length", self.length, above=True)
+        return *press_law(self).ranges, Range("length", self.length, above=True)
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}", repr(_press(self)))
+        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}", repr(press_law(self)))
 
     @property
     def bodies(self) -> tuple[str, str]:
@@ -97,36 +98,22 @@ class Cable:
         return loss_of_gaps(self, k)
 
 
-class WithGaps(Protocol):
+class WithGaps(Pressing, Protocol):
     """A part that presses elastically where a gap is below zero: its law, and its gaps with their rates."""
 
-    @property
-    def stiffness(self) -> ca.SX: ...
-
-    @property
-    def exponent(self) -> ca.SX: ...
-
-    @property
-    def damping(self) -> ca.SX: ...
-
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]: ...
-
-
-def _press(of: WithGaps) -> Press:
-    """The force law of a part."""
-    return Press(of.stiffness, of.exponent, of.damping)
 
 
 def energy_of_gaps(of: WithGaps, k: Any) -> ca.SX:
     """The elastic energy of the gaps that are below zero [J]."""
     # The rates of the gaps are left unused, since a potential must not depend on velocities.
-    press = _press(of)
+    press = press_law(of)
     return sum((press.energy(gap) for gap, _ in of.gaps(k)), ca.SX(0))
 
 
 def loss_of_gaps(of: WithGaps, k: Any) -> ca.SX:
     """The dissipation function R with -dR/d(gap rate) = k x^n max(-1, -c gap rate), x = -gap."""
-    press, total = _press(of), ca.SX(0)
+    press, total = press_law(of), ca.SX(0)
     for gap, rate in of.gaps(k):
         y = press.damping * rate
         total += press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 0.5)))
@@ -215,7 +202,7 @@ def gear(
         array([-0.5,  1. ])
     """
     what = f"force {name!r}"
-    _check_two_names(what, driven, by, "joint")
+    check_two_ends(what, "joint", driven, by)
     free, turns = not_negative(backlash, f"{what}: backlash"), scalar(ratio, f"{what}: ratio")
     if turns.is_zero():
         raise ModelError(
@@ -254,7 +241,7 @@ def cable(
         array([ 0., 50.])
     """
     what = f"force {name!r}"
-    _check_two_names(what, body_a, body_b, "body")
+    check_two_ends(what, "body", body_a, body_b)
     first, last = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
     l, (k, n, c) = positive(length, f"{what}: length"), press_of(what, stiffness, exponent, damping)
     return _compound(name, Cable(body_a, body_b, l, k, first, last, n, c), "stretch")
@@ -284,21 +271,12 @@ def belt(
         array([-10.,  20.])
     """
     what = f"force {name!r}"
-    _check_two_names(what, driven, by, "joint")
+    check_two_ends(what, "joint", driven, by)
     if not isinstance(radii, (tuple, list)) or len(radii) != 2:
         raise ModelError(f"{what}: radii must be two, of `driven` and of `by`, got {brief(radii)}")
     r = (positive(radii[0], f"{what}: radii"), positive(radii[1], f"{what}: radii"))
     k, d = positive(stiffness, f"{what}: stiffness"), not_negative(damping, f"{what}: damping")
     return _compound(name, Belt(driven, by, r, k, d), "stretch")
-
-
-def _check_two_names(what: str, first: Any, last: Any, kind: str) -> None:
-    """Raise ModelError unless first and last are two different names.   kind: the noun of the message, "body" or "joint"."""
-    for x in (first, last):
-        if not isinstance(x, str):
-            raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
-    if first == last:
-        raise ModelError(f"{what}: both ends are on {first!r}; name two")
 
 
 @data

@@ -18,6 +18,7 @@ from pfaffian.model.number import Scalar, at_defaults, not_negative, positive, s
 from pfaffian.model.pose import Pose
 from pfaffian.model.ranges import Range
 from pfaffian.parts.elastic import Bushing, bushing
+from pfaffian.parts.two_ends import check_two_ends
 
 
 def bush(
@@ -95,11 +96,7 @@ def anti_roll_bar(
         array([-80.,  80.])
     """
     what = f"force {name!r}"
-    for end in (left, right):
-        if not isinstance(end, str):
-            raise ModelError(f"{what}: left and right must be names of joints, got {brief(end)}")
-    if left == right:
-        raise ModelError(f"{what}: both ends are on joint {left!r}; name the joints of two arms")
+    check_two_ends(what, "joint", left, right)
     k, d = not_negative(stiffness, f"{what}: stiffness"), not_negative(damping, f"{what}: damping")
     bar = Twist(left, right, scalar(ratio, f"{what}: ratio"))
     if (turns := at_defaults(bar.ratio)) is not None and not turns.any():

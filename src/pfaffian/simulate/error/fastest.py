@@ -19,7 +19,7 @@ from pfaffian.control.reason import foremost, participation
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.spectrum import Cluster, spectrum
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.parts.contact import compliant_parts
+from pfaffian.parts.contact import compliant_parts, press_law
 from pfaffian.simulate.step.closed_loop import command_of
 from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.step import Scheme
@@ -206,7 +206,7 @@ def _contact_slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
     k, found = T.kinematics, {}
     weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(T.mechanism.gravity)
     for name, part in compliant_parts(T.mechanism).items():
-        press = part.press
+        press = press_law(part)
         depth = press.depth(weight, T.T)
         N, hold, damp = press.elastic(-depth), ca.SX(T.mechanism.nv, T.mechanism.nv), ca.SX(T.mechanism.nv, T.mechanism.nv)
         for gap, sliding in part.touches(k):
