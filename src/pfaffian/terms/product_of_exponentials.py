@@ -27,7 +27,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.terms.rates import coordinates_of
-from pfaffian.terms.tree import BodyLayout, layout
+from pfaffian.terms.tree import BodyLayout, layout, upwards
 
 
 class Block(NamedTuple):
@@ -230,11 +230,7 @@ class Exponentials:
 
     def _path(self, factor: int) -> list[int]:
         """A factor and those before it on the path to the world, nearest first."""
-        path = []
-        while factor >= 0:
-            path.append(factor)
-            factor = self.factors[factor].before
-        return path
+        return upwards(factor, lambda i: self.factors[i].before)
 
     def _seen_from(self, body: str, factor: int) -> Pose:
         """Pose of a factor's frame relative to a body, from the factors between them alone: no digits are lost far from the
@@ -288,12 +284,10 @@ def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
     Example:
         >>> import casadi as ca
         >>> import pfaffian as pf
-        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
-        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
-        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
-        >>> E = pf.screws.exponentials(m, ca.SX([0.0, 0.5]))
-        >>> print(E.s_names, ca.DM(E.pose("lower").p))
-        ('shoulder', 'elbow') [1, 0, 0]
+        >>> m = pf.mechanism("jib", [pf.body("jib", 1.0)], [pf.joint("mast", "cylindrical", "world", "jib")])
+        >>> E = pf.screws.exponentials(m, ca.SX([0.5, 0.0]))
+        >>> print(E.s_names, ca.DM(E.pose("jib").p))
+        ('mast.z', 'mast.angle') [0, 0, 0.5]
     """
     n = sum(b.subgroup.nv for b in blocks(m))
     s = ca.SX.sym("s", n) if s is None else s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import casadi as ca
@@ -62,11 +63,16 @@ class Tree(NamedTuple):
 
     def path(self, link: int) -> list[int]:
         """The link and its ancestors, nearest first; empty for the world."""
-        path = []
-        while link >= 0:
-            path.append(link)
-            link = self.links[link].parent
-        return path
+        return upwards(link, lambda i: self.links[i].parent)
+
+
+def upwards(i: int, before: Callable[[int], int]) -> list[int]:
+    """The index i and those before it, one after another, down to 0; empty if i is below zero, as the world's index is."""
+    path = []
+    while i >= 0:
+        path.append(i)
+        i = before(i)
+    return path
 
 
 class Frame(NamedTuple):
