@@ -113,12 +113,12 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
 
     Example:
         >>> import pfaffian as pf
-        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
-        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
-        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
-        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
-        >>> pf.reduction.reaction_null_space(m)  # the boom does not turn the hub, the wheel does
-        array([[1., 0.], [0., 0.]])
+        >>> bodies = [pf.body("hub", 3.0, inertia=3.0), *(pf.body(n, 1.0, inertia=1.0) for n in "ab")]
+        >>> spins = [pf.joint(f"spin {n}", "revolute", "hub", n) for n in "ab"]
+        >>> m = pf.mechanism("satellite", bodies, [pf.joint("turn", "revolute", "world", "hub"), *spins])
+        >>> pf.reduction.reaction_null_space(m).round(3)  # wheels that turn against each other do not turn the hub
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
     """
     # The kernel returns only r rows. P is formed here: a kernel of its n^2 entries would take long to compile for 100 joints.
     what = Quantity("reacting", _reacting, (keep,), constrained=True)

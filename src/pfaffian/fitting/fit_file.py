@@ -29,13 +29,10 @@ class FitFile(NamedTuple):
 
     Example:
         >>> import numpy as np, pfaffian as pf
-        >>> k = pf.Parameter("stiffness", 5.0, "N/m")
-        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
-        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[k])
-        >>> t = np.arange(0.0, 4.0, 0.02)
-        >>> file = pf.identification.FitFile({"m": m, "records": {"time": t, "q": np.cos(2.0 * t)}}, {}, None)
-        >>> round(file.fit().values["stiffness"], 3)
-        8.0
+        >>> t, (m, _) = np.linspace(0.0, 1.0, 21), pf.read("four_bar")
+        >>> file = pf.identification.FitFile({"m": m, "records": {"time": t, "q": {"crank": 0 * t}}}, {}, horizons=[0.5])
+        >>> sorted(file.arguments), file.horizons
+        (['m', 'records'], [0.5])
     """
 
     arguments: dict[str, Any]

@@ -100,10 +100,7 @@ def screw_friction(
         joint: name of the helical joint of the tree.
         coefficient: mu [1]; with flanks inclined by an angle b, divide by cos b.
         radius: mean radius of the thread [m].
-        static: coefficient at the onset of motion [1]; equal to `coefficient` if None.
-        stribeck: speed over which it drops to `coefficient` [rad/s], 0.01 by default.
-        smooth: speed below which friction grows with the speed [rad/s], 0.001 by default.
-        settle: time in which the joint comes to rest where friction can hold it [s]; None, the default: it creeps.
+        static, stribeck, smooth, settle: as of `pin_friction`: None, 0.01 rad/s, 0.001 rad/s and None by default.
     Returns: a force, for `forces` of a mechanism; see `guide_friction`.
     Raises ModelError: as `guide_friction`; also a radius that is not above zero.
 

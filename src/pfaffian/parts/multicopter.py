@@ -190,8 +190,7 @@ def thrust_multicopter(
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: no arms, a number of spins other than that of the arms, spins that are not 1 or -1, the wrong number of
-    values, or leans for arms that tilt.
+    Raises ModelError: as `multicopter`.
 
     Example:
         >>> import numpy as np

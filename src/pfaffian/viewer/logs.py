@@ -233,10 +233,8 @@ def write_rrd(m: Mechanism, result: xr.Dataset, path: str | Path) -> None:
 
     Example:
         >>> import pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
-        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.05, backend="numpy")
-        >>> pf.results.write_rrd(m, result, "block.rrd")  # doctest: +SKIP
+        >>> m, _ = pf.read("quarter_car")
+        >>> pf.results.write_rrd(m, pf.run(m, duration=0.1, backend="numpy"), "car.rrd")  # doctest: +SKIP
     """
     rr, place, columns, of, turns = _opened(m, result, path, "rerun", "rerun-sdk", "an .rrd file needs")
     with tempfile.TemporaryDirectory(prefix="pfaffian-log-") as folder:

@@ -62,16 +62,12 @@ class FMU:
     indicators: number of event indicators.   completes: whether it wants to be told of each step of an integrator.
 
     Example:
-        >>> import tempfile
-        >>> import pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> import tempfile, pfaffian as pf
+        >>> fall = pf.mechanism("fall", [pf.body("stone", 2.0)], [pf.joint("down", "prismatic", "world", "stone")])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cart = pf.read(pf.fmu(m, f"{folder}/cart.fmu", step=0.01).file)
-        >>> cart
-        <FMU 'cart': co-simulation, FMI 3.0, 1 input, 5 outputs, binary not to be run>
-        >>> cart.variables["input.push"].unit
-        'N'
+        ...     stone = pf.read(pf.fmu(fall, f"{folder}/fall.fmu", step=0.01).file)
+        >>> stone, stone.variables["q.down"].unit
+        (<FMU 'fall': co-simulation, FMI 3.0, 0 inputs, 4 outputs, binary not to be run>, 'm')
     """
 
     file: Path
@@ -116,14 +112,13 @@ def read_fmu(path: str | Path, *, run_binary: bool = False, kind: str | None = N
     not FMI 2.0 or 3.0; not of this kind; with run_binary, no binary for this platform.
 
     Example:
-        >>> import tempfile
-        >>> import pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> import tempfile, pfaffian as pf
+        >>> motor, hinge = pf.actuator("motor", "hinge"), pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", 2.0, com=(0, 0, -1))], [hinge], actuators=[motor])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cart = pf.formats.read_fmu(pf.fmu(m, f"{folder}/cart.fmu", kind="model exchange").file)
-        >>> cart.kind, cart.named("input")
-        ('model exchange', ['input.push'])
+        ...     rod = pf.formats.read_fmu(pf.fmu(m, f"{folder}/rod.fmu", kind="model exchange").file)
+        >>> rod.kind, rod.named("input")
+        ('model exchange', ['input.motor'])
     """
     file = as_path(path)
     if not isinstance(run_binary, bool):
