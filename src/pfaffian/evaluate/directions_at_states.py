@@ -16,12 +16,11 @@ import numpy as np
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.effects import NONE, SOME, changes_of, changing
+from pfaffian.evaluate.place_dependence import first_in_words, place_dependence
 from pfaffian.evaluate.reduction_plan import (
     SAMPLES,
     STATES,
     Plan,
-    first_in_words,
-    place_dependence,
     plan,
     unclear_momentum,
 )

@@ -5,8 +5,7 @@ Symmetries are tested at random states with random parameters: a symmetry that h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -15,21 +14,17 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.effects import NONE, SOME, beside, changes_of, changing
+from pfaffian.evaluate.effects import NONE, SOME, changes_of, changing
+from pfaffian.evaluate.place_dependence import first_in_words, place_dependence
 from pfaffian.evaluate.symmetry import Symmetry, symmetries
 from pfaffian.maths.margins import rank, vanishing
 from pfaffian.maths.subgroups import name_of
-from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names
-from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.common_motion import CommonMotion, common_motion
-from pfaffian.terms.force_scale import force_sizes
-from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, length_at, speed_units, tell
-from pfaffian.terms.momentum import weight
-from pfaffian.terms.permitted_directions import Directions, in_body, labels, left_by
+from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, speed_units, tell
 from pfaffian.terms.pfaffian import VELOCITY, target_rows
 from pfaffian.terms.reduced_terms import (
     adjoint_inverse,
@@ -48,9 +43,6 @@ STATES = 24
 
 INTERNAL = (Closure, Holonomic)
 """Kinds of constraints that act between bodies only, or else are refused."""
-
-KINEMATIC = ("the permitted motion", "kinetic energy")
-"""Parts of the equations that are no forces."""
 
 
 class Plan(NamedTuple):
@@ -246,55 +238,6 @@ def moved(m: Mechanism, names: Sequence[str], at: Sequence[GenericState]) -> lis
         for q, other in zip(places, [*at[1:], at[0]], strict=True):
             q[m.q_slices[name]] = other.q[m.q_slices[name]]
     return places
-
-
-def place_dependence(
-    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[GenericState], elsewhere: Sequence[np.ndarray]
-) -> dict[str, float]:
-    """The parts of the equations that differ between states `at` and these states with q `elsewhere`, and how much.
-
-    Differences are relative to the size of each number: entries of the kinetic energy to the inertias along their two motions,
-    forces to `force_sizes`. A difference that is neither none nor clearly one counts.
-    """
-    causes, f = _parts(m, group)
-    largest = dict.fromkeys(causes, 0.0)
-    for (q, v, t, p), other in zip(at, elsewhere, strict=True):
-        *here, inertia, sizes = values(f, q, v, t, p)
-        there = values(f, other, v, t, p)
-        root = np.sqrt(inertia)
-        size_of_part = [1 + np.abs(here[0]), root @ root.T, *sizes.T[:, :, None]]
-        for cause, a, b, size in zip(causes, here, there, size_of_part, strict=False):
-            off = np.divide(np.abs(a - b), size, out=np.where(a == b, 0.0, np.inf), where=size > 0).max(initial=0.0)
-            largest[cause] = max(largest[cause], float(off))
-    return {cause: off for cause, off in largest.items() if off > NONE}
-
-
-def first_in_words(differing: Mapping[str, float]) -> str:
-    """The first part of `place_dependence` in words."""
-    cause, off = next(iter(differing.items()))
-    return cause if off >= SOME else f"{cause} ({beside(off)})"
-
-
-@lru_cache(maxsize=64)
-def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str], ca.Function]:
-    """The parts of the equations along the motions that constraints leave, in words, and the function of a state for their
-    values.
-
-    The function also returns, at the end, the inertia (ny, 1) and the sizes of forces (ny, forces) along these motions.
-    """
-    T, long = shared(m), length_at(m, m.p_defaults)
-    X = left_by(T, group)
-    sizes = force_sizes(T, X, long).by_cause
-    forces = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    along = group if isinstance(group, Directions) else None
-    unit = np.array([long if name == "m/s" else 1.0 for name in labels(m, along)[1]])
-    y = group.y if isinstance(group, Directions) else others(m, group)
-    motions = (in_body(T.kinematics, along, X) if along else X) * ca.DM(unit[list(y)] / unit[:, None])
-    parts = dict(zip(KINEMATIC, (motions, X.T @ T.M @ X), strict=True))
-    parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in forces.items()}
-    inertia, of_forces = ca.diag(parts[KINEMATIC[1]]), ca.horzcat(*[sizes[name] for name in forces])
-    out = [ca.densify(x) for x in (*parts.values(), inertia, of_forces)]
-    return list(parts), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
 
 
 class _Further(NamedTuple):

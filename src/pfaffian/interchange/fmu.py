@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
-from uuid import UUID
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.single_values import as_flag, as_number
 from pfaffian.formats.text.file import as_path
-from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, SOURCE_FLAGS, compiled, here, packed
-from pfaffian.interchange.c_tables import c_string
-from pfaffian.interchange.description import Identity, build_description, description
-from pfaffian.interchange.machine import FMUMachine, Timing, machine_of
-from pfaffian.interchange.text import sources_of
-from pfaffian.interchange.variables import FMUVariables, variables_of
+from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, here, packed
+from pfaffian.interchange.contents import contents
+from pfaffian.interchange.machine import Timing, machine_of
+from pfaffian.interchange.variables import variables_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.output.folder import prepare, write_file
-from pfaffian.simulate.record.provenance import machine as this_machine
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -134,7 +128,7 @@ def fmu(
     with uncollected():
         whole = machine_of(simulation, timing, given, seed)
         variables = variables_of(whole)
-        files, sizes = _files(whole, variables, version, targets, processor)
+        files, sizes = contents(whole, variables, version, targets, processor)
     write_file(prepare(path.parent) / path.name, packed(files))
     return WrittenFMU(path, {x.name: x.unit for x in variables.listed()}, sizes)
 
@@ -163,29 +157,3 @@ def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
     if not chosen:
         raise ModelError(f"fmu: platforms is empty; name one of {', '.join(PLATFORMS)}")
     return chosen
-
-
-def _files(
-    machine: FMUMachine, variables: FMUVariables, version: str, platforms: Sequence[str], processor: str
-) -> tuple[list[tuple[str, bytes]], dict[str, int]]:
-    """Names and contents of the files of an FMU, and the sizes of its binaries."""
-    name = machine.simulation.mechanism.name
-    identifier = f"fmu_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}"
-    texts = sources_of(machine, variables, version)
-    digest = sha256("\n".join([*texts, *(repr(v) for v in variables.listed())]).encode()).hexdigest()
-    token = "{" + str(UUID(digest[:32])) + "}"
-    texts[0] = f"#define TOKEN {c_string(token)}\n{texts[0]}"
-    units = {f"machine{k or ''}.c": text for k, text in enumerate(texts)}
-    identity = Identity(name, identifier, token, f"pfaffian {this_machine()['pfaffian']}")
-    files = [("modelDescription.xml", description(machine, variables, identity, version, list(units)).encode())]
-    files += [(f"sources/{file}", text.encode()) for file, text in units.items()]
-    if version == "3.0":
-        flags = " ".join(SOURCE_FLAGS)
-        files.append(("sources/buildDescription.xml", build_description(identity, list(units), flags).encode()))
-    sizes = {}
-    for target in platforms:
-        of, binary = PLATFORMS[target], compiled(units, target, processor)
-        folder = of.three if version == "3.0" else of.two
-        files.append((f"binaries/{folder}/{identifier}{of.suffix}", binary))
-        sizes[target] = len(binary)
-    return files, sizes

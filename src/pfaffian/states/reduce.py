@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import casadi as ca
-
 from pfaffian.errors import ModelError, ModelWarning, brief, notice
 from pfaffian.evaluate.directions_at_states import planned
 from pfaffian.evaluate.reduction_plan import (
@@ -15,7 +13,6 @@ from pfaffian.evaluate.reduction_plan import (
     further,
 )
 from pfaffian.evaluate.symmetry import symmetries
-from pfaffian.maths.margins import vanishing
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.parts.rebound import impacts_of
@@ -26,11 +23,9 @@ from pfaffian.states.inner_momenta import with_inner_momenta
 from pfaffian.states.momentum_orbit import reduced_space
 from pfaffian.states.one_momentum import at_momentum, checked_momentum
 from pfaffian.states.reduced_state import reduced_state
-from pfaffian.states.reduction_data import Fields, Reduction
+from pfaffian.states.reduction_data import Fields, Reduction, shared_entries
 from pfaffian.terms.common_motion import CommonMotion, carried_together
-from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import shared
 
 
@@ -122,7 +117,7 @@ def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) ->
     first = carrier(m)
     base = first if isinstance(first, CommonMotion) or first.name in plan.spatial else None
     r = Reduction(m, plan, along, fields, base, further(m, plan), ())
-    return r._replace(shared=_shared(r))
+    return r._replace(shared=shared_entries(r))
 
 
 def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> AbstractSystem:
@@ -147,19 +142,3 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> A
     if isinstance(r.base, CommonMotion):
         return extended
     return with_constants(extended, symmetries(m), r.base, r.frame(shared(m).kinematics) is not None)
-
-
-def _shared(r: Reduction) -> tuple[int, ...]:
-    """The entries `shared` of a `Reduction`, decided at random states relative to the size of the momenta there."""
-    T = shared(r.m)
-    frame = r.frame(T.kinematics)
-    if frame is None or not r.conserved:
-        return ()
-    X, rows = r.lift(T), r.at(r.conserved)
-    X = ca.SX.eye(r.m.nv) if X is None else X
-    moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
-    inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
-    at = at_generic_states(r.m, {"moved": moved, "size": ca.sqrt(frame.mass * inertia)})
-    question = "whether a translation changes a momentum"
-    apart = tell(r.m, question, vanishing(at["moved"], at["size"])).all(axis=1)
-    return tuple(i for i, alone in zip(r.conserved, apart, strict=True) if not alone)

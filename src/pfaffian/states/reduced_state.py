@@ -33,12 +33,8 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.directions_at_states import other_places
 from pfaffian.evaluate.effects import NONE, Changes, changes_of, changing
-from pfaffian.evaluate.reduction_plan import (
-    conserved_motions,
-    first_in_words,
-    other_values,
-    place_dependence,
-)
+from pfaffian.evaluate.place_dependence import first_in_words, place_dependence
+from pfaffian.evaluate.reduction_plan import conserved_motions, other_values
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Nonholonomic

@@ -11,12 +11,15 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import (
     Plan,
 )
+from pfaffian.maths.margins import vanishing
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.user_functions import call_for_column
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.equations_digest import digest, of_function
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.momentum import weight
 from pfaffian.terms.permitted_directions import Directions, labels, left_by
 from pfaffian.terms.reduced_terms import (
     Translation,
@@ -133,6 +136,22 @@ def lifted(T: Terms, plan: Plan, fixed: tuple[int, ...] | Directions, fields: Fi
     for name, f in fields:
         X[:, plan.y.index(names.index(name))] = _field(name, f, T.kinematics)
     return X
+
+
+def shared_entries(r: Reduction) -> tuple[int, ...]:
+    """The entries `shared` of a `Reduction`, decided at random states relative to the size of the momenta there."""
+    T = shared(r.m)
+    frame = r.frame(T.kinematics)
+    if frame is None or not r.conserved:
+        return ()
+    X, rows = r.lift(T), r.at(r.conserved)
+    X = ca.SX.eye(r.m.nv) if X is None else X
+    moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
+    inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
+    at = at_generic_states(r.m, {"moved": moved, "size": ca.sqrt(frame.mass * inertia)})
+    question = "whether a translation changes a momentum"
+    apart = tell(r.m, question, vanishing(at["moved"], at["size"])).all(axis=1)
+    return tuple(i for i, alone in zip(r.conserved, apart, strict=True) if not alone)
 
 
 def _fields_digest(m: Mechanism, fields: Fields) -> str:

@@ -12,7 +12,7 @@ this angle has left behind it, the closure's `counted`, is added to the angle th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, Protocol
 
 import casadi as ca
@@ -22,6 +22,7 @@ from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
+from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
 from pfaffian.terms.rates import Rates, coordinates_of
@@ -197,11 +198,11 @@ def open_turns(k: MovingLinks, c: Closure) -> list[tuple[int, ca.SX]]:
     return [(j.nq - 1, _centre(k, c))]
 
 
-def half_turn_sides(k: MovingLinks, closures: Iterable[Closure]) -> ca.SX:
-    """(n, 1) for each angle of these closures whose turns nothing tells: a number that changes its sign where it passes half a
-    turn from the angle that it is near to; zero within a quarter of a turn."""
+def half_turn_sides(k: MovingLinks) -> ca.SX:
+    """(n, 1) for each angle of a closure whose turns nothing tells: a number that changes its sign where it passes half a turn
+    from the angle that it is near to; zero within a quarter of a turn."""
     sides = []
-    for c in closures:
+    for c in loop_coordinates_of(k.mechanism).closures:
         for i, near in uncounted(k, c):
             off = loop_coordinates(k, c)[i] - near
             sides.append(ca.if_else(ca.fabs(off) > np.pi / 2, off, 0))

@@ -12,7 +12,6 @@ from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.pack import pack, placeholders, unpack
-from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import LawAndSystem, acting, command_of, cut
 from pfaffian.simulate.step.events import eventful
@@ -251,7 +250,7 @@ def _rate(
         faults, sides = ca.vertcat(faults, flags), ca.vertcat(sides, ca.SX.ones(*flags.shape))  # raised at any stage
     side = sim.system.side(here.x, T)
     faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
-    turning = half_turn_sides(T.kinematics, loop_coordinates_of(m).closures)
+    turning = half_turn_sides(T.kinematics)
     faults, sides = ca.vertcat(faults, ca.SX.zeros(*turning.shape)), ca.vertcat(sides, turning)
     rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
     excess = requested - command.u if sim.scheme.saturate else None
