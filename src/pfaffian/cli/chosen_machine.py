@@ -77,7 +77,7 @@ def _hint(name: str, known: dict[str, Any], field: str) -> str:
     return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[field])
 
 
-def time_above_zero(word: str | None, what: str, otherwise: Any = None) -> Any:
+def time_above_zero(word: str | None, what: str, otherwise: Any) -> Any:
     """A time above zero from the command line [s], `otherwise` if there is none."""
     from pfaffian.formats.text.strict_number import number
 

@@ -130,7 +130,7 @@ def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RA
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
 
 
-def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> ca.SX:
+def projector_rate(terms: Terms, x: QuasiVelocity) -> ca.SX:
     """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P; no rank decision is differentiated.
 
     Raises ModelError: the mechanism has rows that depend on v, whose rate would need the acceleration.
@@ -144,7 +144,7 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T
     rows = orthogonalise(
-        Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted, groups=terms.groups
+        Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, RANK_TOLERANCE, terms.row_size, x.counted, groups=terms.groups
     )
     turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
     return -(turn + turn.T)

@@ -166,7 +166,7 @@ class Arguments(NamedTuple):
     hold: tuple[str, ...] = ()
 
 
-def run_arguments(m: Mechanism, q: Any, v: Any, parameters: Any, u: Any = None, u_names: Sequence[str] = ()) -> Arguments:
+def run_arguments(m: Mechanism, q: Any, v: Any, parameters: Any, u: Any, u_names: Sequence[str]) -> Arguments:
     """All arguments of a caller that are arrays or dicts of numbers, checked once; below, they are arrays.
 
     Raises ModelError: wrong names, shapes or numbers of runs; see `configurations`, `parameter_values`.

@@ -51,19 +51,19 @@ def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matri
     return m, h_A, symmetric(matrix(I, 3, 3) + shift)
 
 
-def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:
+def is_physical(pseudo_inertia: Matrix) -> str | None:
     """None if a distribution of mass can have this numeric 4 x 4 pseudo-inertia, otherwise the reason why none can.
 
     The matrix must be finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre
     of mass is compared with its own size, so that the same rule holds for a gram far from its frame's origin and for a ton.
     """
     P = np.array(ca.DM(matrix(pseudo_inertia, 4, 4)).full())
-    if are_physical(P[None], tolerance)[0]:
+    if are_physical(P[None])[0]:
         return None
     S, h, m = P[:3, :3], P[:3, 3], P[3, 3]
     if not np.isfinite(P).all():
         return "an entry is not finite"
-    if not _symmetric(P[None], tolerance)[0]:
+    if not _symmetric(P[None])[0]:
         return "the matrix is not symmetric"
     if m < 0:
         return f"the mass is negative: {m:.6g} kg"
@@ -77,7 +77,7 @@ def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | No
     return f"the principal moments about the centre of mass break the triangle inequality: {text} kg m^2"
 
 
-def are_physical(P: np.ndarray, tolerance: float = PHYSICAL) -> np.ndarray:
+def are_physical(P: np.ndarray) -> np.ndarray:
     """(runs,) whether each of the pseudo-inertias P (runs, 4, 4) passes the test of `is_physical`."""
     finite = np.isfinite(P).all(axis=(1, 2))
     P = np.where(finite[:, None, None], P, 0.0)
@@ -85,15 +85,15 @@ def are_physical(P: np.ndarray, tolerance: float = PHYSICAL) -> np.ndarray:
     whole = (m > 0) | ((m == 0) & ~h.any(axis=1))
     spread = _spread(S, h, m)
     rounding = 8 * np.finfo(float).eps * np.abs(S).max(axis=(1, 2))
-    definite = spread[:, 0] >= -tolerance * np.abs(spread).max(axis=1) - rounding
-    return finite & _symmetric(P, tolerance) & whole & definite
+    definite = spread[:, 0] >= -PHYSICAL * np.abs(spread).max(axis=1) - rounding
+    return finite & _symmetric(P) & whole & definite
 
 
-def _symmetric(P: np.ndarray, tolerance: float) -> np.ndarray:
+def _symmetric(P: np.ndarray) -> np.ndarray:
     """(runs,) whether each of P (runs, 4, 4) is symmetric; second and first moments are each compared with their own size."""
     S, h, below = P[:, :3, :3], P[:, :3, 3], P[:, 3, :3]
-    off = np.abs(S - S.transpose(0, 2, 1)).max(axis=(1, 2)) <= tolerance * np.abs(S).max(axis=(1, 2))
-    return off & (np.abs(h - below).max(axis=1) <= tolerance * np.abs(h).max(axis=1))
+    off = np.abs(S - S.transpose(0, 2, 1)).max(axis=(1, 2)) <= PHYSICAL * np.abs(S).max(axis=(1, 2))
+    return off & (np.abs(h - below).max(axis=1) <= PHYSICAL * np.abs(h).max(axis=1))
 
 
 def _spread(S: np.ndarray, h: np.ndarray, m: np.ndarray) -> np.ndarray:

@@ -177,7 +177,7 @@ class Order(NamedTuple):
     filled: int
 
 
-def elimination_order(A: ca.SX, blocks: Blocks | None = None, reflected: bool = False) -> Order:
+def elimination_order(A: ca.SX, blocks: Blocks | None, reflected: bool) -> Order:
     """An order of the blocks of rows of a sparse A (m, n) in which orthonormalisation causes little fill-in.
 
     The next block is the one whose columns have the fewest entries in the remaining rows. This completes one leg before the

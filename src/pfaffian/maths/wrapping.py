@@ -50,7 +50,7 @@ class _InPlane(NamedTuple):
     cross: ca.SX
 
 
-def round_cylinder(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None, always: bool = False) -> Wrapped:
+def round_cylinder(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None, always: bool) -> Wrapped:
     """The line from a to b (3, 1) round an endless cylinder about z.
 
     side: (3, 1) a point; the line goes the longer way round if, seen along z, the point lies between the directions opposite to
@@ -70,7 +70,7 @@ def round_cylinder(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None,
     return _chosen(a, b, Wrapped(length, at_a, at_b, flat.touches, flat.arc, first, last, turn))
 
 
-def round_sphere(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None = None) -> Wrapped:
+def round_sphere(a: ca.SX, b: ca.SX, radius: ca.SX, side: ca.SX | None) -> Wrapped:
     """The line from a to b (3, 1) round a sphere about the origin.   side: as in `round_cylinder`, in the plane of a and b."""
     n = ca.cross(a, b)
     beside = ca.if_else(ca.fabs(a[0]) < ca.fabs(a[1]), ca.SX([1, 0, 0]), ca.SX([0, 1, 0]))

@@ -179,6 +179,9 @@ TOLERANCE = 1e-14
 RANK = 1e-8
 """Singular values below this fraction of the largest one count as zero, of rows and columns of unit length."""
 
+SAMPLES = 3
+"""Number of random configurations near the start at which the kinematics are checked."""
+
 KEEPS = 1e-9
 """Largest rate of phi for a unit velocity, relative to the terms that it is the sum of."""
 
@@ -249,12 +252,12 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fi
     )
 
 
-def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples: int = 3) -> None:
+def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...]) -> None:
     """Raise ModelError unless K spans the motions that phi allows, at the start and at random configurations near it."""
     c = known(c, parameters)
     start = closest(c, np.array(c.start), parameters)
     random = np.random.default_rng(11)
-    guesses = [start] + [start + _spread(c) * random.normal(size=c.nq) for _ in range(samples)]
+    guesses = [start] + [start + _spread(c) * random.normal(size=c.nq) for _ in range(SAMPLES)]
     for i, near in enumerate(guesses):
         try:
             q = closest(c, near, parameters)

@@ -198,7 +198,7 @@ class Press(NamedTuple):
         return self.exponent * self.stiffness * depth ** (self.exponent - 1)
 
 
-class Pressing(Protocol):
+class WithPress(Protocol):
     """A part that presses by a `Press`, whose numbers it has; without a stiffness it is rigid."""
 
     @property
@@ -211,7 +211,7 @@ class Pressing(Protocol):
     def damping(self) -> ca.SX: ...
 
 
-def press_law(of: Pressing) -> Press:
+def press_law(of: WithPress) -> Press:
     """The force law of a part that is not rigid."""
     assert of.stiffness is not None
     return Press(of.stiffness, of.exponent, of.damping)

@@ -14,7 +14,7 @@ from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Parameter, Scalar, floats, is_whole, not_negative, positive, scalar, vector
 from pfaffian.model.ranges import Range
-from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, Pressing, press_law, press_of
+from pfaffian.parts.contact import CompoundEnergy, CompoundLoss, WithPress, press_law, press_of
 from pfaffian.parts.two_ends import check_two_ends
 
 COSINES = 24
@@ -98,7 +98,7 @@ class Cable:
         return loss_of_gaps(self, k)
 
 
-class WithGaps(Pressing, Protocol):
+class WithGaps(WithPress, Protocol):
     """A part that presses elastically where a gap is below zero: its law, and its gaps with their rates."""
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]: ...

@@ -128,7 +128,7 @@ def start_of(m: Mechanism, start: StartArguments, t: float, backend: Backend, we
     return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, weights), backend), origin, given.guesses, joints)
 
 
-def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
+def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str]) -> tuple[Any, Iterable[str]]:
     """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
     if isinstance(q, StartValues):
         q, guess = q.fixed, {**q.guess, **(guess or {})}

@@ -38,7 +38,7 @@ from pfaffian.terms.rates import (
     rates_of,
     symbols_of,
 )
-from pfaffian.terms.tree import Tree, motion, split_motion, turned, turning
+from pfaffian.terms.tree import Tree, motion, split_motion
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
@@ -282,11 +282,6 @@ class Kinematics:
             edge = self.rates.pose.get(i)
             found.append(Pose(*edge(self.q, self.mechanism.p_symbols)) if edge else motion(link, self.q[link.q]))
         return tuple(found)
-
-    def conjugate(self, i: int, Y: ca.SX) -> ca.SX:
-        """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the previous link."""
-        P = self.tree.links[i].placement.R
-        return P @ turned(turning(self.motions[i].R), self.motions[i].R, Y) @ P.T
 
     @cached_property
     def _poses(self) -> dict[int, Pose]:

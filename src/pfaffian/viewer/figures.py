@@ -211,7 +211,7 @@ def _by_unit(
     units: list[str],
     titles: Mapping[str, str],
     otherwise: str,
-    least: float = -1.0,
+    least: float,
 ) -> Iterator[Panel]:
     """One panel for each unit among the entries of values (runs, time, n), if one of them exceeds `least`.
 

@@ -157,7 +157,7 @@ def inertia_box(k: PlacedMechanism, b: Body) -> tuple[Solid, ...]:
     return (box(edges).moved(axes, k.value(b.com)),)
 
 
-def inertia_solid(k: PlacedMechanism, b: Body, largest: float = np.inf) -> tuple[Solid, ...]:
+def inertia_solid(k: PlacedMechanism, b: Body, largest: float) -> tuple[Solid, ...]:
     """A ball of at most the radius `largest` if all moments of inertia are equal or zero; else the box of the inertia."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     moments = np.linalg.eigvalsh((I + I.T) / 2)

@@ -15,7 +15,7 @@ from pfaffian.kernel.text.source import PART_SIZE, Source, file_text, source_of
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
-def external_text(functions: Sequence[ca.Function], programs: Sequence[Program], part_size: int = PART_SIZE) -> Source:
+def external_text(functions: Sequence[ca.Function], programs: Sequence[Program]) -> Source:
     """C text of a library of Functions.   programs: the Program of each, from nonzero inputs to nonzero outputs."""
     names = [f"F{i}" for i in range(len(programs))]
     tables = [_tables(name, f) for name, f in zip(names, functions, strict=True)]
@@ -23,7 +23,7 @@ def external_text(functions: Sequence[ca.Function], programs: Sequence[Program],
     trial = ["void pfaffian_trial(const double *c, double *in, double *out, V *w) {", "  FP_ENTER;"]
     trial += [*[f"  TRY({name}, c, &in, &out, w);" for name in names], "  FP_LEAVE;", "}", ""]
     loops = "\n".join(["#include <stddef.h>", file_text("external.h"), *tables, *entries, *trial])
-    return source_of(programs, names, loops, 1, part_size, most=1, table=False)
+    return source_of(programs, names, loops, 1, PART_SIZE, most=1, table=False)
 
 
 def _tables(name: str, f: ca.Function) -> str:

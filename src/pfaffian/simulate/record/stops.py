@@ -27,11 +27,9 @@ times of stop."""
 GROWING = "inputs grow faster than the steps can follow: take shorter steps, or choose another motion of the outputs"
 """End of a message about such a fault, with the way out."""
 
-NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
-
 
 def record_stops(
-    result: Draft, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
+    result: Draft, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]]
 ) -> None:
     """Add to a result why its runs stopped, and warn once, with the number of runs for each cause.
 

@@ -40,7 +40,7 @@ class InputIntervals(NamedTuple):
     marks: np.ndarray = np.zeros(0)
     first: int = 0
 
-    def snapped(self, instants: np.ndarray, inner: tuple[tuple[float, float], ...] = ()) -> np.ndarray:
+    def snapped(self, instants: np.ndarray, inner: tuple[tuple[float, float], ...]) -> np.ndarray:
         """The instants (times,), those that differ by rounding from the begin of an interval, or else from an instant of a
         sampler that the loop calls, moved there.   inner: period and phase of each of these [s]."""
         intervals = self.intervals(float(instants[-1]))

@@ -61,7 +61,7 @@ def faults(m: Mechanism, parameters: tuple[str, ...] = ()) -> tuple[Fault, ...]:
     return tuple(listed)
 
 
-def fault_flags(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
+def fault_flags(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str]) -> ca.SX:
     """(n, 1) flags, 1 for each of the `faults` that occurs in a step of h [s].
 
     before, after: Terms at the start of the step, and at its end before the state is corrected.   ahead: Terms at the state of

@@ -32,7 +32,7 @@ WHOLE = 1e-9
 """Largest difference of a period or phase from a whole number of steps, as a fraction of the period."""
 
 
-def layout_of(control: Control, m: Mechanism, changing: Switches, law: str = "", eventful: bool = False) -> Layout:
+def layout_of(control: Control, m: Mechanism, changing: Switches, law: str, eventful: bool) -> Layout:
     """The layout of the discrete state d: the values of the law, the switched parameters, and numbers that locate events. Its
     sizes are cached by digest."""
     if not control.parts:
