@@ -26,8 +26,8 @@ CHAINS: dict[str, tuple[Chain, tuple[int, ...], int]] = {  # chain, the hinges t
     "Sarrus": (sarrus(), (2,), 4),
 }
 EULER_ENERGY = 0.01
-"""Largest change of energy, relative to the kinetic energy, over four steps of order one that turn a link by .1 rad; all of it is
-lost where velocities are corrected by rows off the constraints."""
+"""Largest change of energy, relative to the kinetic energy, over four steps of order one that turn a link by .1 rad. All of it
+is lost where velocities are corrected by rows off the constraints."""
 
 CASES = [(name, cut) for name, (_, cuts, _) in CHAINS.items() for cut in cuts]
 
