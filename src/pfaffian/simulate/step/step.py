@@ -266,12 +266,12 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
         return q, v, ca.SX(0)
     residuals, corrected = _residuals(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
 
-    def moved(q: ca.SX, v: ca.SX, move: Callable[[ca.SX], ca.SX] | None, both: list[bool]) -> tuple[ca.SX, ca.SX]:
-        """(q, v) after the corrections, q and v or one of them, along `move`, by default the factors at this state."""
+    def moved(q: ca.SX, v: ca.SX, move: Callable[[ca.SX], ca.SX] | None, which: list[bool]) -> tuple[ca.SX, ca.SX]:
+        """(q, v) after the corrections along `move`, by default the factors at this state.   which: whether of q, and of v."""
         move, straight = move or along(Terms(m, q, v, T.u, T.t)).move, of_joints(m)
         for _ in range(scheme.corrections):
             phi, eta, K, inverse = residuals(q, v, m.p_symbols, T.t)
-            off = (ca.horzcat(phi, eta) @ ca.sparsify(ca.diag(ca.DM(both))))[corrected, :]
+            off = (ca.horzcat(phi, eta) @ ca.sparsify(ca.diag(ca.DM(which))))[corrected, :]
             if scheme.tolerance:
                 off *= _violation(T.rows, phi, eta, inverse) > scheme.tolerance
             change = move(off)
