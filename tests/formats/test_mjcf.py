@@ -201,6 +201,18 @@ def test_actuators_along_lines_pull_as_in_mujoco(name):
     assert m.u_names == ("u",)
 
 
+def test_a_tendon_on_one_body_alone_is_named():
+    """Its length never changes, so its motor does nothing; the other one pulls as in MuJoCo."""
+    tendon, sites = TENDONS["a path round a cylinder"]
+    idle = '<spatial name="still"><site site="idle a"/><site site="idle b"/></spatial>'
+    points = '<site name="idle a" pos="1 0 0"/><site name="idle b" pos="0 1 0"/>'
+    motors = '<actuator><motor tendon="still"/><motor name="u" tendon="t"/></actuator>'
+    text = mjcf(points + sites + TWO, f"<tendon>{idle}{tendon}</tendon>{motors}")
+    with pytest.warns(ModelWarning, match="tendons on one body alone, whose lengths never change, .*'still'"):
+        m, _ = pf.formats.parse_mjcf(text)
+    assert m.u_names == ("u",)
+
+
 @pytest.mark.parametrize("name", ACTUATORS)
 def test_actuators_act_as_in_mujoco(name):
     m = check_against_mujoco(mjcf(TWO, f"<tendon>{FIXED.format('')}</tendon><actuator>{ACTUATORS[name]}</actuator>"))

@@ -172,6 +172,15 @@ def test_frames_determine_the_positions_of_links(parts, expected):
     close(place(m, settings, m.bodies[-1].name), expected, SATISFIED, "place", 1.0)
 
 
+def test_quaternions_that_are_not_of_unit_length_are_told_once():
+    """One of five per cent too long, and one whose digits are rounded, in a nested model."""
+    turned = '<pose rotation_format="quat_xyzw">1 2 3 0 0 {} 0.8</pose>'
+    inner = f'<model name="hand">{link("palm", turned.format(0.7))}{link("thumb", turned.format(0.6001))}</model>'
+    _, _, told = read(sdf(link("a"), inner))
+    words = "rotations by quaternions that are not of unit length are normalised: '<pose> in <link> palm'"
+    assert told.count(words) == 1 and "thumb" not in told
+
+
 def test_in_old_files_a_joint_may_have_the_name_of_a_link():
     m, settings, _ = read(sdf(link("a", ROD), joint("a", "revolute", "world", "a", ROD), version="1.6"))
     close(place(m, settings, "a"), (0.3, 0.1, 0.2), SATISFIED, "place", 1.0)

@@ -12,7 +12,9 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from pfaffian.formats import parse_urdf, read_urdf
+from pfaffian.maths import so3
 from pfaffian.terms.terms import symbols
+from tests.tolerance import SATISFIED, close
 from tests.work import CALLS_A_CHARACTER, calls, calls_to_refuse
 
 MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -461,8 +463,39 @@ def test_attributes_that_are_not_read_are_named():
     dynamics = '<dynamics dampping="1" friction="0" spring_stiffness="3"/>'
     pair(first=dynamics, match="'dampping of <dynamics> A', 'spring_stiffness of <dynamics> A'$")
     pair(first='<limit effort="1" velocity="2" acceleration="3"/>', match="'acceleration of <limit> A'$")
-    with pytest.raises(ModelError, match="quat_xyzw is not read; write the rotation as rpy"):
-        pair(first='<origin quat_xyzw="0 0 0 1"/>')
+
+
+def test_a_quaternion_turns_as_the_angles_of_the_same_rotation():
+    """Of links and joints; one that is not of unit length is normalised, and told."""
+    by_angles = '<origin xyz="1 2 3" rpy="0.3 -0.4 1.2"/>'
+    turn = np.array(ca.DM(so3.matrix_to_quat(pf.pose(rpy=(0.3, -0.4, 1.2)).R))).ravel()
+    by_quaternion = f'<origin xyz="1 2 3" quat_xyzw="{" ".join(map(repr, turn.tolist()))}"/>'
+    inertial = "<mass value='2'/><inertia ixx='1' iyy='2' izz='2.5' ixy='0' ixz='0' iyz='0'/>"
+    found = []
+    for at in (by_angles, by_quaternion):
+        link = f'<link name="c"><inertial>{at}{inertial}</inertial></link>'
+        m = pair(f'{link}<joint name="C" type="fixed">{at}<parent link="b"/><child link="c"/></joint>', first=at)
+        found.append(pf.forward_dynamics(m, [0.5, 0.3], [1.0, -2.0]).v_dot)
+    close(found[1], found[0], SATISFIED, "accelerations", 1.0)
+    m = pair(
+        first='<origin quat_xyzw="0 0 0.63 0.84"/>',
+        match=r"quaternions that are not of unit length are normalised: 'line \d+'$",
+    )
+    pair(first='<origin quat_xyzw="0 0 0.6001 0.8"/>')
+    close(pf.forward_kinematics(m, [0.0, 0.0])["a"].rotation[1, 0], 0.96, SATISFIED, "sine of the turn", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    {
+        'rpy="0 0 0" quat_xyzw="0 0 0 1"': "it has rpy and quat_xyzw; keep one of them",
+        'quat_xyzw="0 0 0 0"': "not all zero",
+        'quat_xyzw="0 0 1"': "4 numbers separated by spaces",
+    }.items(),
+)
+def test_a_wrong_quaternion_is_refused(turn, words):
+    with pytest.raises(ModelError, match=words):
+        pair(first=f"<origin {turn}/>")
 
 
 def test_bounds_that_a_limit_leaves_out_are_told():

@@ -270,6 +270,17 @@ def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_pa
     close(I @ still, np.array(wanted), SINGLE, "forces at rest")
 
 
+def test_a_drive_without_force_exerts_none(tmp_path):
+    """By UsdPhysics maxForce limits what a drive exerts, so that one of 0 switches its spring, damper and speed off."""
+    inside = drive("transY", stiffness=300, damping=20, targetPosition=10, targetVelocity=3, maxForce=0)
+    m, settings = read(tmp_path, body("b"), d6("j", {"transY": None, "rotY": None}, ("", "b"), inside))
+    ours = pf.mechanism("m", [pf.body("b", **STANDARD)], [pf.joint("j", "cylindrical", "world", "b", axis=(0, 1, 0))])
+    accelerations_agree(m, ours, [0.3, 0.7], [0.2, -1.1], "no drive")
+    assert not settings.u and m.u_limits[0] == pytest.approx((0, 0))
+    with pytest.raises(ModelError, match=r"its maxForce -2\.0 is below zero"):
+        read(tmp_path, body("b"), d6("j", {"transY": None, "rotY": None}, ("", "b"), drive("transY", maxForce=-2)))
+
+
 def test_the_velocity_of_a_flipped_slide_keeps_its_sign(tmp_path):
     """Reached from its second body; both bodies' relative acceleration is that of the drive's force."""
     slides = {f"trans{x}": None for x in "XYZ"}

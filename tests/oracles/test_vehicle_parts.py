@@ -145,6 +145,11 @@ def test_curves_of_a_trailing_arm_and_a_swing_axle() -> None:
         pf.analysis.wheel_curves(axle, "arm", [0.7], centre=(0, -0.6, 0))
     with pytest.raises(ModelError, match="steering: two points"):
         pf.analysis.wheel_curves(axle, "arm", [0.0], steering=(0, 0, 0))
+    for axis in ((0, 0, 1), (1, 0, 0)):
+        with pytest.raises(ModelError, match="'arm' has its axis at right angles to y, across the car"):
+            pf.analysis.wheel_curves(axle, "arm", [0.0], axis=axis, centre=(0, -0.6, 0))
+    with pytest.raises(ModelError, match=r"'arm' is in the car's plane of symmetry, y = 0\.7, where nothing is outwards"):
+        pf.analysis.wheel_curves(trailing, "arm", [0.0], centre=(-0.4, 0.7, 0), middle=0.7)
 
 
 def test_the_steering_axis_of_a_strut_ends_in_the_car() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 
 import casadi as ca
@@ -331,6 +332,23 @@ def test_a_bad_trajectory_is_refused_with_element_and_way_out(changes, message):
     given = {"q": {"A": TIMES}, "t": TIMES} | changes
     with pytest.raises(pf.ModelError, match=message):
         pf.assemble(four_bar(), **given, along=True)
+
+
+def test_a_first_sample_on_another_branch_is_told_with_a_guess():
+    """A five-bar whose tip is above its feet by the guess, and below them in the motion: only the guess is in the way."""
+    bodies = [pf.body(n, 1.0, com=(0.15, 0, 0), inertia=0.01) for n in ("left", "right")]
+    joints = [pf.joint(f"at {b.name}", "revolute", "world", b.name, placement=(0.4 * i, 0, 0)) for i, b in enumerate(bodies)]
+    joints += [pf.joint("tip", "planar-translation", "world", "tip")]
+    rods = [pf.closure(f"rod {b.name}", "distance", b.name, "tip", length=0.5, placement_a=(0.3, 0, 0)) for b in bodies]
+    m = pf.mechanism("five-bar", [*bodies, pf.body("tip", 1.0)], joints, constraints=rods)
+    x = np.linspace(0.15, 0.25, 5)
+    motion = {"tip": np.stack([x, -0.6 + 0 * x, 0 * x], axis=1)}
+    above = {"at left": 1.0, "at right": 2.0, "tip.y": 0.6}
+    with pytest.raises(pf.RunError, match="does not reach the first sample, which other branches have") as told:
+        pf.assemble(m, motion, guess=above, along=True)
+    guess = ast.literal_eval(str(told.value).partition("guess=")[2])
+    found = pf.assemble(m, motion, guess=guess, along=True)
+    assert found.reached.all() and found.q[0] == pytest.approx(np.array(list(guess.values())), abs=1e-3)
 
 
 def test_nonlinear_rows_are_refused():

@@ -34,6 +34,10 @@ MEANINGS = {
 }
 
 
+ALONG = 1e-6
+"""Distance from the plane of symmetry [m] and part of an axis across the car below which neither side is outwards."""
+
+
 def wheel_curves(
     m: Mechanism, wheel: str, travel: Any, *, axis: Any = (0, 1, 0), centre: Any = (0, 0, 0), radius: Any = 0.3,
     steering: Sequence[Any] | None = None, middle: float = 0.0, q: Any = None, fixed: Mapping[str, float] | None = None,
@@ -61,7 +65,8 @@ def wheel_curves(
     Returns:
         Dataset over `travel`: camber, toe, caster and kingpin [rad], roll_centre [m], track and recession [m], the coordinates
         q, and v, their change per travel.
-    Raises ModelError: an unknown body, a zero axis, steering that is not two points of bodies, travel that is not (n,) numbers.
+    Raises ModelError: an unknown body, an axis that is zero or does not point across the car, a wheel at y = `middle`, steering
+    that is not two points of bodies, travel that is not (n,) numbers.
     Raises RunError: a travel out of reach, with its value and the row that stays open.
 
     Example:
@@ -85,8 +90,8 @@ def wheel_curves(
     )  # fmt: skip
     hold = tuple(fixed or ())
     begin = assemble(m, {**(fixed or {})} if q is None else q, parameters=parameters)
-    z0 = compile_terms(m, {"z": lambda T: wheel_at.place(T)[2]}, lanes=1)(begin.q, parameters=parameters)["z"]
-    lift = holonomic("travel of the wheel", lambda k: k.position(wheel, wheel_at.centre)[2] - float(z0) - k.t)
+    z0 = _checked_height(m, wheel_at, begin.q, parameters)
+    lift = holonomic("travel of the wheel", lambda k: k.position(wheel, wheel_at.centre)[2] - z0 - k.t)
     lifted = m.with_(constraints=[*m.constraints, lift])
     qs, vs = _along_travel(lifted, heights, begin.q, hold, parameters)
     at = compile_terms(lifted, {"curves": wheel_at.curves}, squeeze=False, lanes=1)
@@ -115,6 +120,10 @@ class _Upright(NamedTuple):
         """(3, 1) the centre of the wheel in the world."""
         return T.kinematics.position(self.body, self.centre)
 
+    def across(self, T: Terms) -> ca.SX:
+        """(1, 1) the part of its axis that points across the car, at most 1 in size."""
+        return (T.kinematics.rotation(self.body) @ self.axis)[1]
+
     def curves(self, T: Terms) -> ca.SX:
         """(names, 1) the curves at a state whose velocities are those per travel; track and recession as places."""
         k, R, centre = T.kinematics, T.kinematics.rotation(self.body), self.place(T)
@@ -137,6 +146,19 @@ class _Upright(NamedTuple):
             up = upper - lower
             found += [ca.atan2(-up[0], up[2]), ca.atan2(-side * up[1], up[2])]
         return ca.vertcat(*found)
+
+
+def _checked_height(m: Mechanism, wheel: _Upright, q: np.ndarray, parameters: Any) -> float:
+    """z of the wheel's centre at zero travel [m]. Raises ModelError: the wheel has no side that points outwards."""
+    terms = {"place": wheel.place, "across": wheel.across}
+    at = compile_terms(m, terms, lanes=1)(q, parameters=parameters)
+    what, place = f"wheel_curves: the wheel on {wheel.body!r}", np.ravel(at["place"])
+    if abs(place[1] - wheel.middle) < ALONG:
+        raise ModelError(f"{what} is in the car's plane of symmetry, y = {wheel.middle:g}, where nothing is outwards; "
+                         "correct its centre, or give another `middle`")  # fmt: skip
+    if abs(at["across"]) < ALONG:
+        raise ModelError(f"{what} has its axis at right angles to y, across the car; correct `axis`")
+    return float(place[2])
 
 
 def _along_travel(

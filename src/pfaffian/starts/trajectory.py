@@ -58,6 +58,9 @@ POLISH = 6
 NEAR = 0.02
 """Regularity below which a minimum counts as a singular passage, as in `results.singular_passages`."""
 
+GUESSED = 8
+"""Largest number of coordinates of a guess in a message."""
+
 CHUNK, ANCHORS = 16, (0, 1, 4, 16, 64)
 """Number of samples, then four times as many, among which the first one within reach is looked for; and how many strides before
 the last sample within reach the ways to it begin."""
@@ -517,7 +520,7 @@ def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
         q = begin.q[[0]].copy()
         q[:, given.entries] = goal
         stuck = find_state(problem, q, 0 * begin.v[[0]]).states
-        raise RunError(explain(problem, stuck, q, 0 * begin.v[[0]]))
+        raise RunError(_elsewhere(path, m, stuck.q[0]) if stuck.closed[0] else explain(problem, stuck, q, 0 * begin.v[[0]]))
     found = _rates(path, filled, free)
     lost = _lost(path, filled, begin)
     passages = _passages(path, filled, found)
@@ -549,6 +552,17 @@ def trajectory(path: FollowedMotion, m: Mechanism, begin: State) -> Trajectory:
     answer = Trajectory(shaped(q), shaped(v), shaped(a), *rest, passages, lost, m.q_names, m.v_names, given.times, closures)
     _tell(path, answer)
     return answer
+
+
+def _elsewhere(path: FollowedMotion, m: Mechanism, q: np.ndarray) -> str:
+    """Message that the first sample is on another branch than the start.   m: the caller's.   q: (nq,) a state there."""
+    at = {name: path.given.m.q_names.index(name) for name in m.q_names}
+    values = [f"{name!r}: {q[i]:.4g}" for name, i in at.items() if not path.given.entries[i]]
+    guess = ", ".join([*values[:GUESSED], *["..."] * (len(values) > GUESSED)])
+    return (
+        "the branch of the start does not reach the first sample, which other branches have: singular configurations, or "
+        f"motions out of reach, lie between; start near an assembly of that sample, guess={{{guess}}}"
+    )
 
 
 def _rates(path: FollowedMotion, filled: Filled, free: np.ndarray) -> StateRates:

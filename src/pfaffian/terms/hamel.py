@@ -20,7 +20,7 @@ from pfaffian.terms.rates import SIZES, places
 from pfaffian.terms.recursions import Inertia
 
 SAME = 1e-9
-"""Momenta at opposite velocities count as opposite up to this fraction of the terms that they are the sum of."""
+"""Momenta count as proportional to the velocities up to this fraction of the terms that they are the sum of."""
 
 ROUNDING = 1e-12
 """Rounding of a momentum, relative to the largest of the terms of all."""
@@ -45,12 +45,16 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
 
 
 def _constant_in_v(k: Kinematics, p: ca.SX, M: ca.SX) -> bool:
-    """Whether p - M v is the same at opposite velocities; derivatives cannot tell, since |v|'' = 0."""
-    f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [p - M @ k.v, ca.fabs(p) + ca.fabs(M) @ ca.fabs(k.v)])
+    """Whether the part of p that is odd in v is linear; derivatives cannot tell, since |v|'' = 0.
+
+    A linear function of v has twice the value at twice v to the last bit, however far its terms cancel.
+    """
+    f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [p, ca.fabs(p) + ca.fabs(M) @ ca.fabs(k.v)])
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
     for (q, at), size_of_v in zip(places(k.mechanism), SIZES, strict=True):
-        (one, size), (two, _) = ([np.array(x) for x in f(q, 0.3, at, sign * size_of_v * v)] for sign in (1, -1))
-        if (np.abs(one - two) > np.maximum(SAME * size, ROUNDING * size.max(initial=0.0))).any():
+        along, against, twice, twice_back = (f(q, 0.3, at, way * size_of_v * v) for way in (1, -1, 2, -2))
+        odd, size = np.array(twice[0] - twice_back[0] - 2 * (along[0] - against[0])), np.array(twice[1])
+        if (np.abs(odd) > np.maximum(SAME * size, ROUNDING * size.max(initial=0.0))).any():
             return False
     return True
 

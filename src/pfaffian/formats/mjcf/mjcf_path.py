@@ -15,11 +15,12 @@ from pfaffian.model.path import Drum, Guide, Path, Strand, Through, guide, path
 from pfaffian.model.slider_crank import SliderCrank
 
 INSIDE = "tendons that run inside shapes are left out, with their actuators"
+CONSTANT = "tendons on one body alone, whose lengths never change, are left out, with their actuators"
 ELSEWHERE = "tendons round shapes whose sidesite is on another body are left out, with their actuators"
 
 
 def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
-    """Number of a tendon -> its length. Tendons inside shapes are left out."""
+    """Number of a tendon -> its length. Tendons inside shapes and on one body alone are left out."""
     m, kinds, found = c.model, c.mujoco.mjtWrap, dict[int, Length]()
     for i in range(m.ntendon):
         wraps = range(int(m.tendon_adr[i]), int(m.tendon_adr[i] + m.tendon_num[i]))
@@ -52,6 +53,9 @@ def _path(c: CompiledModel, wraps: range, name: str, lost: LeftOut) -> Path | No
             ends = [_site(c, int(m.wrap_objid[n])) for n in (w - 1, w + 1)]
             branches[-1] += [] if any(_inside(end, shape) for end in ends) else [shape]
     strands = [Strand(tuple(x), ca.SX(1 / divisor)) for x, divisor in zip(branches, divisors, strict=True) if len(x) > 1]
+    if len({body for strand in strands for body in strand.bodies}) < 2:
+        leave(lost, CONSTANT, name)
+        return None
     for strand in strands:
         path(strand.stations)
     return Path(tuple(strands))

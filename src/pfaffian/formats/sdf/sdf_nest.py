@@ -7,16 +7,18 @@ allows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pfaffian.formats.sdf.sdf_frame import MODEL, read_frames, relative_to
 from pfaffian.formats.sdf.sdf_names import BELOW, KNOWN
-from pfaffian.formats.sdf.sdf_part import name_of, truth
+from pfaffian.formats.sdf.sdf_part import name_of, truth, written_quaternion
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xml import MAX_ELEMENTS, Element, parse_xml
 from pfaffian.model.body import WORLD
@@ -91,7 +93,7 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
         later = ".".join(map(str, scope.version))
         leave(flat.lost, f"versions newer than {'.'.join(map(str, NEWEST))}, the newest that is known", later)
     alone = replace(model, children=[e for e in model.children if e.tag not in BELOW])
-    leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame")))
+    leave_unread(flat.lost, alone, *(e for e in model.children if e.tag in ("link", "joint", "frame", "include")))
     for element in model.children:
         if _detaches(element):
             flat.detachable.append((element, scope, model.attributes.get("name", "")))
@@ -113,9 +115,22 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
 
 
 def leave_unread(lost: LeftOut, *elements: Element) -> None:
-    """Record what is not known in elements."""
-    for words in (w for e in elements for w in unread(e, KNOWN)):
-        leave(lost, NOT_READ, words)
+    """Record what is not known in elements, and which of their quaternions are not of unit length."""
+    for element in elements:
+        for words in unread(element, KNOWN):
+            leave(lost, NOT_READ, words)
+        for at in _normalised(element):
+            leave(lost, NORMALISED, at)
+
+
+def _normalised(element: Element, of: str = "") -> Iterator[str]:
+    """The poses below an element whose quaternions are not of unit length, each in words.   of: name of what contains it."""
+    name = element.attributes.get("name") or of
+    for child in element.children:
+        if child.tag != "pose":
+            yield from _normalised(child, name)
+        elif (turn := written_quaternion(child)) and not is_of_unit_length(turn):
+            yield f"<pose> in <{element.tag}> {name}"
 
 
 def _detaches(element: Element) -> bool:

@@ -122,13 +122,19 @@ def written_pose(element: Element | None) -> Pose:
     if element is None or not element.content:
         return IDENTITY
     given, where = element.attributes, element.where
-    if given.get("rotation_format", "euler_rpy") == "quat_xyzw":
-        x = numbers(element.content, 7, where)
-        return _placed(element, x[:3], quaternion=x[3:])
+    if turned := written_quaternion(element):
+        return _placed(element, numbers(element.content, 7, where)[:3], turned)
     x = numbers(element.content, 6, where)
     turn = math.pi / 180 if given.get("degrees", "false") in ("true", "1") else 1.0
     angles = tuple(turn * a for a in x[3:])
     return pose(x[:3], rpy=angles) if any(angles) else pose(x[:3])
+
+
+def written_quaternion(element: Element) -> tuple[float, ...]:
+    """(4,) the quaternion (x, y, z, w) in a <pose> element; empty if it has none."""
+    if not element.content or element.attributes.get("rotation_format", "euler_rpy") != "quat_xyzw":
+        return ()
+    return numbers(element.content, 7, element.where)[3:]
 
 
 def _placed(element: Element, xyz: tuple[float, ...], quaternion: tuple[float, ...]) -> Pose:

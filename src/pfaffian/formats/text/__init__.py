@@ -12,6 +12,7 @@ run_settings.py      run settings in a file: only data, which the room `simulate
 solid.py             mass, mass centre and inertia of solids, for files that leave them to the geometry
 strict_number.py     numbers and words from untrusted text, in stricter forms than `float` accepts
 sweep_settings.py    sweep settings in a file: only data, which the room `sweeps` uses
+unit_length.py       quaternions of a file whose length is not 1
 unread.py            elements and attributes of an XML file that its reader does not know
 written.py           functions given by expressions in a file, of coordinates, their rates, the time and parameters
 xacro_source.py      expanding xacro files, the source code of URDF files, with the package xacro

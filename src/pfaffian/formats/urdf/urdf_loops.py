@@ -21,7 +21,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.formats.urdf.loop_record import Loop, X, Y, loop_kind, unit
-from pfaffian.formats.urdf.urdf_part import UrdfJoint, limit_of, needed, origin_of, part_name
+from pfaffian.formats.urdf.urdf_part import ZERO, UrdfJoint, limit_of, needed, part_name, place_of
 from pfaffian.maths import se3
 from pfaffian.model.compound import Compound
 from pfaffian.model.force import Force, spring
@@ -29,7 +29,6 @@ from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.parts.elastic import bushing
 
 Vector = tuple[float, ...]
-_ZERO = (0.0, 0.0, 0.0)
 UNBOUNDED = 1e16
 """A limit of this size or more is none, as in SDF."""
 
@@ -66,16 +65,6 @@ def read_extras(robot: Element) -> Extras:
     return found
 
 
-def _place(e: Element) -> Pose:
-    """The pose in the attributes xyz and rpy of an element."""
-    xyz, rpy = e.numbers("xyz", _ZERO), e.numbers("rpy", _ZERO)
-    return pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
-
-
-def _origin(e: Element) -> Pose:
-    return pose(*origin_of(e)) if e.only("origin") else IDENTITY
-
-
 def _axis(e: Element, tag: str = "axis", default: Vector = X) -> Vector:
     found = e.only(tag)
     return default if found is None else unit(found.numbers("xyz", default), found.where)
@@ -99,7 +88,7 @@ def _loop(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     name, kind = part_name(e), _kind(e)
     a, b = needed(e, "predecessor", name), needed(e, "successor", name)
     n = _axis(e)
-    links, places = (a.text("link"), b.text("link")), (_origin(a), _origin(b))
+    links, places = (a.text("link"), b.text("link")), (place_of(a.only("origin")), place_of(b.only("origin")))
     found.loops.append(Loop(name, kind, links, e.where, places, (n, n), **_carried(e, kind)))
 
 
@@ -119,7 +108,7 @@ def _loop_joint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) ->
         raise e.error("two ends are needed: <link1 link=... xyz=... rpy=.../> and <link2 .../>")
     a, b = ends
     n, kind = _axis(e), _kind(e)
-    links, places = (a.text("link"), b.text("link")), (_place(a), _place(b))
+    links, places = (a.text("link"), b.text("link")), (place_of(a), place_of(b))
     found.loops.append(Loop(part_name(e), kind, links, e.where, places, (n, n), **_carried(e, kind)))
 
 
@@ -127,7 +116,7 @@ def _constraint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) ->
     name, kind = part_name(e), _kind(e)
     links = tuple(needed(e, tag, name).text("link") for tag in ("parent", "child"))
     origins = [e.only(f"{tag}_origin") for tag in ("parent", "child")]
-    places = tuple(IDENTITY if o is None else _place(o) for o in origins)
+    places = tuple(place_of(o) for o in origins)
     axes = tuple(_axis(e, f"{tag}_axis", d) for tag, d in (("parent", X), ("child", Y if kind == "universal" else X)))
     found.loops.append(
         Loop(name, kind, (links[0], links[1]), e.where, (places[0], places[1]), (axes[0], axes[1]), **_carried(e, kind))
@@ -202,14 +191,14 @@ def _sdf_carried(j: Element) -> dict[str, Any]:
 
 def _frames(robot: Element) -> dict[str, tuple[str, Pose]]:
     """Name of each <frame> -> its link and its pose in it."""
-    return {e.text("name"): (e.text("link"), _place(e)) for e in robot.all("frame") if "link" in e.attributes}
+    return {e.text("name"): (e.text("link"), place_of(e)) for e in robot.all("frame") if "link" in e.attributes}
 
 
 def _value(e: Element, tag: str) -> Vector:
     """(3,) attribute `value` of a required child element."""
     found = needed(e, tag, e.tag)
     found.text("value")
-    return found.numbers("value", _ZERO)
+    return found.numbers("value", ZERO)
 
 
 def _body(called: Mapping[str, str], link: str, e: Element) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_ORIGIN = "@xyz @rpy"
+_ORIGIN = "@xyz @rpy @quat_xyzw"
 
 KNOWN = {
     "robot": "@name @version link joint material transmission gazebo ros2_control loop coupling loop_joint constraint frame "

@@ -14,6 +14,8 @@ from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
+ZERO = (0.0, 0.0, 0.0)
+
 KINDS = {
     "revolute": "revolute",
     "continuous": "revolute",
@@ -90,14 +92,15 @@ def read_link(element: Element) -> UrdfLink:
         raise mass_element.error(f"link {printable(name)}: the mass {mass} is negative; make it zero or positive")
     xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    xyz, rpy = origin_of(inertial)
-    if any(rpy):
-        R = np.array(ca.DM(pose(rpy=rpy).R))
+    at = place_of(inertial.only("origin"))
+    com = tuple(np.array(ca.DM(at.p)).ravel().tolist())
+    if not at.R.is_eye():
+        R = np.array(ca.DM(at.R))
         I = R @ I @ R.T
         I = (I + I.T) / 2
     if not np.isfinite(I).all():
         raise tensor.error(f"link {printable(name)}: the inertia is not finite after turning it to the link axes; correct it")
-    return UrdfLink(name, element, mass, xyz, I)
+    return UrdfLink(name, element, mass, com, I)
 
 
 def read_joint(element: Element) -> UrdfJoint:
@@ -115,8 +118,7 @@ def read_joint_of(element: Element, kind: str) -> UrdfJoint:
     if len(element.all("parent")) > 1 or len(element.all("child")) > 1:
         raise element.error("a joint has one parent and one child; write two joints, and the second one closes the loop")
     parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
-    xyz, rpy = origin_of(element)
-    placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
+    placement = place_of(element.only("origin"))
     limits, effort = limit_of(element, element.text("type"))
     dynamics = element.only("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
@@ -151,13 +153,23 @@ def needed(element: Element, tag: str, name: str) -> Element:
     return found
 
 
-def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """(xyz, rpy) of <origin>, zero by default."""
-    origin = element.only("origin")
-    zero = (0.0, 0.0, 0.0)
-    if origin is not None and "quat_xyzw" in origin.attributes:
-        raise origin.error("quat_xyzw is not read; write the rotation as rpy")
-    return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
+def place_of(element: Element | None) -> Pose:
+    """The pose in an element such as <origin>, by xyz and rpy or, as in URDF 1.1, quat_xyzw; the identity if there is none.
+
+    Raises ModelError: a value is wrong, or there are two rotations.
+    """
+    if element is None:
+        return IDENTITY
+    xyz, rpy = element.numbers("xyz", ZERO), element.numbers("rpy", ZERO)
+    if "quat_xyzw" not in element.attributes:
+        return pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
+    if "rpy" in element.attributes:
+        raise element.error("it has rpy and quat_xyzw; keep one of them")
+    turned = element.numbers("quat_xyzw", (*ZERO, 1.0))
+    try:
+        return pose(xyz, quaternion=turned)
+    except ModelError as error:
+        raise element.error(str(error)) from None
 
 
 def _axis(element: Element, kind: str) -> tuple[float, ...]:

@@ -8,11 +8,8 @@ from typing import Any
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.mesh_file import MeshFolders
 from pfaffian.formats.text.xml import Element
-from pfaffian.formats.urdf.urdf_part import UrdfLink
-from pfaffian.formats.urdf.urdf_warnings import (
-    warn,
-)
-from pfaffian.model.pose import IDENTITY, pose
+from pfaffian.formats.urdf.urdf_part import UrdfLink, place_of
+from pfaffian.formats.urdf.urdf_warnings import warn
 from pfaffian.model.shape import ROLES, Colour, Shape, mesh, shape
 from pfaffian.output.plain import text
 
@@ -50,10 +47,7 @@ def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Me
     solids = geometry.children if geometry else []
     if len(solids) != 1:
         raise element.error("exactly one shape in <geometry> is needed")
-    origin, material = element.only("origin"), element.only("material")
-    zero = (0.0, 0.0, 0.0)
-    xyz, rpy = (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
-    at = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
+    at, material = place_of(element.only("origin")), element.only("material")
     colour = _colour(material, colours) if material else None
     solid = solids[0]
     if solid.tag == "mesh":

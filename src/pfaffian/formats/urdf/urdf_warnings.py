@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pfaffian.errors import ModelWarning, notice
 from pfaffian.formats.text.left_out import as_they_are
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.text.unread import NOT_READ, unread
 from pfaffian.formats.text.xml import Element
 from pfaffian.formats.urdf.loop_record import Loop
@@ -65,8 +66,18 @@ def warn_of_unread(robot: Element, gazebo: Gazebo) -> None:
     if gazebo.geared:
         words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
         warn(f"{robot.source}: {words}: {sorted_names(dict.fromkeys(gazebo.geared))}")
+    if long := [f"line {e.line}" for e in _turned(robot) if not is_of_unit_length(e.numbers("quat_xyzw", (0, 0, 0, 1)))]:
+        warn(f"{robot.source}: {NORMALISED}: {sorted_names(long)}")
     if found:
         warn(f"{robot.source}: {NOT_READ}: {sorted_names(dict.fromkeys(found))}")
+
+
+def _turned(element: Element) -> Iterator[Element]:
+    """The elements below one that have a quaternion."""
+    for child in element.children:
+        if "quat_xyzw" in child.attributes:
+            yield child
+        yield from _turned(child)
 
 
 def warn_of_loops(

@@ -300,9 +300,13 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
 
 
 def _drive(s: UsdStage, d: Any, name: str) -> Drive:
-    """A drive in SI units.   name: of its coordinate."""
+    """A drive in SI units; one whose maxForce is 0 exerts no force.   name: of its coordinate."""
     force, unit = _force(s, name in _TURNS), _unit(s, name)
     most = _number(d.GetMaxForceAttr(), np.inf)
+    if most < 0:
+        raise s.error(d.GetPrim(), f"its maxForce {most} is below zero; correct it")
+    if most == 0:
+        return Drive(most=0.0)
     return Drive(
         _number(d.GetStiffnessAttr(), 0.0) * force / unit, _number(d.GetDampingAttr(), 0.0) * force / unit,
         _number(d.GetTargetPositionAttr(), 0.0) * unit, _number(d.GetTargetVelocityAttr(), 0.0) * unit,

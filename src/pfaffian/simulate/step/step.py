@@ -253,6 +253,10 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
     factor by which each reduces the residual. Where the residual is within the scheme's tolerance a move has length zero, so
     that all runs go through the same operations. [aghili05 section VI, with the metric of M]
 
+    Rows that depend on each other on the constraints do not where q is off them by the error of a step. What v has along such a
+    row is motion, not drift, and a factorisation there would remove it. With rows of this kind and no other state near, v is
+    corrected after q, along a factorisation at the corrected q.
+
     Where q turns a body's axes, v is turned back, so that the stepped `variables` do not change: at 7.5 km/s, axes of a free
     body that turn by 1e-9 rad would change its velocity by 7.5e-6 m/s, and separate it from the body to which it is closed.
     """
@@ -261,17 +265,26 @@ def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = No
     if not m.ideal:
         return q, v, ca.SX(0)
     residuals, corrected = _residuals(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
-    phi, eta, K, inverse = residuals(q, v, m.p_symbols, T.t)
-    move, straight = move or along(Terms(m, q, v, T.u, T.t)).move, of_joints(m)
-    for _ in range(scheme.corrections):
-        off = ca.horzcat(phi, eta)[corrected, :]
-        if scheme.tolerance:
-            off *= _violation(T.rows, phi, eta, inverse) > scheme.tolerance
-        change = move(off)
-        y = straight.stepped(ca.vertcat(q, v))[m.nq :, 0]
-        q = normalised(m, q - K @ change[:, 0])
-        v = straight.state(ca.vertcat(q, y))[m.nq :, 0] - change[:, 1]
-        phi, eta, K, _ = residuals(q, v, m.p_symbols, T.t)
+
+    def moved(q: ca.SX, v: ca.SX, move: Callable[[ca.SX], ca.SX] | None, which: list[bool]) -> tuple[ca.SX, ca.SX]:
+        """(q, v) after the corrections along `move`, by default the factors at this state.   which: whether of q, and of v."""
+        move, straight = move or along(Terms(m, q, v, T.u, T.t)).move, of_joints(m)
+        for _ in range(scheme.corrections):
+            phi, eta, K, inverse = residuals(q, v, m.p_symbols, T.t)
+            off = (ca.horzcat(phi, eta) @ ca.sparsify(ca.diag(ca.DM(which))))[corrected, :]
+            if scheme.tolerance:
+                off *= _violation(T.rows, phi, eta, inverse) > scheme.tolerance
+            change = move(off)
+            y = straight.stepped(ca.vertcat(q, v))[m.nq :, 0]
+            q = normalised(m, q - K @ change[:, 0])
+            v = straight.state(ca.vertcat(q, y))[m.nq :, 0] - change[:, 1]
+        return q, v
+
+    if move or T.row_blocks(corrected) is None:
+        q, v = moved(q, v, move, [True, True])
+    else:
+        q, v = moved(*moved(q, v, None, [True, False]), None, [False, True])
+    phi, eta, _, inverse = residuals(q, v, m.p_symbols, T.t)
     return q, v, _violation(T.rows, phi, eta, inverse)
 
 
