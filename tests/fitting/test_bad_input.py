@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -85,6 +86,13 @@ def test_a_fit_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         ({}, {"priors": {"stiffness": 3.0}}, "value, standard deviation"),
         ({}, {"priors": {"stiffness": (3.0, 0.0)}}, "above zero"),
         ({}, {"horizon": 1e-6}, "longer horizon"),
+        ({}, {"start": [[1, 2]]}, "start: {name: value} is needed"),
+        ({}, {"bounds": np.array([True])}, "bounds: {name: value} is needed"),
+        ({}, {"priors": {1: (1.0, 1.0)}}, "priors: {name: value} is needed"),
+        ({}, {"units": "m"}, "units: {name: value} is needed"),
+        ({}, {"outputs": ca.MX.sym("x")}, "outputs: {name: value} is needed"),
+        ({}, {"parameters": type}, "parameters: a list of names is needed"),
+        ({}, {"robust": "1"}, "robust must be True or False"),
         ({}, {"start": {"stiffness": 3.0}, "bounds": {"stiffness": (4.0, 5.0)}}, "outside its bounds"),
     ],
 )

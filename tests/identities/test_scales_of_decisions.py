@@ -15,9 +15,11 @@ from pfaffian.control.full_actuation import without_motor
 from pfaffian.control.motors import independent_motors
 from pfaffian.dynamics.loop_regularity import redundant
 from pfaffian.errors import collected
+from pfaffian.evaluate.directions_at_states import planned
 from pfaffian.maths.margins import ZERO, rank, vanishing
 from pfaffian.model.pose import Pose
 from pfaffian.starts.branch import chosen_blocks
+from pfaffian.terms.common_motion import common_motion
 from pfaffian.terms.generic_states import at_generic_states, generic_states
 from pfaffian.terms.loops import closed
 from pfaffian.terms.terms import shared, typical
@@ -281,3 +283,69 @@ def test_closures_that_are_nearly_the_same_are_told(apart, told):
     with collected() as words:
         assert closed(twice) == {0: 0, 1: 0 if not apart else 1}
     assert len(words) == told
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+def test_a_prototype_is_refused_in_any_units(long):
+    """The damping about the axis is a thousandth of what it is for slides, and negative."""
+    pm = pf.forces.pseudo_matrix
+    m = pf.mechanism("raft", [pf.body("raft", 2.0, inertia=long**2)], [pf.joint("base", "planar", "world", "raft")])
+    pair = control.pair("raft", inertia=pm(1.0, moments=long**2), damping=np.diag([0.0, -1e-3 * long**2, 0, 1.0]))
+    law = control.prototype_tracking([pair], control.set_point([0.0] * 3))
+    with pytest.raises(pf.ModelError, match=r"damping is negative, -.*, along a motion of base\.wz"):
+        pf.run(pf.actuate_all(m), duration=0.01, step=1e-2, control=law, backend="interpreter")
+
+
+def toed_in(angle: float, long: float = 1.0) -> pf.Mechanism:
+    """A cart with an arm, on two wheels at its sides whose axles make this angle with the line between them."""
+    bodies = [pf.body("cart", 2.0, inertia=0.1 * long**2), pf.body("arm", 0.5, com=(0.3 * long, 0, 0), inertia=0.05 * long**2)]
+    joints = [pf.joint("base", "planar", "world", "cart"),
+              pf.joint("pan", "revolute", "cart", "arm", placement=(0.2 * long, 0, 0))]  # fmt: skip
+
+    def rolls(side: int) -> pf.Constraint:
+        def skid(k: pf.Kinematics) -> ca.SX:
+            t = k.twist("cart")
+            return ca.cos(angle) * t[1] - side * np.sin(angle) * (t[0] - side * 0.3 * long * t[5])
+
+        return pf.nonholonomic(f"wheel {side}", skid)
+
+    return pf.mechanism("cart", bodies, joints, constraints=[rolls(1), rolls(-1)])
+
+
+TOE = [(1e-8, 1e-6, 1, False), (2e-6, 1e6, 0, True), (3e-4, 1e-6, 0, False)]
+"""Angle [rad], factor of the lengths, whether the cart rolls, and whether this is told."""
+
+
+@pytest.mark.parametrize(("angle", "long", "rolling", "told"), TOE)
+def test_wheels_out_of_line_block_a_reduced_machine_as_they_block_the_full_one(angle, long, rolling, told):
+    m = toed_in(angle, long)
+    with collected() as words:
+        along = planned(m, None).along
+    assert any("which constraint rows depend" in x for x in words) is told
+    assert along is not None and len(along.y) == 2 + rolling
+    assert len(typical(m).dependent) == rolling
+
+
+@pytest.mark.parametrize("long", LENGTHS)
+@pytest.mark.parametrize(("tilt", "shared", "told"), [(0.0, 3, 0), (1e-12, 3, 0), (5e-8, 1, 1), (1e-3, 1, 0)])
+def test_two_floors_that_are_nearly_parallel_are_told(tilt, shared, told, long):
+    """Two rafts, each on a floor of its own: together they glide and turn if the floors are parallel."""
+    bodies = [pf.body(n, 2.0, inertia=0.1 * long**2) for n in "ab"]
+    joints = [pf.joint("a", "planar", "world", "a"),
+              pf.joint("b", "planar", "world", "b", placement=pf.pose((long, 0, 0), rpy=(tilt, 0, 0)))]  # fmt: skip
+    with collected() as words:
+        found = common_motion(pf.mechanism("rafts", bodies, joints, gravity=(0, 0, 0)))
+    assert len(found.twists if found else ()) == shared
+    assert len(words) == told and all("all joints to the world permit" in x for x in words)
+
+
+@pytest.mark.parametrize(("apart", "rank", "told"), [(1e-11, 2, 0), (2e-8, 2, 1), (1e-6, 3, 1), (1e-3, 3, 0)])
+def test_rows_that_are_nearly_dependent_at_a_state_are_told(apart, rank, told):
+    """A bar held by two rods, and by a third one whose direction differs by this from that of the first."""
+    slides = [pf.joint("p", "planar", "world", "bar")]
+    hold = lambda i, a: pf.holonomic(f"rod {i}", lambda k: ca.cos(a) * k.q[0] + np.sin(a) * k.q[1])  # noqa: E731
+    rods = [hold(0, 0.0), hold(1, apart), pf.holonomic("rod 2", lambda k: k.q[2] - 0.0)]
+    m = pf.actuate_all(pf.mechanism("bar", [pf.body("bar", 1.0, inertia=0.1)], slides, constraints=rods))
+    with collected() as words:
+        found = pf.constraints.singularities(m, [0.0, 0.0, 0.0], "bar", length=1.0)
+    assert found.rank == rank and len(words) == told

@@ -234,7 +234,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     for wrong, words in (
         ({"kind": "both"}, "kind"), ({"version": "1.0"}, "version"), ({"platforms": ["vax"]}, "platform"),
         ({"platforms": []}, "platforms is empty"), ({"step": 0}, "step"), ({"q": [[0, 0], [0, 1]]}, "for 2 runs"),
-        ({"processor": "vax"}, "processor"),
+        ({"processor": "vax"}, "processor"), ({"platforms": type}, "platforms: a list of names"), ({"seed": {}}, "seed"),
+        ({"record": ca.MX.sym("x")}, "record must be a list"),
     ):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
             pf.fmu(m, out, **wrong)

@@ -22,15 +22,19 @@ AT_REST = 1e-9
 SCISSOR = Path(__file__).parents[2] / "examples" / "scissor_lift.yaml"
 
 
-def wedge(flank: float, wall: float, slope: float) -> pf.Mechanism:
-    """A wedge of 2 kg on a smooth floor, pushed under a block of 5 kg that slides along a wall."""
+def wedge(flank: float, wall: float, slope: float, settle: float | None = 0.01) -> pf.Mechanism:
+    """A wedge of 2 kg on a smooth floor, pushed under a block of 5 kg that slides along a wall.
+
+    settle: of the friction at the flank; that at the wall sticks.
+    """
     bodies = [pf.body("block", 5.0), pf.body("wedge", 2.0)]
     joints = [
         pf.joint("wall", "prismatic", "world", "block", axis=(0, 0, 1)),
         pf.joint("flank", "prismatic", "block", "wedge", axis=(np.cos(slope), 0, -np.sin(slope))),
     ]
     floor = pf.holonomic("floor", lambda k: k.pose("wedge").p[2])
-    rub = [forces.guide_friction(f"at {n}", n, mu, settle=0.01) for n, mu in (("wall", wall), ("flank", flank))]
+    each = (("wall", wall, 0.01), ("flank", flank, settle))
+    rub = [forces.guide_friction(f"at {n}", n, mu, settle=time) for n, mu, time in each]
     push = forces.thruster("push", "wedge", axis=(1, 0, 0))
     return pf.mechanism("wedge", bodies, joints, constraints=[floor], forces=rub, actuators=[push])
 
@@ -55,6 +59,18 @@ def test_a_wedge_lifts_holds_and_slips(flank: float, wall: float, slope: float) 
     a = pf.forward_dynamics(m, np.zeros((5, 2)), np.zeros((5, 2)), pushes[:, None]).v_dot[:, 0]
     np.testing.assert_allclose(a[[0, 4]], [moving(-1, pushes[0]), moving(1, pushes[4])], rtol=PEER)
     np.testing.assert_allclose(a[1:4], 0, atol=AT_REST)
+
+
+@pytest.mark.parametrize(("wall", "slope"), [(0.4, 0.7)])
+def test_friction_that_holds_beside_friction_that_creeps(wall: float, slope: float) -> None:
+    """At rest the flank has no friction yet. The wall holds the block by its own, up to the limit."""
+    m, s, c = wedge(0.3, wall, slope, settle=None), np.sin(slope), np.cos(slope)
+    low, high = (5 * G * s / (c + side * wall * s) for side in (1, -1))
+    pushes = np.array([low + 0.01, (low + high) / 2, high - 0.01, high + 2])
+    found = pf.forward_dynamics(m, np.zeros((4, 2)), np.zeros((4, 2)), pushes[:, None])
+    np.testing.assert_allclose(found.v_dot[:3], 0, atol=AT_REST)
+    across = np.linalg.solve([[s, 0, 2.0], [c, -wall, -5.0 * s / c], [s, -1, 0]], [pushes[3], 5.0 * G, 0])
+    np.testing.assert_allclose(found.v_dot[3, 0], across[2] * s / c, rtol=PEER)
 
 
 def test_a_scissor_lift_rests_on_the_friction_of_its_pins() -> None:

@@ -58,6 +58,8 @@ KINDS: dict[str, Callable[[bytes], bytes] | None] = {
     "a folder": None,
     "a link to itself": None,
     "a link to nothing": None,
+    "a link to a device": None,
+    "a pipe": None,
     "emptied": lambda data: b"",
     "cut": lambda data: data[: len(data) // 2],
     "longer": lambda data: data + b"\0",
@@ -71,7 +73,7 @@ KINDS: dict[str, Callable[[bytes], bytes] | None] = {
 }
 
 
-SOME = ("removed", "a folder", "a link to itself", "cut", "middle bit", "other metadata", "another word")
+SOME = ("removed", "a folder", "a link to itself", "a pipe", "cut", "middle bit", "other metadata", "another word")
 """Kinds of damage that stand for all."""
 
 
@@ -82,8 +84,10 @@ def damage(path: Path, kind: str) -> None:
         path.write_bytes(change(data))
     elif kind == "a folder":
         path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
     elif kind != "removed":
-        path.symlink_to(path.name if kind == "a link to itself" else "nothing")
+        path.symlink_to({"a link to itself": path.name, "a link to a device": "/dev/zero"}.get(kind, "nothing"))
 
 
 def name_of(store: Path, folder: str) -> str:

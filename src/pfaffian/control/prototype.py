@@ -38,13 +38,13 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
-from pfaffian.maths.margins import ZERO
+from pfaffian.maths.margins import ZERO, Decision
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
 from pfaffian.model.user_functions import call_for_value
 from pfaffian.parts.elastic import spatial
 from pfaffian.terms.connection import pseudo_inverse
-from pfaffian.terms.generic_states import generic_states
+from pfaffian.terms.generic_states import generic_states, speed_units, tell
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols
 from pfaffian.terms.terms import Terms, symbols
@@ -391,12 +391,14 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
     for words, values in at_values(m, p):
         for what in MATRICES:
             for q in [m.neutral(), *[x.q for x in generic_states(m, count=PLACES)]]:
-                X = np.array(_assembling(m, pairs, what)(q, values))
+                X, speed = np.array(_assembling(m, pairs, what)(q, values)), speed_units(m, values)
                 # Scale each motion by its own size, so that small entries are not lost in the rounding of large ones.
-                unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
+                size = np.abs(np.diag(X)) * speed**2
+                unit = np.sqrt(np.maximum(size, FAINT * np.abs(X * np.outer(speed, speed)).max())) / speed
                 unit = np.where(unit > 0, unit, 1.0)
                 scaled = X / np.outer(unit, unit)
-                if not np.linalg.eigvalsh(scaled)[0] >= -ZERO:
+                below = -np.linalg.eigvalsh(scaled)[0]
+                if not tell(m, f"whether the prototype's {what} is nowhere negative", Decision(below <= ZERO, max(below, 0.0))):
                     motions = lowest(scaled) / unit[:, None]
                     motion = motions[:, 0]
                     raise ModelError(
@@ -407,6 +409,9 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
 
 MATRICES = ("inertia", "damping", "stiffness")
 """The matrices of a pair; the sum over all pairs must be positive semidefinite for each."""
+
+FAINT = 1e-5
+"""A motion along which a matrix has less than this fraction of its largest entry, at unit speeds, is scaled by this."""
 
 PLACES = 8
 """Number of random configurations, besides the neutral one, at which `check_together` evaluates these sums."""

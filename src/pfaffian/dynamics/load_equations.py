@@ -59,9 +59,11 @@ class Grip(NamedTuple):
 class Linear(NamedTuple):
     """An equation near given frictions.
 
-    value: (1, 1) its residual.   slopes: (1, n) along the frictions.   goal: (1, 1) slopes Q of the Q that solves it linearly.
-    most: (1, 1) the largest friction under the load, with its sign if it does not stick.   alone: (1, 1) the friction of this
-    joint that solves its equation while loads and all others stay.   grip: how this was decided.
+    value: (1, 1) its residual.   slopes: (1, n) along the frictions.
+    goal: (1, 1) slopes Q of the Q that solves it linearly, for a joint that is not held.
+    most: (1, 1) the largest friction under the load, with its sign if it does not stick.
+    alone: (1, 1) the friction of this joint that solves its equation while loads and all others stay.
+    grip: how this was decided.
     """
 
     value: ca.SX
@@ -103,8 +105,7 @@ class Equation(NamedTuple):
         sticks, side = grip = grip or Grip(ca.fabs(aim) <= most, ca.if_else(aim > 0, 1, -1))
         value = ca.if_else(sticks, left, mine - side * most)
         slopes = ca.if_else(sticks, self.rest[1], unit - side * along)
-        goal = ca.if_else(sticks, -self.rest[0], side * most_0)
-        return Linear(value, slopes, goal, most, ca.if_else(sticks, aim, side * most), grip)
+        return Linear(value, slopes, side * most_0, most, ca.if_else(sticks, aim, side * most), grip)
 
     @property
     def feedback(self) -> ca.SX:

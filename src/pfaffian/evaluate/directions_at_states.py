@@ -25,13 +25,14 @@ from pfaffian.evaluate.reduction_plan import (
     unclear_momentum,
 )
 from pfaffian.maths.linear import connected
-from pfaffian.maths.margins import ZERO, vanishing
+from pfaffian.maths.margins import ZERO, Decision, closest, vanishing
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, length_at, speed_units
+from pfaffian.terms.dependence import DEPENDENT
+from pfaffian.terms.generic_states import GenericState, at_generic_states, generic_states, length_at, speed_units, tell
 from pfaffian.terms.permitted_directions import Directions, RowBlock, labels, left_by, scaled_rows
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.reduced_terms import first_joint, group_of, indices, others
@@ -39,7 +40,7 @@ from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
 SMALL = 1e-6
-"""A row is independent if, at half of the states, more than this fraction of its squared length is orthogonal to other rows."""
+"""Sizes, and volumes of rows, count as nothing below this fraction of others that occur."""
 NEAR = 1e-4
 """Fraction of a row's usual orthogonal part below which it nearly depends on the others: the directions are not used there."""
 STRIDES = 5
@@ -169,12 +170,13 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
     home = GenericState(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults)
     at = np.array([values(f, *x)[0] for x in (home, *generic_states(m, count=STATES))])
     A = at * speed_units(m, m.p_defaults)[list(group)]
-    chosen, _ = independent(A)
+    chosen, _ = independent(m, A)
     if len(chosen) != len(group):
         return False
     A = A[:, chosen] / np.maximum(np.linalg.norm(A[:, chosen], axis=2, keepdims=True), 1e-150)
     volume = np.linalg.det(A)
-    return bool((volume * volume[0] > SMALL * np.abs(volume).max() ** 2).all())
+    least = float((volume * volume[0]).min() / np.abs(volume).max() ** 2)
+    return tell(m, "whether the constraints determine a group in every shape", Decision(least > SMALL, max(least, 0.0), SMALL))
 
 
 def states(m: Mechanism, along: Directions | None) -> list[GenericState]:
@@ -199,10 +201,10 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState])
     bare = bare._replace(length=_lever(rows, turns, length_at(m, m.p_defaults)))
     rows = np.where(turns, rows / bare.length, rows)
     body = indices(m, base)
-    of_body = independent(rows[:, :, body])
-    moves_alone = len(of_body[0]) == len(independent(rows)[0]) < len(body)
+    of_body, of_all = independent(m, rows[:, :, body]), independent(m, rows)
+    moves_alone = len(of_body[0]) == len(of_all[0]) < len(body)
     entries = body if moves_alone else list(range(m.nv))
-    parts = tuple(_parts(rows, entries, *(of_body if moves_alone else independent(rows))))
+    parts = tuple(_parts(rows, entries, *(of_body if moves_alone else of_all)))
     return bare._replace(
         y=tuple(i for i in range(m.nv) if not any(i in x.entries and i not in x.names for x in parts)), parts=parts
     )
@@ -265,9 +267,13 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState]) -> tu
     return tuple(sorted(axes))
 
 
-def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
-    """Indices of the rows (states, m, n) that do not depend on earlier rows, and for each its `least` in a `RowBlock`."""
-    chosen, least, basis = list[int](), list[float](), list[np.ndarray]()
+def independent(m: Mechanism, rows: np.ndarray) -> tuple[list[int], list[float]]:
+    """Indices of the rows (states, m, n) that do not depend on earlier rows, and for each its `least` in a `RowBlock`.
+
+    A row counts as dependent as it does in a run: if at half of the states less than DEPENDENT of it is orthogonal to the
+    others.
+    """
+    chosen, least, basis, parts = list[int](), list[float](), list[np.ndarray](), list[float]()
     for i in range(rows.shape[1]):
         row, squared = rows[:, i], np.maximum((rows[:, i] ** 2).sum(axis=1), 1e-300)
         left = row.copy()
@@ -275,11 +281,13 @@ def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
             left -= (left * u).sum(axis=1, keepdims=True) * u
         part = (left**2).sum(axis=1) / squared
         usual = float(np.median(part))
-        if usual > SMALL:
+        parts.append(np.sqrt(usual))
+        if parts[-1] > DEPENDENT:
             chosen.append(i)
             least.append(float(f"{NEAR * usual:.2g}"))
             basis.append(left / np.maximum(np.linalg.norm(left, axis=1, keepdims=True), 1e-150))
-    return chosen, least
+    decision = Decision((chosen, least), closest(np.array(parts), DEPENDENT), DEPENDENT)
+    return tell(m, "which constraint rows depend on others", decision)
 
 
 def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:

@@ -12,12 +12,13 @@ from tqdm import tqdm
 from pfaffian.control.law import Control
 from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import RunError, RunWarning, notice
+from pfaffian.evaluate.single_values import as_flag
 from pfaffian.fitting.determined import uncertainty
 from pfaffian.fitting.doubt import FAR, times_noise
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.fit_state import FitState, save_state, saved_state
 from pfaffian.fitting.fit_task import SAMPLES, FitOptions, FitTask, fit_task
-from pfaffian.fitting.known_before import ITERATIONS, free_parameters
+from pfaffian.fitting.known_before import ITERATIONS, by_name, free_parameters
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
@@ -104,10 +105,13 @@ def fit(
         >>> round(pf.fit(m, record).values["stiffness"], 1)
         8.0
     """
-    given = FitOptions(start, bounds or {}, priors or {}, guess, units or {}, robust, unknown, horizon)
+    limits, prior, of_units = by_name(bounds, "bounds"), by_name(priors, "priors"), by_name(units, "units")
+    begin = start if isinstance(start, Fit) else by_name(start, "start")
+    functions = by_name(outputs, "outputs")
+    given = FitOptions(begin, limits, prior, guess, of_units, as_flag(robust, "robust"), unknown, horizon)
     s = differentiable(m, control, scheme, "fit")
     free = free_parameters(s.mechanism, parameters)
-    task = fit_task(s, free, records, outputs or {}, given)
+    task = fit_task(s, free, records, functions, given)
     first, file = task.theta, None if resume is None else as_path(resume)
     before = saved_state(file, FitState(task.problem.names, task.theta, task.x, task.deviation)) if file else None
     if before:
@@ -125,7 +129,7 @@ def fit(
         problem, solution = _solved(task, tell)
         long = task.horizon > SAMPLES * usual_interval(task.problem.records) * (1 + ON_GRID)
         if long and (times_noise(problem, solution) > FAR).any():
-            short = fit_task(s, free, records, outputs or {}, given._replace(horizon=None))
+            short = fit_task(s, free, records, functions, given._replace(horizon=None))
             problem, solution = _by_short_segments(task, (problem, solution), short, tell)
     found = Fit(problem, solution, first, task.settings.prior, given.units)
     if not solution.converged:

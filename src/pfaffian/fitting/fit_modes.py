@@ -15,7 +15,7 @@ from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, no
 from pfaffian.evaluate.arrays import as_batch, guessed_configurations, named, parameter_values, velocities
 from pfaffian.fitting.determined import blind
 from pfaffian.fitting.determined import named as named_directions
-from pfaffian.fitting.known_before import free_parameters, possibility, settings
+from pfaffian.fitting.known_before import by_name, free_parameters, possibility, settings
 from pfaffian.fitting.linear_step import Settings, bounded_step
 from pfaffian.fitting.solve import CONVERGED, FIRST, REJECTED, SETTLED
 from pfaffian.fitting.steady import EigenvalueSlope, modes, steady
@@ -91,7 +91,7 @@ def fit_modes(
     """
     m = present(as_mechanism(m))
     first = dict(zip(m.p_names, m.p_defaults, strict=True))
-    for name, value in (start or {}).items():
+    for name, value in by_name(start, "start").items():
         if name not in first:
             raise ModelError(f"start: there is no parameter {brief(name)}; {nearest(name, m.p_names)}")
         first[name] = named_float(value, f"start[{name!r}]")
@@ -107,7 +107,7 @@ def fit_modes(
         return possible(p)
 
     problem = ModalProblem(m, points, free)
-    s = settings(problem.names, bounds or {}, priors or {}, allowed)
+    s = settings(problem.names, by_name(bounds, "bounds"), by_name(priors, "priors"), allowed)
     found = _solved(problem, known[list(free)], s)
     if not found.converged:
         notice("fit_modes: it has not converged; give start= values nearer to the truth", RunWarning)

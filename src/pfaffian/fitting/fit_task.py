@@ -77,7 +77,7 @@ def fit_task(
     length = as_number(given.horizon, "horizon", above=0) if given.horizon is not None else SAMPLES * usual_interval(checked)
     unknowns = as_unknowns(given.unknown, layout, tuple(read), _usual(layout, checked))
     p = m.p_defaults.copy()
-    first = given.start.values if isinstance(given.start, Fit) else given.start or {}
+    first = given.start.values if isinstance(given.start, Fit) else given.start
     known = (*m.p_names, *[x.name for x in unknowns])
     for name, value in first.items():
         if name in m.p_names:

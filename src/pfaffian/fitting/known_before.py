@@ -11,16 +11,26 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.fitting.linear_step import Settings
 from pfaffian.maths.inertia import are_physical, moments, pseudo
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.model.number import interval, named_float
 
 ITERATIONS = 60
 """Most iterations."""
 
 
+def by_name(given: Any, what: str) -> dict[str, Any]:
+    """{name: value} as it was given, empty for None. Raises ModelError: it is no dict, or a key is no text."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ModelError(f"{what}: {{name: value}} is needed, got {brief(given)}")
+    return dict(given)
+
+
 def free_parameters(m: Mechanism, parameters: Any) -> tuple[int, ...]:
     """Indices of the parameters to fit, all if None. Raises ModelError: there are none, or one is unknown."""
-    names = m.p_names if parameters is None else (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    given = m.p_names if parameters is None else [parameters] if isinstance(parameters, str) else parameters
+    names = as_names(given, "parameters")
     for name in names:
         if name not in m.p_names:
             raise ModelError(f"parameters: there is no {brief(name)}; {nearest(name, m.p_names)}")

@@ -16,9 +16,11 @@ from pfaffian.interchange.contents import contents
 from pfaffian.interchange.machine import Timing, machine_of
 from pfaffian.interchange.variables import variables_of
 from pfaffian.kernel.call.obtain import uncollected
+from pfaffian.model.mechanism import as_names
 from pfaffian.output.folder import prepare, write_file
 from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.step.run_arguments import arguments
+from pfaffian.simulate.step.sampling import check_seed
 from pfaffian.simulate.step.signals import OutputFunction, as_record
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import DEFAULT, Scheme
@@ -115,6 +117,7 @@ def fmu(
         if not is_one_of(value, known):
             raise ModelError(f"fmu: {name} {brief(value)} is unknown; one of {', '.join(known)}")
     targets = _platforms(platforms)
+    check_seed(seed)
     path = as_path(out, "the FMU to write")
     changes = accuracy is not None and (scheme is None or scheme.integrator is None)
     timing = _timing(kind, version, step, start, accuracy, changes, clocks)
@@ -150,7 +153,7 @@ def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
     """The names of platforms, each once. Raises ModelError: one is unknown, or there is none."""
     if names is None:
         names = [here() or "linux64"]
-    chosen = tuple(dict.fromkeys([names] if isinstance(names, str) else names))
+    chosen = tuple(dict.fromkeys(as_names([names] if isinstance(names, str) else names, "fmu: platforms")))
     for name in chosen:
         if not is_one_of(name, PLATFORMS):
             raise ModelError(f"fmu: platform {brief(name)} is unknown; one of {', '.join(PLATFORMS)}")

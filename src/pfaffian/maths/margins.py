@@ -59,7 +59,7 @@ def vanishing(x: np.ndarray, size: Any) -> Decision:
     """
     size = np.broadcast_to(size, x.shape)
     relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
-    return Decision(relative <= ZERO, _nearest(relative))
+    return Decision(relative <= ZERO, closest(relative))
 
 
 def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
@@ -77,7 +77,17 @@ def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
     relative = [s / s.max() if s.any() else s for s in sizes]
     ranks = [int((s > ZERO).sum()) for s in relative]
     largest = max(ranks)
-    return Decision(largest, _nearest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
+    return Decision(largest, closest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))
+
+
+def null_space(rows: np.ndarray) -> Decision:
+    """The null space of many rows (r, n) whose lengths are about 1 or count as zero: answer (d, n), orthonormal rows.
+
+    They depend on rounding; `reduced` in `maths/span.py` makes them unique.
+    """
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+    relative = sizes / np.sqrt(len(rows))
+    return Decision(V[int((relative > ZERO).sum()) :], closest(relative))
 
 
 def equilibrated(x: np.ndarray) -> np.ndarray:
@@ -97,7 +107,7 @@ def unit_rows(x: np.ndarray) -> np.ndarray:
     return x / np.where(length > 0, length, 1.0)
 
 
-def _nearest(relative: np.ndarray) -> float:
-    """The relative size nearest to ZERO; 0 if all are zero."""
+def closest(relative: np.ndarray, bound: float = ZERO) -> float:
+    """The relative size closest to a bound; 0 if all are zero."""
     found = relative[(relative > 0) & np.isfinite(relative)]
-    return float(found[np.argmin(np.abs(np.log(found / ZERO)))]) if found.size else 0.0
+    return float(found[np.argmin(np.abs(np.log(found / bound)))]) if found.size else 0.0

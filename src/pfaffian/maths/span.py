@@ -41,15 +41,6 @@ def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
     return basis(np.eye(A.shape[1]) - rows.T @ rows)
 
 
-def null_space(rows: np.ndarray, tolerance: float) -> np.ndarray:
-    """(d, n) orthonormal rows that span the null space of many rows (r, n).
-
-    Singular values up to `tolerance` times sqrt(r) count as zero. The basis depends on rounding; `reduced` makes it unique.
-    """
-    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
-    return V[int((sizes > tolerance * np.sqrt(len(rows))).sum()) :]
-
-
 def reduced(rows: np.ndarray) -> np.ndarray:
     """Reduced row echelon form (d, n): rows with the same span; rows that become zero are left out."""
     out, at = rows.copy(), 0

@@ -293,7 +293,7 @@ def column(value: Any, what: str) -> ca.SX:
 
 def several(value: Any) -> bool:
     """Whether the value is an ordered collection, such as a list, array, Series or generator; not a text, dict or set."""
-    if isinstance(value, (str, bytes, Mapping, Set, ca.SX, ca.DM)) or getattr(value, "ndim", 1) == 0:
+    if isinstance(value, (str, bytes, Mapping, Set, ca.SX, ca.DM, ca.MX)) or getattr(value, "ndim", 1) == 0:
         return False
     return hasattr(value, "__iter__")
 

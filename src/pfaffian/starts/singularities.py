@@ -18,15 +18,21 @@ from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.evaluate.single_values import as_flag
+from pfaffian.maths.margins import Decision, closest
 from pfaffian.maths.span import basis
 from pfaffian.model.force import Actuator
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import as_float
 from pfaffian.starts.assemble import assemble
+from pfaffian.terms.generic_states import tell
 from pfaffian.terms.terms import Terms, row_lengths
 
 DEPENDENT = 1e-7
-"""Singular values of the rows, relative to their typical lengths, below which rows count as dependent."""
+"""Singular values of the rows, relative to their typical lengths, below which rows count as dependent.
+
+It is above ZERO of `maths/margins.py` because q is given: at a singular configuration it is exact to the digits of a file, or
+to the root of what is left of the constraints. Where a size is near it, this is told.
+"""
 
 NEAR, NEIGHBOURS = 0.02, 3
 """Size [rad, the caller's length] and number of the displacements to neighbouring states, where the rank is taken too."""
@@ -105,7 +111,8 @@ def singularities(
     units = np.array([1.0, 1, 1, L, L, L])[rows]
     rank = max(_rank(x / scale) for x in (at.A, *_near(m, at, scale, p[0])))
     _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
-    here = int((sizes > DEPENDENT).sum())
+    rank_here = Decision(int((sizes > DEPENDENT).sum()), closest(sizes, DEPENDENT), DEPENDENT)
+    here = tell(m, "the rank of the constraint rows at this state", rank_here)
     Z = V[here:].T
     S = _inputs_along_v(m, names, qs[0], p[0]) / scale
     size = 1 / np.linalg.norm(S, axis=1)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, optional
-from pfaffian.sweeps.description import COPY, NAME, Description, clear, contents, damage, flush_chunk
+from pfaffian.sweeps.description import COPY, ENDLESS, NAME, Description, clear, contents, damage, flush_chunk, is_endless
 
 STATUS, CHUNKS = "block_digest", "chunk_digest"
 """Names of the arrays with the digests of blocks and of chunks, 0 where a block is missing."""
@@ -177,7 +177,11 @@ class StoredBlocks:
             clear(self.place, path)
             (self.place / path).unlink(missing_ok=True)
         for folder in self.folders:
-            clear(self.place, f"{folder}/c/{k}" + "/0" * (len(self.description.arrays[folder]["shape"]) - 1))
+            clear(self.place, self.chunk(k, folder))
+
+    def chunk(self, k: int, folder: str) -> str:
+        """The path of a chunk of block k in the store."""
+        return "/".join([folder, "c", str(k), *["0"] * (len(self.description.arrays[folder]["shape"]) - 1)])
 
     def confirmed(self) -> bool:
         """Whether a stored block confirms the description."""
@@ -248,6 +252,8 @@ class StoredArray:
         if row is None:
             fill = np.nan if self.dtype.kind == "f" else -1
             return np.full((runs.stop - runs.start, *self.shape[1:]), fill, self.dtype)
+        if is_endless(self.blocks.place / self.blocks.chunk(k, self.folder)):
+            raise self.blocks.damage(k, self.folder, ENDLESS)
         try:
             values = np.asarray(self._array[runs])
         except PermissionError as error:

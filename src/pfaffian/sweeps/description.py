@@ -111,6 +111,8 @@ def contents(path: Path) -> bytes | str | None:
     """
     if leads_nowhere(path):
         return "a link that leads nowhere"
+    if is_endless(path):
+        return ENDLESS
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -121,6 +123,14 @@ def contents(path: Path) -> bytes | str | None:
         return "a folder"
     except OSError as error:
         raise RunError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+
+
+ENDLESS = "a pipe or a device"
+
+
+def is_endless(path: Path) -> bool:
+    """Whether this is a pipe or a device, the reading of which may have no end."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def leads_nowhere(path: Path) -> bool:
@@ -256,9 +266,9 @@ def flush_chunk(folder: Path, k: int) -> None:
 def clear(place: Path, path: str) -> None:
     """Make way for a file of the store: remove a folder or link in its place, and what is no folder in that of its folders."""
     for parent in (place / x for x in reversed(Path(path).parents)):
-        if parent.is_file() or leads_nowhere(parent):
+        if parent.is_file() or leads_nowhere(parent) or is_endless(parent):
             parent.unlink()
-    if (place / path).is_symlink():
+    if (place / path).is_symlink() or is_endless(place / path):
         (place / path).unlink()
     elif (place / path).is_dir():
         shutil.rmtree(place / path)

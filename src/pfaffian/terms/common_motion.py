@@ -15,11 +15,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.margins import ZERO
-from pfaffian.maths.span import null_space, reduced
+from pfaffian.maths.margins import ZERO, Decision, closest, null_space
+from pfaffian.maths.span import reduced
 from pfaffian.maths.values import values_at
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import generic_states, length_at, speed_units
+from pfaffian.terms.generic_states import generic_states, length_at, speed_units, tell
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import moving
 from pfaffian.terms.traced_now import remembered
@@ -266,21 +266,25 @@ def _shared(
     """
     at = [x for root in roots for x in (_columns(k, root), k.link_pose(root.links[-1]).p)]
     f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
-    rows = [list[np.ndarray]() for _ in roots]
+    rows, independent = [list[np.ndarray]() for _ in roots], list[float]()
     # In lengths of the machine, so that twists of rotations and of translations compare.
     long, unit = length_at(m, m.p_defaults), speed_units(m, m.p_defaults)
     units = [unit[_entries(k.tree, root)] for root in roots]
     for out in values_at(f, [(x.q, x.p) for x in generic_states(m, count=STATES)]):
         for of, J, p, one in zip(rows, out[::2], out[1::2], units, strict=True):
             Q, sizes, _ = np.linalg.svd(np.vstack([J[:3] / long, J[3:]]) * one, full_matrices=False)
-            if sizes[-1] < ZERO * sizes[0]:
-                return None
+            independent.append(sizes[-1] / sizes[0])
             x, y, z = p.ravel() / long
             arm = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # w -> w x p
             carry = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
             of.append((np.eye(6) - Q @ Q.T) @ carry)
-    everything = [x for of in rows for x in of]
-    return _basis(null_space(np.vstack(everything), ZERO).T, long), [null_space(np.vstack(of), ZERO).T for of in rows]
+    least = np.array(independent)
+    if not tell(m, "whether a joint to the world adds a motion", Decision((least > ZERO).all(), closest(least))):
+        return None
+    found = null_space(np.vstack([x for of in rows for x in of])), *[null_space(np.vstack(of)) for of in rows]
+    tell(m, "which motions all joints to the world permit", min(found, key=lambda x: x.margin))
+    shared, *alone = [x.answer.T for x in found]
+    return _basis(shared, long), alone
 
 
 def _completing(twists: tuple[tuple[float, ...], ...], root_twists: np.ndarray, long: float) -> tuple[tuple[float, ...], ...]:
@@ -307,7 +311,7 @@ def _basis(W: np.ndarray, long: float) -> tuple[tuple[tuple[float, ...], ...], i
     """
     if not W.size:
         return (), 0
-    slides = reduced((W[:3] @ null_space(W[3:], ZERO).T).T).T
+    slides = reduced((W[:3] @ null_space(W[3:]).answer.T).T).T
     n = slides.shape[1]
     if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=ZERO):
         slides = np.linalg.qr(slides)[0]

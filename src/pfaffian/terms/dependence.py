@@ -33,7 +33,12 @@ DAMPING = 1e-12
 """Lower bound of the damping of a step, relative to squared singular values."""
 
 DEPENDENT = 1e-6
-"""Singular values, and parts of rows in a vanishing combination, count as zero below this."""
+"""Singular values, and parts of rows in a vanishing combination, count as zero below this.
+
+It is above ZERO of `maths/margins.py` because the configurations satisfy the constraints to rounding, and files give axes with
+five digits. A close decision is told by runs, not here: they count rows of no group in full, and tell which rows of a group
+they leave out although these are not exactly dependent (`simulate/record/near_dependent_rows.py`).
+"""
 
 STRIDE = 0.5
 """Largest change of a coordinate in one iteration [rad, machine lengths]."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.maths.linear import largest_entry
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism, as_names
-from pfaffian.model.number import column
+from pfaffian.model.number import column, several
 from pfaffian.model.traced_function import graph
 from pfaffian.model.user_functions import call_for_column, call_for_value, in_symbols
 from pfaffian.states.signal import Signal
@@ -219,7 +219,7 @@ def as_record(record: Any, count: int) -> Record:
         raise ModelError(
             "record: statistics, {name: statistics.maximum('u')}, are supported by run only; give a list of names here"
         )
-    if not isinstance(record, Iterable) or not (names := tuple(record)):
+    if not (several(record) or isinstance(record, Set)) or not (names := tuple(record)):
         raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
     return tuple(sorted(set(names), key=str))
 
