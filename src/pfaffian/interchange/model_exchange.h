@@ -155,7 +155,7 @@ static int happen(Instance *i, int *moved) {
     if (found < 0) return WRONG;
     if (found && round == MOST_AT_ONCE) return i->now.status = EVENTS_FAULT, failed(i);
     if (drifted) settled(i);
-    *moved |= drifted || found & PASSES, goes_on = found || drifted;
+    *moved |= drifted || found & PASSES, goes_on = found || (drifted && round < MOST_AT_ONCE);
   }
   if (i->now.t != t) i->now.t = t, i->known = 0;
   return GOOD;
