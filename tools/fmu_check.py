@@ -190,13 +190,14 @@ def hour() -> bool:
 
 
 class Rates:
-    """The rates of an FMU for model exchange, for an integrator in Python.   pieces: put-backs onto the constraints."""
+    """The rates of an FMU for model exchange, for an integrator in Python.   count: how often the state was put back."""
 
     def __init__(self, file: Path, folder: Path) -> None:
-        self.calls = instantiate_fmu(fmpy.extract(str(file), str(folder)), fmpy.read_model_description(str(file)), "ModelExchange")
+        described = fmpy.read_model_description(str(file))
+        self.calls = instantiate_fmu(fmpy.extract(str(file), str(folder)), described, "ModelExchange")
         self.calls.enterInitializationMode()
         self.calls.exitInitializationMode()
-        self.n, self.pieces = fmpy.read_model_description(str(file)).numberOfContinuousStates, 0
+        self.n, self.count = described.numberOfContinuousStates, 0
         self.now, self.rate = ((ctypes.c_double * self.n)() for _ in range(2))
         self.settle()
 
@@ -232,7 +233,7 @@ class Rates:
             self.at(s.t, s.y)
             if self.calls.completedIntegratorStep()[0]:
                 self.calls.enterEventMode()
-                s.y, self.pieces = self.settle(), self.pieces + 1
+                s.y, self.count = self.settle(), self.count + 1
                 s.f = self.at(s.t, s.y)
 
 
@@ -245,7 +246,8 @@ def long(name: str, m: pf.Mechanism, start: dict[str, Any]) -> bool:
         q = np.array(list(rates.states(times)))[:, : m.nq]
     off, told = np.abs(q - exact["q"].values[: len(q)]).max(), float(exact["error"].max())
     passes = off < max(EXCHANGE, told) and len(q) == len(times)
-    print(f"{'ok ' if passes else 'NO '} {name:14} {off:.1e}, put back {rates.pieces} times; the run tells {told:.1e}", flush=True)
+    words = f"{off:.1e}, put back {rates.count} times; the run tells {told:.1e}"
+    print("ok " if passes else "NO ", f"{name:14}", words, flush=True)
     return passes
 
 

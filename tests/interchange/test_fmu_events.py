@@ -1,4 +1,4 @@
-"""Machines whose equations change with their motion, as FMUs for model exchange: the events of a run, located by the importer."""
+"""Machines whose equations change with their motion, as FMUs for model exchange: an importer locates the events of a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.interchange.importer import ERROR, OK, Importer
 from tests.tolerance import SATISFIED
 
 INTEGRATED = 1e-6
-"""Difference of a run to an accuracy of 1e-9 and of an integration with the proposed relative tolerance of 1e-10, after three events: each
-makes the errors before it a few times larger."""
+"""Difference of a run to an accuracy of 1e-9 and of an integration with the proposed relative tolerance of 1e-10, after three
+events: each makes the errors before it a few times larger."""
 
 EVERY = 0.11
 """Time between records [s]; no event falls onto one."""
@@ -36,7 +36,10 @@ def train(edge: float = 0.3) -> tuple[pf.Mechanism, dict[str, object]]:
 
 def ball() -> tuple[pf.Mechanism, dict[str, object]]:
     """A ball that falls onto a curved floor and rebounds."""
-    slides = [pf.joint("x", "prismatic", "world", "cross", axis=(1, 0, 0)), pf.joint("z", "prismatic", "cross", "ball", axis=(0, 0, 1))]
+    slides = [
+        pf.joint("x", "prismatic", "world", "cross", axis=(1, 0, 0)),
+        pf.joint("z", "prismatic", "cross", "ball", axis=(0, 0, 1)),
+    ]
     floor = pf.forces.rebound("floor", lambda k: k.q[1] - 0.1 * ca.sin(k.q[0]), 0.8)
     return pf.mechanism("ball", [pf.body("cross", 0.1), pf.body("ball", 1.0)], slides, forces=[floor]), {}
 
@@ -49,7 +52,9 @@ def test_an_importer_finds_the_events_of_a_run(tmp_path: Path, make: object, sta
     names, push = [*[f"q.{n}" for n in m.q_names], *[f"v.{n}" for n in m.v_names]], {} if u is None else {"input.engine": u}
     how = {"stop_time": 18 * EVERY, "output_interval": EVERY, "record_events": False}  # by the tolerance that the FMU proposes
     found = fmpy.simulate_fmu(str(made.file), output=names, start_values=push, **how)
-    exact = pf.run(m, **start, u=u and {"engine": u}, times=found["time"], accuracy=1e-9, switches=switches, backend="interpreter")
+    exact = pf.run(
+        m, **start, u=u and {"engine": u}, times=found["time"], accuracy=1e-9, switches=switches, backend="interpreter"
+    )
     assert len(pf.events(exact)["name"]) >= 3
     for k, values in enumerate([*exact["q"].values.T, *exact["v"].values.T]):
         np.testing.assert_allclose(found[names[k]], values, rtol=0, atol=INTEGRATED)

@@ -103,8 +103,7 @@ class FMUMachine:
         indicators = [*[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t)]
         if events := events_of(self.simulation):
             indicators.append(events.at(x, w, p, t).differences)
-        indicators = ca.vertcat(ca.SX(0, 1), *indicators)
-        results = [ca.densify(y) for y in (found[rate], outputs, indicators, found[faults])]
+        results = [ca.densify(y) for y in (found[rate], outputs, ca.vertcat(ca.SX(0, 1), *indicators), found[faults])]
         return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
 
     @cached_property
@@ -121,8 +120,9 @@ class FMUMachine:
 
     @cached_property
     def jumps(self) -> ca.Function:
-        """(x, w, p, t) -> what the motion changes abruptly: [x; z] after the impacts that are due, the next values of parameters
-        that change, whether an impact is due, which constraints act, flags of `arriving`, whether a condition compares NaN."""
+        """(x, w, p, t) -> what the motion changes abruptly: [x; z] after the impacts that are due, the next values of the
+        parameters that change, whether an impact is due, which constraints act, flags of `arriving`, and whether a condition
+        compares NaN."""
         s, events = self.simulation, events_of(self.simulation)
         assert events is not None
         x, w, p, t = s.traced.rhs.sx_in()
@@ -220,12 +220,14 @@ def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any],
 def refuse_gradual(s: Simulation) -> None:
     """Raise ModelError if a machine cannot be integrated by others: between its events, all but [q; v] must be constant."""
     if s.system.other_state:
-        raise ModelError("fmu: model exchange does not serve a state that takes the place of [q; v]: write kind='co-simulation'")
+        raise ModelError(
+            "fmu: model exchange does not serve a state that takes the place of [q; v]: write kind='co-simulation'"
+        )
     events = events_of(s)
     turns = followed_angles(shared(s.mechanism).kinematics) if events else {}
     stepwise = dict(zip(s.changing.names, events.stepwise if events else (), strict=True))
     if gradual := [name for name in stepwise if not stepwise[name] and name not in turns]:
         raise ModelError(
-            f"fmu: model exchange does not serve switches that change gradually: {listed(gradual)}. A run holds them for a step, "
-            "and here the importer chooses the steps: let a law integrate them, or write kind='co-simulation'"
+            f"fmu: model exchange does not serve switches that change gradually: {listed(gradual)}. A run holds them for a "
+            "step, and here the importer chooses the steps: let a law integrate them, or write kind='co-simulation'"
         )
