@@ -23,11 +23,10 @@ from pfaffian.simulate.step.events import any_of, eventful, events_of
 from pfaffian.simulate.step.sampling import compiled_instants, in_force, in_python, rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
+from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.thresholds import compared
 from pfaffian.simulate.step.time_loop import compiled, settled
 from pfaffian.starts.given_start import start_arguments
-from pfaffian.terms.loop_joints import followed_angles
-from pfaffian.terms.terms import shared
 
 
 class Timing(NamedTuple):
@@ -224,7 +223,7 @@ def refuse_gradual(s: Simulation) -> None:
             "fmu: model exchange does not serve a state that takes the place of [q; v]: write kind='co-simulation'"
         )
     events = events_of(s)
-    turns = followed_angles(shared(s.mechanism).kinematics) if events else {}
+    turns = as_switches(s.mechanism, None).names
     stepwise = dict(zip(s.changing.names, events.stepwise if events else (), strict=True))
     if gradual := [name for name in stepwise if not stepwise[name] and name not in turns]:
         raise ModelError(
