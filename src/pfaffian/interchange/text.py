@@ -66,7 +66,7 @@ def event_tables(machine: FMUMachine) -> str:
         return "#define EVENTFUL 0\nenum { MOST_AT_ONCE, EVENTS_FAULT };"
     counts = {
         "SWITCHED_AT": len(machine.x) - s.layout.size + range(s.layout.size)[s.layout.switched].start,
-        "N_CONDITIONS": events.conditions, "N_ARRIVING": len(s.arriving), "MOST_AT_ONCE": MOST_AT_ONCE,
+        "N_CONDITIONS": events.conditions, "N_ARRIVING": len(s.faults.arriving), "MOST_AT_ONCE": MOST_AT_ONCE,
         **{f"{kind.upper()}_FAULT": status_of(s, kind) for kind in EVENT_FAULTS},
     }  # fmt: skip
     return "\n".join([
