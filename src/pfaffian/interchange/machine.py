@@ -120,8 +120,8 @@ class FMUMachine:
     @cached_property
     def jumps(self) -> ca.Function:
         """(x, w, p, t) -> what the motion changes abruptly: [x; z] after the impacts that are due, the next values of the
-        parameters that change, whether an impact is due, which constraints act, flags of `faults.arriving`, and whether a condition
-        compares NaN."""
+        parameters that change, whether an impact is due, which constraints act, flags of `faults.arriving`, and whether a
+        condition compares NaN."""
         s, events = self.simulation, events_of(self.simulation)
         assert events is not None
         x, w, p, t = s.traced.rhs.sx_in()
