@@ -1,6 +1,6 @@
 """Check FMUs of ten machines of the zoo and three robots, of four kinds each, with fmpy, CasADi and this library.
 
-    python -m tools.fmu_check [--seconds 10] [--only NAME ...] [--hour]
+    python -m tools.fmu_check [--seconds 10] [--only NAME ...] [--hour] [--long]
 
 valid        findings of fmpy's validation, which should be none
 run          co-simulation by fmpy for so many seconds: largest difference from `pf.run`, which should be 0
@@ -8,12 +8,14 @@ controlled   the same with steps under error control, beside `pf.stepper(m, accu
 exchange     model exchange by fmpy's CVODE: largest difference from a run to an accuracy, and violation after each step
 derivatives  directional and adjoint derivatives through CasADi's DaeBuilder, beside `pf.derivatives`, relative to the largest
 
+--long       model exchange for 12 s by SciPy's DOP853, of order 8: beside a run to an accuracy, what fmpy's CVODE adds left out
 --hour       model exchange of the four-bar for an hour of simulated time: violation
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import sys
 import tempfile
 import warnings
@@ -25,7 +27,10 @@ from typing import Any
 import casadi as ca
 import fmpy
 import numpy as np
+from fmpy.fmi1 import FMICallException
+from fmpy.simulation import instantiate_fmu
 from fmpy.validation import validate_fmu
+from scipy.integrate import DOP853
 
 import pfaffian as pf
 from benchmarks.robots import ready, robot, undamped, urdf, welded
@@ -43,6 +48,12 @@ ACCURACY, CALL = 1e-8, 1 / 64
 
 SHORT = 0.5
 """Time over which model exchange is compared [s]: motions that are chaotic part from each other later."""
+
+LONG, RECORDS, FINEST = 12.0, 0.05, 1e-13
+"""Duration [s] of a long integration, time between its records [s], its tolerance."""
+
+MOST_STEPS = 20_000
+"""Steps after which a long integration is given up."""
 
 
 def machines() -> Iterator[tuple[str, pf.Mechanism, dict[str, Any]]]:
@@ -178,17 +189,81 @@ def hour() -> bool:
     return violation < VIOLATION
 
 
+class Rates:
+    """The rates of an FMU for model exchange, for an integrator in Python.   count: how often the state was put back."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        described = fmpy.read_model_description(str(file))
+        self.calls = instantiate_fmu(fmpy.extract(str(file), str(folder)), described, "ModelExchange")
+        self.calls.enterInitializationMode()
+        self.calls.exitInitializationMode()
+        self.n, self.count = described.numberOfContinuousStates, 0
+        self.now, self.rate = ((ctypes.c_double * self.n)() for _ in range(2))
+        self.settle()
+
+    def settle(self) -> np.ndarray:
+        """The state after an event."""
+        self.calls.updateDiscreteStates()
+        self.calls.enterContinuousTimeMode()
+        self.calls.getContinuousStates(self.now, self.n)
+        return np.array(self.now)
+
+    def at(self, t: float, x: np.ndarray) -> np.ndarray:
+        """The rates at a time and a state; huge where the FMU refuses them, so that a step is made anew."""
+        self.calls.setTime(t)
+        self.now[:] = x
+        self.calls.setContinuousStates(self.now, self.n)
+        try:
+            self.calls.getContinuousStateDerivatives(self.rate, self.n)
+        except FMICallException:
+            return np.full(self.n, 1e30)
+        return np.array(self.rate)
+
+    def states(self, times: np.ndarray) -> Iterator[np.ndarray]:
+        """The states at these times."""
+        s, k = DOP853(self.at, times[0], np.array(self.now), times[-1], rtol=FINEST, atol=FINEST), 0
+        for _ in range(MOST_STEPS):
+            s.step()
+            path = s.dense_output()
+            while k < len(times) and times[k] <= s.t:
+                yield path(times[k])
+                k += 1
+            if k == len(times):
+                return
+            self.at(s.t, s.y)
+            if self.calls.completedIntegratorStep()[0]:
+                self.calls.enterEventMode()
+                s.y, self.count = self.settle(), self.count + 1
+                s.f = self.at(s.t, s.y)
+
+
+def long(name: str, m: pf.Mechanism, start: dict[str, Any]) -> bool:
+    """A long integration of one machine; printed with the error that the run tells of itself, beyond which nothing is known."""
+    times = np.arange(0.0, LONG + RECORDS / 2, RECORDS)
+    exact = pf.run(m, **start, times=times, accuracy=1e-10, record=["q"])
+    with tempfile.TemporaryDirectory() as place:
+        rates = Rates(written(m, Path(place), "model exchange", "3.0", start), Path(place) / "at")
+        q = np.array(list(rates.states(times)))[:, : m.nq]
+    off, told = np.abs(q - exact["q"].values[: len(q)]).max(), float(exact["error"].max())
+    passes = off < max(EXCHANGE, told) and len(q) == len(times)
+    words = f"{off:.1e}, put back {rates.count} times; the run tells {told:.1e}"
+    print("ok " if passes else "NO ", f"{name:14}", words, flush=True)
+    return passes
+
+
 def main() -> int:
     """See the text of this file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hour", action="store_true")
+    parser.add_argument("--long", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.hour:
         return 0 if hour() else 1
-    passed = [checked(name, m, start, given.seconds) for name, m, start in machines() if not given.only or name in given.only]
+    chosen = [one for one in machines() if not given.only or one[0] in given.only]
+    passed = [long(*one) if given.long else checked(*one, given.seconds) for one in chosen]
     return 0 if passed and all(passed) else 1
 
 

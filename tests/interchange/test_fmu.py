@@ -119,8 +119,6 @@ def test_sampled_law_and_events_give_the_bits_of_a_run(tmp_path: Path) -> None:
     assert it.get("caught") == 1.0
     it.reference["hidden"] = 1  # without inputs, the place of the first parameter, which the run itself switches
     assert it.set("hidden", 0.0) == ERROR and "cannot be set now" in it.messages[-1]
-    with pytest.raises(pf.ModelError, match="model exchange does not serve constraints that begin"):
-        pf.fmu(stopped, tmp_path / "no.fmu", kind="model exchange")
 
 
 def test_rates_and_their_derivatives_are_those_of_the_library(tmp_path: Path) -> None:

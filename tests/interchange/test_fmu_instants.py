@@ -84,6 +84,20 @@ def test_steps_under_error_control_have_the_bits_of_the_stepper(tmp_path: Path, 
     np.testing.assert_array_equal(it.get("q.x", "v.x"), end)
 
 
+def test_laws_of_two_rates_act_at_the_instants_of_the_stepper(tmp_path: Path) -> None:
+    """Their common instants differ by rounding, k 0.15 and k 0.1, and calls end near these and between."""
+    m, slow = block(), control.discrete(lambda s: control.Command(-2 * s.terms.v), 0.1)
+    both = control.several(one=law(0.15, 0.0), two=slow)
+    it = Importer(pf.fmu(m, tmp_path / "a.fmu", accuracy=ACCURACY, control=both, v={"x": 0.5}).file, tmp_path / "at")
+    s = pf.stepper(m, accuracy=ACCURACY, record="lean", backend="interpreter", control=both)
+    s.reset(v={"x": 0.5})
+    assert it.start() == OK
+    for h in (0.1, 0.1, 0.1, 0.037, 0.0625, 0.3, 0.2, 0.3, 0.001, 0.4):
+        np.testing.assert_array_equal(it.get("q.x", "v.x", "u.push"), [*s.q, *s.v, *s.observe()["u"]])
+        assert it.step(s.t, h) == OK
+        s.advance(h)
+
+
 def test_steps_under_error_control_are_refused_where_they_make_no_sense(tmp_path: Path) -> None:
     m = block()
     with pytest.raises(pf.ModelError, match="the importer chooses the steps"):

@@ -8,24 +8,36 @@ static double instant(int j, double time) {
   return PHASE[j] + (k > 0 ? k : 0) * PERIOD[j];
 }
 
-/* Evaluates the parts of the law that are due. */
+/* The lane, u and its rate 0 once or twice, and the parameters, as programs of lanes take them. */
+static void asked(const Machine *now, int times, double *in) {
+  memset(in, 0, (LANE + 4 * N_U + N_P + 2) * sizeof(double));
+  memcpy(in, now->lane, LANE * sizeof(double));
+  for (int k = 0; k < times; k++) memcpy(in + LANE + 2 * k * N_U, now->u, N_U * sizeof(double));
+  memcpy(in + LANE + 2 * times * N_U, now->p, N_P * sizeof(double));
+}
+
+/* Calls the parts of the law as the loop does before each step: they change the lane if one of them is due. */
 static void sample(Instance *i, Machine *now) {
-  now->t = now->t0 + now->lane[TIME];
-  for (int j = 0; j < N_SAMPLERS && !now->status; j++)
-    if (!CLOCKED && same_instant(instant(j, now->lane[TIME]), now->lane[TIME])) evaluate_part(i, now, j);
+  double in[LANE + 4 * N_U + N_P + 2], out[SAMPLER_OUT + 1];
+  int due = 0;
+  for (int j = 0; !CLOCKED && j < N_SAMPLERS; j++) due |= same_instant(instant(j, now->lane[TIME]), now->lane[TIME]);
+  for (int j = 0, first = FIRST_SAMPLED; due && j < N_SAMPLERS && !now->status; first += PART_FAULTS[j++]) {
+    asked(now, 1, in);
+    PART[j](in, out, i->work, NULL, FRAME);
+    now->status = judged(out, MOVING, out + MOVING, PART_FAULTS[j], first);
+    if (!now->status) memcpy(now->lane, out, MOVING * sizeof(double));
+  }
 }
 
 /* Puts the state of a machine into its lane, at the start with the first length of a step. */
 static void enter_lane(Instance *i, Machine *now) {
-  double *lane = now->lane, in[LANE + 2 * N_U + N_P + 1];
+  double *lane = now->lane, in[LANE + 4 * N_U + N_P + 2];
   memcpy(lane, now->x, IN_X * sizeof(double));
   memcpy(lane + DISCRETE, now->x + IN_X, (N_X - IN_X) * sizeof(double));
   lane[BEGIN_TIME] = now->t0, lane[TOLERANCE] = STEP_TOLERANCE, lane[LONGEST] = INFINITE, lane[SINCE] = lane[TIME];
   if (lane[TIME] > 0.0) return;
-  memcpy(in, lane, LANE * sizeof(double));
-  memcpy(in + LANE, now->u, N_U * sizeof(double));
-  memset(in + LANE + N_U, 0, N_U * sizeof(double));
-  memcpy(in + LANE + 2 * N_U, now->p, N_P * sizeof(double));
+  lane[SAMPLED] = CLOCKED ? lane[TIME] : -1.0; /* ticks of clocks come before */
+  asked(now, 1, in);
   FP_ENTER;
   BEGIN(in, lane, i->work, NULL, FRAME);
   FP_LEAVE;
@@ -39,13 +51,11 @@ static void leave_lane(Machine *now) {
 /* Tries steps up to the barrier. */
 static void pass(Instance *i, Machine *now) {
   double *lane = now->lane, in[LANE + 4 * N_U + N_P + 2], out[ATTEMPT_OUT_TOTAL + 1];
-  memset(in, 0, sizeof in);
-  memcpy(in + LANE, now->u, N_U * sizeof(double));
-  memcpy(in + LANE + 2 * N_U, now->u, N_U * sizeof(double));
-  memcpy(in + LANE + 4 * N_U, now->p, N_P * sizeof(double));
   FP_ENTER;
   for (int64_t tried = 0; lane[TIME] < lane[BARRIER] && !now->status; tried++) {
-    memcpy(in, lane, LANE * sizeof(double));
+    sample(i, now);
+    if (now->status) break;
+    asked(now, 2, in);
     (lane[IMPLICIT] == 1.0 ? STIFF : ATTEMPT)(in, out, i->work, NULL, FRAME);
     now->status = judged(out, STEPPED, out + STEPPED, ATTEMPT_OUT[1], 2);
     if (!now->status) memcpy(lane, out, STEPPED * sizeof(double));
@@ -54,15 +64,10 @@ static void pass(Instance *i, Machine *now) {
   FP_LEAVE;
 }
 
-/* The next instant after now at which equations may change abruptly, at most `end`. */
+/* The next instant after now at which equations change abruptly with time, at most `end`; steps end at instants of the law. */
 static double barrier(const Machine *now, double end) {
-  const double since = now->lane[TIME], after = since * (1 + SAME);
+  const double after = now->lane[TIME] * (1 + SAME);
   double next = end;
-  for (int j = 0; !CLOCKED && j < N_SAMPLERS; j++) {
-    double t = instant(j, since);
-    if (!(t > after)) t = instant(j, t + PERIOD[j]);
-    if (t > after && t < next) next = t;
-  }
   for (int j = 0; j < N_MARKS; j++) {
     const double t = MARKS[j] - (now->t0 - T_START);
     if (t > after && t < next) next = t;
@@ -73,11 +78,12 @@ static double barrier(const Machine *now, double end) {
 static int find(Instance *i, int part) {
   Machine now = i->now; /* samples at this instant belong to the record only; the next step takes them again */
   double in[N_X + N_U + N_P + 1];
-  sample(i, &now);
   enter_lane(i, &now);
+  now.lane[END] = INFINITE;
+  FP_ENTER;
+  sample(i, &now);
   leave_lane(&now);
   given(&now, in);
-  FP_ENTER;
   OBSERVE(in, i->found, i->work, NULL, FRAME);
   FP_LEAVE;
   i->known = RATES | OUTPUTS;
@@ -96,8 +102,6 @@ static int do_step(Instance *i, double t, double h, double *reached) {
   if (!(end > now->lane[TIME])) return refuse(i, "a communication step must be longer than 0");
   i->known = 0;
   while (!now->status && now->lane[TIME] * (1 + SAME) < end) {
-    sample(i, now);
-    if (now->status) break;
     enter_lane(i, now);
     now->lane[BARRIER] = now->lane[END] = barrier(now, end);
     pass(i, now);

@@ -12,7 +12,7 @@ from pfaffian.simulate.run.controlled import first_tolerance
 from pfaffian.simulate.run.solver import ATTEMPTS
 from pfaffian.simulate.step.attempt import attempt, beginning
 from pfaffian.simulate.step.integrators import STIFF_PAIR
-from pfaffian.simulate.step.lane import SAME, lane_of
+from pfaffian.simulate.step.lane import SAME, lane_of, lane_samplers
 from pfaffian.simulate.step.time_marks import time_marks
 
 MARKED = 3600.0
@@ -21,14 +21,14 @@ MARKED = 3600.0
 
 def accurate_programs(machine: FMUMachine) -> tuple[tuple[Program, ...], tuple[str, ...], tuple[Program, ...]]:
     """The Programs of steps under error control, the observation, the projection and the begin of a lane, their names in C, and
-    the Programs of the samplers."""
+    the Programs of the samplers: of lanes, or with clocks of the state alone."""
     s = machine.simulation
     steps = {"ATTEMPT": attempt(s)[0]}
     if machine.timing.changes:
         steps["STIFF"] = attempt(replace(s, scheme=replace(s.scheme, integrator=STIFF_PAIR)))[0]
     others = {"OBSERVE": s.traced.observe, "PROJECT": machine.projection, "BEGIN": beginning(s, machine.timing.changes)}
     functions = steps | others
-    programs = programs_of(*functions.values(), *s.traced.samplers)
+    programs = programs_of(*functions.values(), *(s.traced.samplers if machine.timing.clocked else lane_samplers(s)))
     return programs[: len(functions)], tuple(functions), programs[len(functions) :]
 
 
@@ -39,6 +39,7 @@ def accurate_tables(machine: FMUMachine) -> str:
     marks = marks[marks <= MARKED]
     places = {
         "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "STEPPED": at.stepped,
+        "SAMPLED": at.sampled, "MOVING": at.moving,
         "BEGIN_TIME": at.begin, "SINCE": at.since, "END": at.end, "BARRIER": at.barrier, "TOLERANCE": at.tolerance,
         "LONGEST": at.longest, "N_MARKS": len(marks), "MOST_TRIED": ATTEMPTS, "TOO_MANY": status_of(s, "integrator"),
     }  # fmt: skip

@@ -18,6 +18,10 @@ BASE: dict[str, tuple[dict[str, int], float]] = {
 }  # fmt: skip
 """Unit -> exponents of base units, and factor."""
 
+TOLERANCE = 1e-10
+"""Relative tolerance that model exchange proposes: errors of importers grow with the motion, and many importers take 1e-5 or
+1e-6 where nothing is proposed."""
+
 
 class Identity(NamedTuple):
     """What an FMU is called.   name: of the model.   identifier: of its files, a name in C.   token: its GUID."""
@@ -94,7 +98,8 @@ def description(machine: FMUMachine, variables: FMUVariables, identity: Identity
         head["numberOfEventIndicators"] = len(variables.sides)
     named = [element("SourceFiles", {}, *[element("File", {"name": name}) for name in files])] if not three else []
     categories = [element("Category", {"name": "logStatusError"})]
-    experiment = {"startTime": float(timing.start), "tolerance": timing.accuracy, "stepSize": float(timing.step)}
+    tolerance = TOLERANCE if timing.exchange else timing.accuracy
+    experiment = {"startTime": float(timing.start), "tolerance": tolerance, "stepSize": float(timing.step)}
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "fmiModelDescription",
         head,

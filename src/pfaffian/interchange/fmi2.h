@@ -82,14 +82,13 @@ OTHER_KIND(fmi2GetStringStatus)
 EXPORT int fmi2EnterEventMode(Instance *i) { return GOOD; }
 EXPORT int fmi2NewDiscreteStates(Instance *i, EventInfo *info) {
   memset(info, 0, sizeof *info);
-  if (has_drifted(i)) settled(i), info->values = 1;
-  if (take(i) != GOOD) return WRONG;
+  if (happen(i, &info->values) != GOOD) return WRONG;
   info->timed = next_event(&i->now, &info->next);
   return GOOD;
 }
 EXPORT int fmi2EnterContinuousTimeMode(Instance *i) { return GOOD; }
 EXPORT int fmi2CompletedIntegratorStep(Instance *i, int no_earlier, int *event, int *end) {
-  *event = has_drifted(i), *end = 0;
+  *event = passed(i) || has_drifted(i), *end = 0;
   return GOOD;
 }
 EXPORT int fmi2SetTime(Instance *i, double t) { return i->now.t = t, i->known = 0, GOOD; }

@@ -143,10 +143,13 @@ EXPORT int fmi3ActivateModelPartition(Instance *i, Reference vr, double t) {
 EXPORT int fmi3UpdateDiscreteStates(Instance *i, _Bool *again, _Bool *end, _Bool *nominals, _Bool *values, _Bool *timed,
                                     double *next) {
   *again = *end = *nominals = *values = *timed = 0;
+  int moved = 0;
 #if MODEL_EXCHANGE
-  if (has_drifted(i)) settled(i), *values = 1;
-#endif
+  if (happen(i, &moved) != GOOD) return WRONG;
+#else
   if (take(i) != GOOD) return WRONG;
+#endif
+  *values = moved;
   *timed = next_event(&i->now, next);
   return GOOD;
 }
@@ -161,7 +164,7 @@ OTHER_KIND(fmi3GetOutputDerivatives)
 OTHER_KIND(fmi3DoStep)
 EXPORT int fmi3EnterContinuousTimeMode(Instance *i) { return GOOD; }
 EXPORT int fmi3CompletedIntegratorStep(Instance *i, _Bool no_earlier, _Bool *event, _Bool *end) {
-  *event = has_drifted(i), *end = 0;
+  *event = passed(i) || has_drifted(i), *end = 0;
   return GOOD;
 }
 EXPORT int fmi3SetTime(Instance *i, double t) { return i->now.t = t, i->known = 0, GOOD; }

@@ -72,7 +72,8 @@ def fmu(
     The binaries are compiled from the same equations as a run, contained in the file as C, and need neither Python nor
     CasADi. In co-simulation the machine takes its own steps, as `run` does, and gives the bits of `run` at equal steps. In
     model exchange the simulator integrates the rates of the state; where the state has left the constraints, it is put back
-    onto them in an event, and quaternions are brought back to unit length.
+    onto them in an event, and quaternions are brought back to unit length; switches, constraints that begin or cease to act
+    and rebounds are events too.
 
     Its variables are `time`; `input.NAME` for the inputs of the law or the mechanism; `parameter.NAME`, tunable; `q.NAME` and
     `v.NAME`, whose start values may be set and are then put onto the constraints; `der(...)` of these in model exchange; and
@@ -81,7 +82,7 @@ def fmu(
     Args:
         m: the mechanism, or in co-simulation a System: the mechanism in a state of another kind.
         out: path of the file, "machine.fmu"; its folder is created if it does not exist.
-        kind: "co-simulation", the default, or "model exchange", in which no constraint may begin or cease to act.
+        kind: "co-simulation", the default, or "model exchange".
         version: of FMI, "3.0", the default, or "2.0".
         step: length of a step in co-simulation [s], 1e-3 by default; communication steps are whole numbers of these.
         accuracy: in co-simulation, steps under error control in place of those of one length, with the bits of
@@ -98,7 +99,7 @@ def fmu(
     Returns:
         WrittenFMU: file, its path; variables, {name: unit}; platforms, {platform: size of its binary [bytes]}.
     Raises ModelError: an unknown kind, version, platform or processor; a law in Python; a singular start; for model exchange,
-    constraints that begin or cease to act, or another state than [q; v]; clocks in FMI 2.0.
+    switches that change gradually, or another state than [q; v]; clocks in FMI 2.0.
     Raises RunError: the start cannot be put onto the constraints; the file cannot be written.
     Raises BuildError: no compiler works, or zig is not installed and another platform is asked for.
 

@@ -16,12 +16,13 @@ enum { FIRST_U = 1, FIRST_P = FIRST_U + N_U, FIRST_X = FIRST_P + N_P, FIRST_RATE
 
 /* All that a saved state contains. k counts the steps since t0; lane: numbers of the error control, if any; moved: whether the
    importer chose another start; taken: number of the next instant of each group of parts of the law; ticks: whether its clock
-   ticks. */
+   ticks; jumped: when each parameter jumped last. */
 typedef struct {
   char token[sizeof TOKEN];
   double t0, t, u[N_U + 1], p[N_P + 1], x[N_X + 1], lane[LANE + 1];
   int64_t k, stopped;
   int64_t taken[N_PARTS + 1];
+  double jumped[N_SWITCHED + 1];
   int32_t status, phase, moved, ticks[N_PARTS + 1];
 } Machine;
 
@@ -49,6 +50,7 @@ static void begin(Machine *now) {
   memcpy(now->p, P_START, N_P * sizeof(double));
   memcpy(now->x, X_START, N_X * sizeof(double));
   now->t0 = now->t = T_START, now->stopped = -1;
+  for (int j = 0; j < N_SWITCHED; j++) now->jumped[j] = -INFINITE;
 }
 
 /* Why there is no instance for this token on this processor; NULL if there is one. */

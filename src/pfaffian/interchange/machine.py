@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, listed
 from pfaffian.kernel.call.recipe import recipe
 from pfaffian.kernel.program.numpy_loop import LARGEST
 from pfaffian.kernel.program.program import Program
@@ -19,10 +19,11 @@ from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.closed_loop import command_of
-from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.events import any_of, eventful, events_of
 from pfaffian.simulate.step.sampling import compiled_instants, in_force, in_python, rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
+from pfaffian.simulate.step.switches import as_switches
 from pfaffian.simulate.step.thresholds import compared
 from pfaffian.simulate.step.time_loop import compiled, settled
 from pfaffian.starts.given_start import start_arguments
@@ -98,8 +99,10 @@ class FMUMachine:
         rate, faults, sides, *_ = names = self.simulation.traced.rhs.name_out()
         outputs = found.get(names[-1], ca.SX(0, 1))
         at = sorted(set(found[sides].sparsity().row()))
-        indicators = ca.vertcat(ca.SX(0, 1), *[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t))
-        results = [ca.densify(y) for y in (found[rate], outputs, indicators, found[faults])]
+        indicators = [*[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t)]
+        if events := events_of(self.simulation):
+            indicators.append(events.at(x, w, p, t).differences)
+        results = [ca.densify(y) for y in (found[rate], outputs, ca.vertcat(ca.SX(0, 1), *indicators), found[faults])]
         return ca.Function("rates", [x, w, p, t], results, ["x", "w", "p", "t"], ["rate", "outputs", "sides", "faults"])
 
     @cached_property
@@ -113,6 +116,27 @@ class FMUMachine:
         found = compared(switching, ca.vertcat(T.q, T.v, T.t, z, w)).comparisons
         (differences,) = here.of_state([ca.densify(ca.vertcat(ca.SX(0, 1), *[c.difference for c in found]))])
         return ca.Function("thresholds", [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t], [differences])
+
+    @cached_property
+    def jumps(self) -> ca.Function:
+        """(x, w, p, t) -> what the motion changes abruptly: [x; z] after the impacts that are due, the next values of the
+        parameters that change, whether an impact is due, which constraints act, flags of `faults.arriving`, and whether a
+        condition compares NaN."""
+        s, events = self.simulation, events_of(self.simulation)
+        assert events is not None
+        x, w, p, t = s.traced.rhs.sx_in()
+        here, first, now = events.at(x, w, p, t), events.conditions, x[: s.system.nx, 0]
+        struck = events.rebound(x, w, p, t) if events.rebound else x[: s.nx - s.layout.size, 0]
+        due = any_of(here.states[first : first + events.impacts, 0])
+        in_force = s.now(p, x[s.nx - s.layout.size :, 0])
+        away = s.arrived(now, now, in_force, t, self.timing.step) if s.arrived else ca.SX(0, 1)
+        found = ca.vertcat(struck, here.following, due, here.states[:first, 0], away, any_of(here.undefined))
+        return ca.Function("jumps", [x, w, p, t], [ca.densify(found)])
+
+    @property
+    def eventful(self) -> bool:
+        """Whether the importer's events change what the machine is: parameters, constraints, or velocities by impacts."""
+        return self.timing.exchange and eventful(self.simulation)
 
     @property
     def sides(self) -> int:
@@ -134,7 +158,7 @@ class FMUMachine:
     @cached_property
     def exchanged(self) -> tuple[tuple[Program, ...], tuple[Program, ...]]:
         """The Programs of model exchange: rates with event indicators and faults, outputs, projection, derivatives in a
-        direction, and their adjoint; and those of the samplers."""
+        direction, their adjoint, and jumps if there are any; and those of the samplers."""
         f, inputs, rhs = self.rates, ["x", "w", "p", "t"], self.simulation.traced.rhs
         forward = f.factory("forward", [*inputs, "fwd:x", "fwd:w"], ["fwd:rate", "fwd:outputs"])
         reverse = f.factory("reverse", [*inputs, "adj:rate", "adj:outputs"], ["adj:x", "adj:w"])
@@ -143,7 +167,7 @@ class FMUMachine:
         derive = derive.factory("derive", inputs, ["rate", "sides", "faults"])
         observe = rhs.factory("observed", rhs.name_in(), [records])
         observe = ca.Function("observe", rhs.sx_in(), [ca.densify(observe(*rhs.sx_in()))])
-        functions = derive, observe, self.projection, dense(forward), dense(reverse)
+        functions = derive, observe, self.projection, dense(forward), dense(reverse), *([self.jumps] if self.eventful else [])
         programs = programs_of(*functions, *self.simulation.traced.samplers)
         return programs[: len(functions)], programs[len(functions) :]
 
@@ -173,7 +197,7 @@ def programs_of(*functions: ca.Function) -> tuple[Program, ...]:
 def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any], seed: int) -> FMUMachine:
     """The FMUMachine of a simulation that starts as `given` by q, v, guess and parameters.
 
-    Raises ModelError: a law in Python, a singular start, several runs, or for model exchange anything that changes at instants.
+    Raises ModelError: a law in Python, a singular start, several runs, or for model exchange what `refuse_gradual` names.
     Raises RunError: the start cannot be put onto the constraints.
     """
     s, m, start = simulation, simulation.mechanism, timing.start
@@ -182,7 +206,7 @@ def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any],
     if timing.clocked and not s.control.parts:
         raise ModelError("fmu: clocks are the periods of a law in discrete time, and there is none: leave clocks out")
     if timing.exchange:
-        refuse_instants(s)
+        refuse_gradual(s)
     arguments = start_arguments(m, given["q"], given["v"], given["parameters"], guess=given["guess"])
     begun, x = first_of(s, Options(timing.step, None, seed, 1, "auto", True), arguments, start, True, "the FMU")
     if (entrances(m, begun, start, "auto") != REGULAR).any():
@@ -192,12 +216,17 @@ def machine_of(simulation: Simulation, timing: Timing, given: Mapping[str, Any],
     return FMUMachine(s, timing, x[0], begun.p[0])
 
 
-def refuse_instants(s: Simulation) -> None:
-    """Raise ModelError if equations change at instants that depend on the motion, which only co-simulation serves."""
-    reasons: dict[str, Callable[[], bool]] = {
-        "constraints that begin or cease to act, switches or rebounds": lambda: eventful(s),
-        "a state that takes the place of [q; v]": lambda: s.system.other_state,
-    }
-    for what, holds in reasons.items():
-        if holds():
-            raise ModelError(f"fmu: model exchange does not serve {what}: write kind='co-simulation'")
+def refuse_gradual(s: Simulation) -> None:
+    """Raise ModelError if a machine cannot be integrated by others: between its events, all but [q; v] must be constant."""
+    if s.system.other_state:
+        raise ModelError(
+            "fmu: model exchange does not serve a state that takes the place of [q; v]: write kind='co-simulation'"
+        )
+    events = events_of(s)
+    turns = as_switches(s.mechanism, None).names
+    stepwise = dict(zip(s.changing.names, events.stepwise if events else (), strict=True))
+    if gradual := [name for name in stepwise if not stepwise[name] and name not in turns]:
+        raise ModelError(
+            f"fmu: model exchange does not serve switches that change gradually: {listed(gradual)}. A run holds them for a "
+            "step, and here the importer chooses the steps: let a law integrate them, or write kind='co-simulation'"
+        )

@@ -85,6 +85,82 @@ static int has_drifted(Instance *i) {
   return change > MOST_DRIFT;
 }
 
+enum { SWITCHES = 1, PASSES = 2 };
+#if EVENTFUL
+enum { NEXT = N_RATE, DUE = NEXT + N_SWITCHED, ACTIVE = DUE + 1, AWAY = ACTIVE + N_CONDITIONS, UNKNOWN = AWAY + N_ARRIVING };
+
+/* Whether a parameter takes another value at an instant: once, since rounding would make it jump back at the edge of a condition. */
+static int switches(const Machine *now, double instant, const double *to, int j) {
+  return STEPWISE[j] && now->jumped[j] != instant && to[NEXT + j] == to[NEXT + j] && to[NEXT + j] != now->p[SWITCHED[j]];
+}
+
+/* Gives parameters their next values: those that change gradually, and those that jump if `all` do. Returns whether any jumps. */
+static int follow(Instance *i, double instant, const double *to, int all) {
+  Machine *now = &i->now;
+  int any = 0;
+  for (int j = 0; j < N_SWITCHED; j++) {
+    const int jumps = switches(now, instant, to, j);
+    any |= jumps;
+    if (STEPWISE[j] ? !jumps || !all : to[NEXT + j] != to[NEXT + j]) continue;
+    if (jumps) now->jumped[j] = instant;
+    now->p[SWITCHED[j]] = now->x[SWITCHED_AT + j] = to[NEXT + j], i->known = 0;
+  }
+  return any;
+}
+
+/* Whether the importer has passed an event; turns of closures are counted. */
+static int passed(Instance *i) {
+  double to[UNKNOWN + 2];
+  evaluated(JUMP, i, i->now.x, NULL, 0, to);
+  return follow(i, i->now.t, to, 0) || to[DUE] != 0.0;
+}
+
+/* One round of an event: parameters that switch, constraints that begin or cease to act, impacts. Returns which does, -1 after a
+   fault. Importers find events where numbers are just equal: what follows is told by the state that the motion reaches a
+   little later, and where constraints change or parts rebound, it is this state that goes on. */
+static int jump(Instance *i, double instant) {
+  Machine *now = &i->now;
+  double here[UNKNOWN + 2], to[UNKNOWN + 2], ahead[N_X];
+  const double t = now->t, later = AHEAD * STEP_LENGTH + 64 * EPS * FABS(t);
+  if (!(i->known & RATES) && find(i, RATES) != GOOD) return -1;
+  memcpy(ahead, now->x, sizeof ahead);
+  for (int k = 0; k < N_RATE; k++) ahead[k] += later * i->found[k];
+  evaluated(JUMP, i, now->x, NULL, 0, here);
+  now->t = t + later;
+  evaluated(JUMP, i, ahead, NULL, 0, to);
+  const int struck = to[DUE] != 0.0;
+  int passes = struck;
+  for (int j = 0; j < N_CONDITIONS; j++) passes |= to[ACTIVE + j] != here[ACTIVE + j];
+  if (passes) memcpy(now->x, struck ? to : ahead, N_RATE * sizeof(double)), i->known = 0;
+  else now->t = t;
+  for (int j = 0; j < N_ARRIVING; j++)
+    if ((passes ? to : here)[AWAY + j] != 0.0) now->status = ARRIVING_FAULT + j;
+  if (to[UNKNOWN] != 0.0) now->status = UNDEFINED_FAULT;
+  if (now->status) return failed(i), -1;
+  return (follow(i, instant, to, 1) ? SWITCHES : 0) | (passes ? PASSES : 0);
+}
+#else
+static int passed(Instance *i) { return 0; }
+static int jump(Instance *i, double instant) { return 0; }
+#endif
+
+/* In an event: all that is due; `moved` tells whether states have changed. */
+static int happen(Instance *i, int *moved) {
+  const double t = i->now.t;
+  *moved = !EVENTFUL && has_drifted(i);
+  if (*moved) settled(i);
+  if (take(i) != GOOD) return WRONG;
+  for (int round = 0, goes_on = EVENTFUL; goes_on; round++) {
+    const int found = jump(i, t), drifted = !(found & SWITCHES) && has_drifted(i); /* first whether a constraint is far away */
+    if (found < 0) return WRONG;
+    if (found && round == MOST_AT_ONCE) return i->now.status = EVENTS_FAULT, failed(i);
+    if (drifted) settled(i);
+    *moved |= drifted || found & PASSES, goes_on = found || (drifted && round < MOST_AT_ONCE);
+  }
+  if (i->now.t != t) i->now.t = t, i->known = 0;
+  return GOOD;
+}
+
 static int set_states(Instance *i, const double *x, size_t n) {
   if (n != N_RATE) return refuse(i, "another number of states is needed");
   memcpy(i->now.x, x, sizeof(double) * N_RATE), i->known = 0;
