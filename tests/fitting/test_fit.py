@@ -260,6 +260,19 @@ def test_a_run_is_a_record() -> None:
     assert np.isclose(fit.values["damping"], 0.1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("more", ["q", "v"])
+def test_a_number_that_is_zero_is_not_one_without_effect(more: str) -> None:
+    """Records without noise of an oscillator without damping, and of sensors without offset and delay."""
+    d, k = pf.Parameter("damping", 0.1, "N s/m"), pf.Parameter("stiffness", 5.0, "N/m")
+    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k, damping=d)
+    m, t = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[d, k]), np.arange(0.0, 4.0, 0.02)
+    signals = {"q": np.cos(2 * t + 0.3), "v": -2 * np.sin(2 * t + 0.3)}
+    known, word = {"q": ("q",), "v": ("q", "v")}[more], {"q": "offset", "v": "delay"}[more]
+    fit = pf.fit(m, {"time": t, **{name: signals[name] for name in known}}, unknown={more: word})
+    assert not fit.undetermined and np.isfinite(list(fit.half_widths.values())).all()
+    assert abs(fit.values["damping"]) < 1e-6
+
+
 def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
     def box(forces: tuple[Any, ...] = ()) -> pf.Mechanism:
         slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)

@@ -197,5 +197,5 @@ def _shift(problem: FitProblem, solution: FitSolution, other: Fitted, s: Setting
     """The largest change of a number, in its standard errors, from the solution to the minimum of the finer problem `other`."""
     here, there = (reduced(x.triangles, x.basis.shape[2]) for x in (solution.fitted, other))
     moved = [bounded_step(x.R, x.rhs, solution.theta, 0.0, s)[0] for x in (here, there)]
-    error = np.sqrt(np.diag(uncertainty(here, solution.theta, s.prior).covariance))
+    error = np.sqrt(np.diag(uncertainty(here, solution.theta, problem.typical(solution.theta), s.prior).covariance))
     return float(np.max(np.abs(moved[1] - moved[0]) / np.maximum(error, np.finfo(float).tiny), initial=0.0))
