@@ -273,6 +273,24 @@ def test_a_number_that_is_zero_is_not_one_without_effect(more: str) -> None:
     assert abs(fit.values["damping"]) < 1e-6
 
 
+def test_hidden_coordinates_hide_most_of_what_is_wrong() -> None:
+    """The second one of two boxes on springs is not measured: its starts make up for a wrong mass, but not wholly."""
+    mass = pf.Parameter("mass", 1.0, "kg")
+    slides = [
+        pf.joint("x", "prismatic", "world", "one", axis=(1, 0, 0), stiffness=20.0),
+        pf.joint("y", "prismatic", "one", "two", axis=(1, 0, 0), stiffness=10.0),
+    ]
+    m = pf.mechanism("boxes", [pf.body("one", mass=2.0), pf.body("two", mass=mass)], slides, parameters=[mass])
+    run = pf.run(m, {"x": 0.2, "y": -0.1}, duration=6.0, step=0.02)
+    x = run.q.sel(coordinate="x").values + 2e-4 * np.random.default_rng(8).normal(size=run.time.size)
+    record = {"time": run.time.values, "q": {"x": x}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.RunWarning)
+        wrong = pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)})
+    assert "false minimum" in wrong.doubt
+    assert not pf.fit(m, record, start={"mass": 1.3}).doubt
+
+
 def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
     def box(forces: tuple[Any, ...] = ()) -> pf.Mechanism:
         slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,11 @@ from pfaffian.fitting.known_before import ITERATIONS, free_parameters
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
-from pfaffian.fitting.solve import FitSolution, solve
+from pfaffian.fitting.solve import FitSolution, Tell, solve
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.step import Scheme
-
-Tell = Callable[[np.ndarray, Fitted, float], None]
-"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
 
 FINE = 0.1
 """Largest error of the steps, in standard deviations of the residuals."""
@@ -140,7 +137,7 @@ def _solved(task: FitTask, tell: Tell) -> tuple[FitProblem, FitSolution]:
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
     while True:
-        solution = solve(problem, theta, x, deviation, task.settings._replace(tell=tell), near)
+        solution = solve(problem, theta, x, deviation, task.settings, near, tell)
         if solution is None:
             if substeps >= FINEST:
                 raise RunError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,9 +52,14 @@ class FitSolution(NamedTuple):
     decrement: float
 
 
+Tell = Callable[[np.ndarray, Fitted, float], None]
+"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
+
+
 def solve(
-    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
-) -> FitSolution | None:
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False,
+    tell: Tell | None = None,
+) -> FitSolution | None:  # fmt: skip
     """The numbers theta and starts x of least squares, with standard deviations estimated from the residuals.
 
     near: whether `deviation` is that of a solution nearby.   None if the motion of the first numbers fails.
@@ -76,7 +82,8 @@ def solve(
             here = evaluate(problem, theta, here.x, deviation) or here
             continue
         theta, here, damping, decrement = found
-        s.tell(theta, here, decrement)
+        if tell:
+            tell(theta, here, decrement)
         if settled and decrement < CONVERGED * _correlated(problem, here, theta, s):
             return FitSolution(theta, here, deviation, True, iteration, decrement)
     return FitSolution(theta, here, deviation, False, s.most, decrement)
