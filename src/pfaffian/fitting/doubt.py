@@ -13,7 +13,8 @@ FAR, PART = 5.0, 0.02
 of a good model of a machine are small beside one of the two."""
 
 NOISY = 1.5
-"""The same as FAR where coordinates are hidden: a wrong start then makes up for most of what wrong numbers do."""
+"""Residuals so many times as large as the noise are doubtful where coordinates are hidden: wrong starts then make up for much
+of what wrong numbers do."""
 
 
 def hidden(problem: FitProblem, solution: FitSolution) -> bool:
