@@ -90,11 +90,27 @@ def test_faults_of_a_file_are_named(folder: Path, was: str, now: str, words: str
         pf.identification.read_fit(bad).fit()
 
 
-def test_names_of_a_machine_are_escaped_on_the_page(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_folders_are_two_records(folder: Path) -> None:
+    for place in ("a", "b"):
+        (folder / place).mkdir()
+        (folder / place / "one.csv").write_bytes((folder / "one.csv").read_bytes())
+    described = folder / "folders.yaml"
+    described.write_text(WORDS.replace("[one.csv]", "[a/one.csv, b/one.csv, two.csv]"))
+    assert set(pf.identification.read_fit(described).arguments["records"]) == {"a/one.csv", "b/one.csv", "two"}
+    described.write_text(WORDS.replace("[one.csv]", "[one.csv, one.csv]"))
+    with pytest.raises(pf.ModelError, match=r"line 2.*named twice.*one.csv"):
+        pf.identification.read_fit(described)
+
+
+def test_names_of_a_machine_are_letters_on_the_page(tmp_path: Path) -> None:
+    """Names that are HTML and formulas of matplotlib. Two wrong samples side by side correlate, by 1 at most."""
     k = pf.Parameter("<b>k</b>", 5.0)
-    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+    slide = pf.joint("x $\\frac{$", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
     m = pf.mechanism("<script>", [pf.body("box", mass=2.0)], [slide], parameters=[k])
     t = np.arange(0.0, 2.0, 0.02)
-    fit = pf.fit(m, {"<i>": {"time": t, "q": np.cos(2 * t)}})
+    q = np.cos(2 * t) + np.where(np.abs(t - 1.01) < 0.011, 0.5, 0.0)
+    fit = pf.fit(m, {"<i>": {"time": t, "q": q}})
     page = pf.identification.fit_report(fit, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script>" not in page and "<b>k" not in page and "<i>" not in page
+    row = page.split("<h2>Residuals</h2>")[1].split("<td>")[1:]
+    assert row[2].startswith("m<") and 0 < float(row[3].split("<")[0]) <= 1

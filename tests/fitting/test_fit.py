@@ -260,6 +260,37 @@ def test_a_run_is_a_record() -> None:
     assert np.isclose(fit.values["damping"], 0.1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("more", ["q", "v"])
+def test_a_number_that_is_zero_is_not_one_without_effect(more: str) -> None:
+    """Records without noise of an oscillator without damping, and of sensors without offset and delay."""
+    d, k = pf.Parameter("damping", 0.1, "N s/m"), pf.Parameter("stiffness", 5.0, "N/m")
+    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k, damping=d)
+    m, t = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide], parameters=[d, k]), np.arange(0.0, 4.0, 0.02)
+    signals = {"q": np.cos(2 * t + 0.3), "v": -2 * np.sin(2 * t + 0.3)}
+    known, word = {"q": ("q",), "v": ("q", "v")}[more], {"q": "offset", "v": "delay"}[more]
+    fit = pf.fit(m, {"time": t, **{name: signals[name] for name in known}}, unknown={more: word})
+    assert not fit.undetermined and np.isfinite(list(fit.half_widths.values())).all()
+    assert abs(fit.values["damping"]) < 1e-6
+
+
+def test_hidden_coordinates_hide_most_of_what_is_wrong() -> None:
+    """The second one of two boxes on springs is not measured: its starts make up for a wrong mass, but not wholly."""
+    mass = pf.Parameter("mass", 1.0, "kg")
+    slides = [
+        pf.joint("x", "prismatic", "world", "one", axis=(1, 0, 0), stiffness=20.0),
+        pf.joint("y", "prismatic", "one", "two", axis=(1, 0, 0), stiffness=10.0),
+    ]
+    m = pf.mechanism("boxes", [pf.body("one", mass=2.0), pf.body("two", mass=mass)], slides, parameters=[mass])
+    run = pf.run(m, {"x": 0.2, "y": -0.1}, duration=6.0, step=0.02)
+    x = run.q.sel(coordinate="x").values + 2e-4 * np.random.default_rng(8).normal(size=run.time.size)
+    record = {"time": run.time.values, "q": {"x": x}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.RunWarning)
+        wrong = pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)})
+    assert "false minimum" in wrong.doubt
+    assert not pf.fit(m, record, start={"mass": 1.3}).doubt
+
+
 def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
     def box(forces: tuple[Any, ...] = ()) -> pf.Mechanism:
         slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)

@@ -89,7 +89,7 @@ def test_intervals_of_correlated_residuals_in_a_few_uneven_segments(memory: floa
         error, _ = bounded_step(part.R, part.rhs, np.ones(n), 0.0, free)
         left = part.rhs - part.R @ error
         deviation = np.sqrt((left**2).sum() / (e.size - part.rank - n))
-        told = uncertainty(part._replace(R=part.R / deviation, rhs=left / deviation), np.ones(n), free.prior)
+        told = uncertainty(part._replace(R=part.R / deviation, rhs=left / deviation), np.ones(n), np.ones(n), free.prior)
         inside.append(np.abs(error) <= told.half_width)
     assert COVERED[0] < np.mean(inside) < COVERED[1]
 

@@ -12,6 +12,9 @@ from pfaffian.fitting.linear_step import WithoutStarts
 BLIND = 1e-7
 """A combination counts as not determined at all if it changes the residuals less than this fraction of the best one."""
 
+SMALLEST = 1e-3
+"""A number below this part of its default, or of one unit if that is zero, counts as one of this size in comparisons."""
+
 SMALL = 0.05
 """Entries of a combination below this fraction of its largest one are not named."""
 
@@ -31,15 +34,28 @@ class Uncertainty(NamedTuple):
     correlated: float
 
 
-def blind(R: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """(n, k) orthonormal relative changes of theta that the residuals do not show.   R: (rows, n) the reduced Jacobian."""
-    scaled = np.linalg.qr(R * _scale(theta), mode="r")
+def typical(theta: np.ndarray, default: np.ndarray) -> np.ndarray:
+    """(n,) sizes to which changes of numbers are compared: their own, or a small part of their defaults where they vanish."""
+    return np.maximum(np.abs(theta), SMALLEST * np.where(default != 0, np.abs(default), 1.0))
+
+
+def blind(R: np.ndarray, theta: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """(n, k) orthonormal changes of theta / size that the residuals do not show.   R: (rows, n) the reduced Jacobian.
+
+    size: (n,) at least |theta|, so that a number that is zero is not taken for one without effect.
+    """
+    scaled = np.linalg.qr(R * size, mode="r")
     _, s, Vt = np.linalg.svd(np.atleast_2d(scaled), full_matrices=True)
     s = np.append(s, np.zeros(len(theta) - len(s)))
-    return Vt[s <= BLIND * max(s.max(), np.finfo(float).tiny)].T
+    return Vt[s <= BLIND * _largest(np.linalg.norm(R, axis=0), theta)].T
 
 
-def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray, driven: bool) -> list[str]:
+def _largest(columns: np.ndarray, theta: np.ndarray) -> float:
+    """The largest effect of a number on the residuals, from the lengths of their columns."""
+    return max(float((columns * np.abs(theta)).max(initial=0.0)), np.finfo(float).tiny)
+
+
+def named(directions: np.ndarray, names: tuple[str, ...], size: np.ndarray, driven: bool) -> list[str]:
     """A sentence for each group of numbers that depend on each other along the blind directions.
 
     driven: whether a record has inputs that change.
@@ -57,11 +73,11 @@ def named(directions: np.ndarray, names: tuple[str, ...], theta: np.ndarray, dri
             if driven or len(group) == 1
             else "; no record has an input, so the scale of masses and forces is missing: a record with known forces tells it"
         )
-        found.append(_sentence(directions, sorted(group), names, theta) + more)
+        found.append(_sentence(directions, sorted(group), names, size) + more)
     return found
 
 
-def _sentence(directions: np.ndarray, group: list[int], names: tuple[str, ...], theta: np.ndarray) -> str:
+def _sentence(directions: np.ndarray, group: list[int], names: tuple[str, ...], size: np.ndarray) -> str:
     """What cannot be told about a group, and the way out."""
     if len(group) == 1:
         return f"the records do not depend on {names[group[0]]!r}: excite it, or leave it out"
@@ -73,16 +89,11 @@ def _sentence(directions: np.ndarray, group: list[int], names: tuple[str, ...], 
     line = line * np.sign(line[np.argmax(np.abs(line))])
     if np.allclose(line, 1.0, atol=SMALL):
         return f"the records determine {who} only up to a common factor, their scale is missing: leave one of them out"
-    terms = " ".join(f"{x * theta[i] if theta[i] else x:+.3g} in {names[i]!r}" for i, x in zip(group, line, strict=True))
+    terms = " ".join(f"{x * size[i]:+.3g} in {names[i]!r}" for i, x in zip(group, line, strict=True))
     return f"the records do not tell {who} apart, a change of {terms} changes nothing: leave one of them out"
 
 
-def _scale(theta: np.ndarray) -> np.ndarray:
-    """The sizes by which changes are compared."""
-    return np.where(theta != 0, np.abs(theta), 1.0)
-
-
-def uncertainty(part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Uncertainty:
+def uncertainty(part: WithoutStarts, theta: np.ndarray, size: np.ndarray, prior: np.ndarray) -> Uncertainty:
     """The covariance of theta, with residuals that are correlated within a segment but not between segments.
 
         H^-1 (sum g g^T) H^-1,   g the gradient of a segment, H = sum of R^T R
@@ -93,11 +104,10 @@ def uncertainty(part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Un
     then those of Student's distribution.
     """
     n, count = len(theta), len(part.starts)
-    scale = _scale(theta)
-    R = part.R.reshape(count, -1, n) * scale
+    R = part.R.reshape(count, -1, n) * size
     each = np.einsum("sri,srj->sij", R, R)
-    s, V = np.linalg.eigh(each.sum(axis=0) + np.diag((scale / prior[:, 1]) ** 2))
-    seen = s > BLIND**2 * s[-1]
+    s, V = np.linalg.eigh(each.sum(axis=0) + np.diag((size / prior[:, 1]) ** 2))
+    seen = s > (BLIND * _largest(np.linalg.norm(part.R, axis=0), theta)) ** 2
     root = V[:, seen] / np.sqrt(s[seen])
     g = np.einsum("sri,sr->si", R, part.rhs.reshape(count, -1)) @ root
     g = g - g.mean(axis=0)
@@ -108,7 +118,7 @@ def uncertainty(part: WithoutStarts, theta: np.ndarray, prior: np.ndarray) -> Un
         core = g.T @ g * (count / (count - 1))
     else:
         core = np.eye(g.shape[1]) * (ratio if enlarged else 1.0)
-    covariance = root @ core @ root.T * np.outer(scale, scale)
+    covariance = root @ core @ root.T * np.outer(size, size)
     lost = (np.abs(V[:, ~seen]) > SMALL).any(axis=1) if not seen.all() else np.zeros(n, bool)
     covariance[lost, lost] = np.inf
     quantile = students(freedom) if enlarged else QUANTILE

@@ -12,6 +12,19 @@ FAR, PART = 5.0, 0.02
 """Residuals more than FAR times as large as the noise, and than PART of the spread of the measured motion, are doubtful: those
 of a good model of a machine are small beside one of the two."""
 
+NOISY = 1.5
+"""Residuals so many times as large as the noise are doubtful where coordinates are hidden: wrong starts then make up for much
+of what wrong numbers do."""
+
+
+def hidden(problem: FitProblem, solution: FitSolution) -> bool:
+    """Whether fewer coordinates are measured than may move freely."""
+    at = problem.layout.slices.get("q")
+    if at is None:
+        return False
+    measured = np.isfinite(problem.segments.y[:, :, at]).any(axis=(0, 1)).sum()
+    return bool(2 * measured < solution.fitted.basis.shape[2])
+
 
 def times_noise(problem: FitProblem, solution: FitSolution) -> np.ndarray:
     """(ny,) by how much the residuals of each measured number are larger than its noise."""
@@ -22,8 +35,9 @@ def doubt(problem: FitProblem, solution: FitSolution) -> str:
     """What is wrong with residuals that are large beside both the noise and the motion; empty where they are not."""
     columns = [y[np.isfinite(y)] for y in problem.segments.y.reshape(-1, problem.segments.y.shape[2]).T]
     spread = np.array([np.std(y) if y.size else np.inf for y in columns])
-    times = np.where(solution.deviation > PART * spread, times_noise(problem, solution), 0.0)
-    if not (times > FAR).any():
+    times, unseen = times_noise(problem, solution), hidden(problem, solution)
+    times = np.where(unseen | (solution.deviation > PART * spread), times, 0.0)
+    if not (times > (NOISY if unseen else FAR)).any():
         return ""
     i = int(np.argmax(times))
     segment, sample = np.unravel_index(np.nanargmax(np.abs(solution.fitted.residual[:, :, i])), problem.segments.at.shape)

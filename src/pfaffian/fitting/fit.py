@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,11 @@ from pfaffian.fitting.known_before import ITERATIONS, by_name, free_parameters
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
 from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
-from pfaffian.fitting.solve import FitSolution, solve
+from pfaffian.fitting.solve import FitSolution, Tell, solve
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.step import Scheme
-
-Tell = Callable[[np.ndarray, Fitted, float], None]
-"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
 
 FINE = 0.1
 """Largest error of the steps, in standard deviations of the residuals."""
@@ -144,7 +141,7 @@ def _solved(task: FitTask, tell: Tell) -> tuple[FitProblem, FitSolution]:
     problem, theta, x, deviation, near = task.problem, task.theta, task.x, task.deviation, task.near
     substeps = 1
     while True:
-        solution = solve(problem, theta, x, deviation, task.settings._replace(tell=tell), near)
+        solution = solve(problem, theta, x, deviation, task.settings, near, tell)
         if solution is None:
             if substeps >= FINEST:
                 raise RunError(
@@ -201,5 +198,5 @@ def _shift(problem: FitProblem, solution: FitSolution, other: Fitted, s: Setting
     """The largest change of a number, in its standard errors, from the solution to the minimum of the finer problem `other`."""
     here, there = (reduced(x.triangles, x.basis.shape[2]) for x in (solution.fitted, other))
     moved = [bounded_step(x.R, x.rhs, solution.theta, 0.0, s)[0] for x in (here, there)]
-    error = np.sqrt(np.diag(uncertainty(here, solution.theta, s.prior).covariance))
+    error = np.sqrt(np.diag(uncertainty(here, solution.theta, problem.typical(solution.theta), s.prior).covariance))
     return float(np.max(np.abs(moved[1] - moved[0]) / np.maximum(error, np.finfo(float).tiny), initial=0.0))

@@ -95,7 +95,13 @@ def _file(node: Node, folder: Path) -> Path:
 
 def _records(node: Node, columns: Node, folder: Path) -> dict[str, dict[str, Any]]:
     """Records by name, from CSV files."""
-    files = node.map() if isinstance(node.value, dict) else {Path(x.text()).stem: x for x in node.items()}
+    if isinstance(node.value, dict):
+        files = node.map()
+    else:
+        stems = [Path(x.text()).stem for x in node.items()]
+        files = {s if stems.count(s) == 1 else x.text(): x for s, x in zip(stems, node.items(), strict=True)}
+        if len(files) < len(stems):
+            raise node.error(f"a file is named twice: {', '.join(x.text() for x in node.items())}")
     return {name: _record(file, columns, folder) for name, file in files.items()}
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from pfaffian.control.identification import QUANTILE
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, notice
 from pfaffian.evaluate.arrays import as_batch, guessed_configurations, named, parameter_values, velocities
-from pfaffian.fitting.determined import blind
+from pfaffian.fitting.determined import blind, typical
 from pfaffian.fitting.determined import named as named_directions
 from pfaffian.fitting.known_before import by_name, free_parameters, possibility, settings
 from pfaffian.fitting.linear_step import Settings, bounded_step
@@ -334,7 +334,11 @@ class ModalFit:
 
     @cached_property
     def undetermined(self) -> tuple[str, ...]:
-        return tuple(named_directions(blind(self._R, self.theta), self.problem.names, self.theta, driven=False))
+        return tuple(named_directions(blind(self._R, self.theta, self._size), self.problem.names, self._size, driven=False))
+
+    @property
+    def _size(self) -> np.ndarray:
+        return typical(self.theta, self.problem.m.p_defaults[list(self.problem.free)])
 
     @property
     def _R(self) -> np.ndarray:
@@ -343,7 +347,6 @@ class ModalFit:
 
     @cached_property
     def _half_width(self) -> np.ndarray:
-        scale = np.where(self.theta != 0, np.abs(self.theta), 1.0)
-        lost = (np.abs(blind(self._R, self.theta)) > 0.05).any(axis=1)
-        root = np.linalg.pinv(self._R * scale, rcond=1e-9)
-        return np.where(lost, np.inf, QUANTILE * scale * np.sqrt((root**2).sum(axis=1)))
+        lost = (np.abs(blind(self._R, self.theta, self._size)) > 0.05).any(axis=1)
+        root = np.linalg.pinv(self._R * self._size, rcond=1e-9)
+        return np.where(lost, np.inf, QUANTILE * self._size * np.sqrt((root**2).sum(axis=1)))

@@ -109,9 +109,10 @@ class Fit:
     def undetermined(self) -> tuple[str, ...]:
         part = reduced(self.solution.fitted.triangles, self._k)
         rows = np.vstack([part.R, np.diag(1 / self.prior[:, 1])])
-        directions = blind(rows, self.solution.theta)
+        size = self.problem.typical(self.solution.theta)
+        directions = blind(rows, self.solution.theta, size)
         driven = any((np.ptp(r.u, axis=0) > 0).any() for r in self.problem.records if r.u.size)
-        return tuple(named(directions, self.names, self.solution.theta, driven))
+        return tuple(named(directions, self.names, size, driven))
 
     @cached_property
     def doubt(self) -> str:
@@ -169,8 +170,7 @@ class Fit:
     def stalled(self) -> str:
         """What stalls a fit that has not converged: the combination that the residuals determine least."""
         part = reduced(self.solution.fitted.triangles, self._k)
-        scale = np.where(self.solution.theta != 0, np.abs(self.solution.theta), 1.0)
-        _, s, Vt = np.linalg.svd(np.linalg.qr(part.R * scale, mode="r"))
+        _, s, Vt = np.linalg.svd(np.linalg.qr(part.R * self.problem.typical(self.solution.theta), mode="r"))
         weak = Vt[-1] / np.abs(Vt[-1]).max()
         terms = [f"{x:+.2g} {n}" for n, x in zip(self.names, weak, strict=True) if abs(x) > 0.2]
         return f"the records determine {' '.join(terms)} (relative changes) least, to {1 / max(s[-1], 1e-300):.2g}"
@@ -182,4 +182,4 @@ class Fit:
     @cached_property
     def _known(self) -> Uncertainty:
         part = reduced(self.solution.fitted.triangles, self._k)
-        return uncertainty(part, self.solution.theta, self.prior)
+        return uncertainty(part, self.solution.theta, self.problem.typical(self.solution.theta), self.prior)

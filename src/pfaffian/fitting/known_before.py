@@ -53,7 +53,7 @@ def settings(
                 raise ModelError(f"{what}: {brief(name)} is not fitted; {nearest(name, names)}")
             label = f"{what}[{name!r}]"
             into[names.index(name)] = interval(pair, label) if what == "bounds" else _prior(pair, label)
-    return Settings(limits, prior, ITERATIONS, allowed, lambda *_: None)
+    return Settings(limits, prior, ITERATIONS, allowed)
 
 
 def _prior(pair: Any, label: str) -> tuple[float, float]:

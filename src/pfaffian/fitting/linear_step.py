@@ -48,14 +48,13 @@ class Settings(NamedTuple):
     """What a solution may be.
 
     bounds: (n, 2) of theta.   prior: (n, 2) values and standard deviations, infinite where there is none.   most: iterations.
-    allowed: whether numbers are physically possible.   tell: (numbers, the problem there, decrement) after each.
+    allowed: whether numbers are physically possible.
     """
 
     bounds: np.ndarray
     prior: np.ndarray
     most: int
     allowed: Callable[[np.ndarray], bool]
-    tell: Callable[..., None]
 
 
 def bounded_step(R: np.ndarray, rhs: np.ndarray, theta: np.ndarray, damping: float, s: Settings) -> tuple[np.ndarray, float]:

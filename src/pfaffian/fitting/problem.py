@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.fitting.determined import typical
 from pfaffian.fitting.prediction import MeasuredSystem, TangentDirections, predict
 from pfaffian.fitting.records import CheckedRecord, Measurements
-from pfaffian.fitting.segments import ON_GRID, Segments, input_integral, weights
+from pfaffian.fitting.segments import ON_GRID, STENCIL, Segments, input_integral, weights
 from pfaffian.fitting.starts import Freedom, closed, freedom
 from pfaffian.fitting.unknowns import UnknownNumber
 from pfaffian.kernel import Span
@@ -43,6 +44,10 @@ class FitProblem(NamedTuple):
         p = self.p.copy()
         p[list(self.free)] = theta[: len(self.free)]
         return p, theta[len(self.free) :]
+
+    def typical(self, theta: np.ndarray) -> np.ndarray:
+        """(n,) sizes to which changes of the numbers are compared."""
+        return typical(theta, np.append(self.of.s.mechanism.p_defaults[list(self.free)], [x.default for x in self.unknowns]))
 
 
 class Fitted(NamedTuple):
@@ -211,17 +216,15 @@ def sampled(
     segments: Segments, y: np.ndarray, dy: np.ndarray, delay: float, rates: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Predictions at the samples, their derivatives, and, if wanted, their rates: (segments, samples, ny[, directions])."""
-    base, w, dw = weights(segments.at - delay, segments.h, segments.steps)
-    runs = np.arange(segments.runs)[:, None]
-    value, rate = np.zeros((*base.shape, y.shape[2])), np.zeros((*base.shape, y.shape[2]))
-    on_grid = np.abs(w - 1).min(axis=2).max() < ON_GRID
-    if rates:
-        rate = sum(dw[..., j, None] * y[base + j, runs] for j in range(4))
-    if on_grid:
-        exact = base + np.argmax(w, axis=2)
-        return y[exact, runs], dy[exact, runs], rate
-    slope = np.zeros((*base.shape, *dy.shape[2:]))
-    for j in range(4):
+    at, runs = segments.at - delay, np.arange(segments.runs)[:, None]
+    step = np.rint(at / segments.h).astype(int)
+    within = step.min() >= 0 and step.max() <= segments.steps
+    if not rates and within and np.abs(at - step * segments.h).max() < ON_GRID * segments.h:
+        return y[step, runs], dy[step, runs], np.zeros((*at.shape, y.shape[2]))
+    base, w, dw = weights(at, segments.h, segments.steps)
+    value, slope, rate = (np.zeros((*at.shape, *of.shape[2:])) for of in (y, dy, y))
+    for j in STENCIL:
         value += w[..., j, None] * y[base + j, runs]
         slope += w[..., j, None, None] * dy[base + j, runs]
+        rate += dw[..., j, None] * y[base + j, runs]
     return value, slope, rate

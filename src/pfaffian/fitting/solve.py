@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,10 @@ CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
 REJECTED = 14
-"""Most steps tried from one point."""
+"""Most steps considered from one point, each with ten times the damping."""
+
+SHORTER = 0.5
+"""After a step that was rejected, only one is tried whose length, squared, is below this part of its."""
 
 FIRST = 1e-6
 """First damping, relative to the square of each column's length."""
@@ -48,9 +52,14 @@ class FitSolution(NamedTuple):
     decrement: float
 
 
+Tell = Callable[[np.ndarray, Fitted, float], None]
+"""What is called after each step: with the numbers, the problem there, and the squared length of the step."""
+
+
 def solve(
-    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False
-) -> FitSolution | None:
+    problem: FitProblem, theta: np.ndarray, x: np.ndarray, deviation: np.ndarray, s: Settings, near: bool = False,
+    tell: Tell | None = None,
+) -> FitSolution | None:  # fmt: skip
     """The numbers theta and starts x of least squares, with standard deviations estimated from the residuals.
 
     near: whether `deviation` is that of a solution nearby.   None if the motion of the first numbers fails.
@@ -73,7 +82,8 @@ def solve(
             here = evaluate(problem, theta, here.x, deviation) or here
             continue
         theta, here, damping, decrement = found
-        s.tell(theta, here, decrement)
+        if tell:
+            tell(theta, here, decrement)
         if settled and decrement < CONVERGED * _correlated(problem, here, theta, s):
             return FitSolution(theta, here, deviation, True, iteration, decrement)
     return FitSolution(theta, here, deviation, False, s.most, decrement)
@@ -87,17 +97,21 @@ def _next(
     If no step lowers the cost, the squared length of the shortest one that was tried: small at a minimum, also at one with a
     kink, such as a delay at which the samples of an input meet the ends of steps.
     """
-    before = _total(problem, here.residual, theta, deviation, s.prior)
+    before, rejected = _total(problem, here.residual, theta, deviation, s.prior), np.inf
     for tried in range(REJECTED):
         step, dx, length, decrement = _step(here, theta, damping, s)
+        if length > SHORTER * rejected:
+            damping *= 10
+            continue
         trial = np.clip(theta + step, s.bounds[:, 0], s.bounds[:, 1])
         moved = evaluate(problem, trial, here.x + dx, deviation) if s.allowed(trial) else None
         if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
             return trial, moved, damping / 10, decrement
         if length < CONVERGED:
             return length
+        rejected = length
         if tried == 0 and (np.abs(here.deviation / deviation - 1) > SIMILAR).any():
-            here = evaluate(problem, theta, here.x, deviation) or here  # the step was that of other standard deviations
+            here, rejected = evaluate(problem, theta, here.x, deviation) or here, np.inf  # its weights were other ones
         damping = max(damping * 10, FIRST)
     return length
 
@@ -106,7 +120,7 @@ def _correlated(problem: FitProblem, here: Fitted, theta: np.ndarray, s: Setting
     """The factor by which correlated residuals enlarge the variances."""
     if not len(theta):
         return 1.0
-    return uncertainty(reduced(here.triangles, here.basis.shape[2]), theta, s.prior).correlated
+    return uncertainty(reduced(here.triangles, here.basis.shape[2]), theta, problem.typical(theta), s.prior).correlated
 
 
 def _total(problem: FitProblem, residual: np.ndarray, theta: np.ndarray, deviation: np.ndarray, prior: np.ndarray) -> float:

@@ -70,7 +70,7 @@ def _at_end(problem: FitProblem, theta: np.ndarray, deviation: np.ndarray, lead:
     x = guesses(m, problem.layout, problem.records, segments, m.neutral(), p)
     x = np.hstack([x, np.tile(problem.of.s.z, (len(x), 1))])
     n = len(values)
-    pinned = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True, lambda *_: None)
+    pinned = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True)
     solution = solve(fixed, values, x, deviation, pinned, near=True)
     found = solution and evaluate(fixed._replace(segments=segments), values, solution.fitted.x, deviation)
     if not found:

@@ -91,6 +91,11 @@ def style() -> Iterator[None]:
         yield
 
 
+def plain(text: str) -> str:
+    """A name as matplotlib shows it letter by letter: two dollars in it enclose no formula."""
+    return text.replace("$", r"\$")
+
+
 def save(figure: Any, path: Path) -> Path:
     """Write a figure as PNG, whole or not at all."""
     drawn = BytesIO()

@@ -14,10 +14,12 @@ import pandas as pd
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.formats.text.file import as_path
 from pfaffian.output.whole_file import write_whole
-from pfaffian.viewer.drawing import COLOURS, blank_figure, finish, style
+from pfaffian.viewer.drawing import COLOURS, blank_figure, finish, plain, style
 
 MOST = 12
 """Most measured numbers that are drawn."""
+
+HORIZONS = "<p>Root mean square errors at the end of each horizon, in s, each in the unit of its signal.</p>"
 
 STYLE = "body{font:15px sans-serif;max-width:60em;margin:2em auto;color:#222}td,th{padding:2px 10px;text-align:right}"
 STYLE += "table{border-collapse:collapse}tr:nth-child(even){background:#f2f2f2}img{max-width:100%}"
@@ -53,7 +55,7 @@ def fit_report(fit: Fit, path: str | Path, *, unseen: pd.DataFrame | None = None
     parts += [f"<h2>Measured and fitted, {escape(name)}</h2>", _picture(_motion(fit, name))]
     parts += ["<h2>Residuals</h2>", _table(_residuals(fit))]
     if unseen is not None:
-        parts += ["<h2>Predictions of records that the fit has not seen</h2>", _table(unseen), _losses(unseen)]
+        parts += ["<h2>Predictions of records that the fit has not seen</h2>", _table(unseen), HORIZONS, _losses(unseen)]
     head = f"<!doctype html><html><head><meta charset='utf-8'><title>{escape(title)}</title><style>{STYLE}</style></head><body>"
     write_whole(place, f"{head}{''.join(parts)}</body></html>\n".encode())
     return place
@@ -78,15 +80,29 @@ def _table(table: pd.DataFrame) -> str:
 
 def _residuals(fit: Fit) -> pd.DataFrame:
     """Standard deviation, mean and correlation with the next sample of the residuals of each measured number."""
-    r = fit.solution.fitted.residual
+    r, units = fit.solution.fitted.residual, _units(fit)
     rows = []
     for i, (label, deviation) in enumerate(fit.deviations.items()):
         x = r[:, :, i]
         pairs = np.isfinite(x[:, 1:]) & np.isfinite(x[:, :-1])
-        after = float(np.mean((x[:, 1:] * x[:, :-1])[pairs]) / max(deviation**2, 1e-300)) if pairs.any() else np.nan
+        after = _correlation(x[:, :-1][pairs], x[:, 1:][pairs])
         mean = float(np.nanmean(x)) if np.isfinite(x).any() else np.nan
-        rows.append({"signal": label, "standard deviation": deviation, "mean": mean, "correlation with the next": after})
+        row = {"signal": label, "standard deviation": deviation, "mean": mean, "unit": units.get(label, "")}
+        rows.append(row | {"correlation with the next": after})
     return pd.DataFrame(rows).set_index("signal")
+
+
+def _units(fit: Fit) -> dict[str, str]:
+    """SI units of the measured coordinates and rates by label."""
+    m = fit.problem.of.s.mechanism
+    known = (("q", m.q_names, m.q_units), ("v", m.v_names, m.v_units))
+    return {f"{signal} {name}": unit for signal, names, of in known for name, unit in zip(names, of, strict=True)}
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """The correlation of residuals, whose mean is about zero; nan where there are none."""
+    size = np.sqrt((a**2).sum() * (b**2).sum())
+    return float((a * b).sum() / size) if size > 0 else np.nan
 
 
 def _losses(table: pd.DataFrame) -> str:
@@ -98,7 +114,7 @@ def _losses(table: pd.DataFrame) -> str:
 
 def _motion(fit: Fit, record: str) -> Any:
     """A figure with measured and fitted values of a record above each other, and their difference beside them."""
-    labels = fit.problem.layout.labels[:MOST]
+    labels, units = fit.problem.layout.labels[:MOST], _units(fit)
     segments = fit.problem.segments
     mine = [i for i in range(segments.runs) if fit.problem.records[segments.record[i]].name == record]
     with style():
@@ -109,11 +125,14 @@ def _motion(fit: Fit, record: str) -> Any:
                 seen = np.isfinite(segments.y[i, :, row])
                 t = segments.begin[i] + segments.at[i][seen]
                 y, r = segments.y[i, :, row][seen], fit.solution.fitted.residual[i, :, row][seen]
-                left.plot(t, y, ".", color=COLOURS[0], markersize=3, label="measured" if i == mine[0] else None)
-                left.plot(t, y - r, color=COLOURS[1], linewidth=1, label="fitted" if i == mine[0] else None)
-                right.plot(t, r, color=COLOURS[2], linewidth=0.7)
-            left.set(ylabel=label)
-            right.set(ylabel="difference")
+                left.plot(
+                    t, y, marker=".", color=COLOURS[0], markersize=3, linestyle="", label="measured" if i == mine[0] else None
+                )
+                left.plot(t, y - r, linestyle="-", color=COLOURS[1], linewidth=1, label="fitted" if i == mine[0] else None)
+                right.plot(t, r, linestyle="-", color=COLOURS[2], linewidth=0.7)
+            unit = f" [{units[label]}]" if units.get(label) else ""
+            left.set(ylabel=f"{plain(label)}{unit}")
+            right.set(ylabel=f"difference{unit}")
         axes[0, 0].legend(loc="best")
         for ax in axes[-1]:
             ax.set(xlabel="time [s]")
