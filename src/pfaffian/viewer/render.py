@@ -83,7 +83,7 @@ def backdrop(
     radius = max(float(np.linalg.norm(high - low)) / 2, 0.1 * scene.size)
     light = lit_from(camera.axes, scene.up if plane is None else plane[0])
     view = Viewpoint(camera.axes, camera.eye, distance, light, (low + high) / 2, radius, SUPERSAMPLING * height / VIEW, plane)
-    image = np.linspace(TOP, BOTTOM, height)[:, None].repeat(width, axis=1)
+    image = np.linspace(TOP, BOTTOM, height, dtype=np.float32)[:, None].repeat(width, axis=1)
     if plane is not None:
         _put_floor(scene, image, view)
     stamped(image, arrow_scales(scene, layers, VIEW * distance), height / VIEW / distance)
