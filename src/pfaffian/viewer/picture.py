@@ -9,6 +9,7 @@ times as fast.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -124,7 +125,30 @@ def compiled() -> ctypes.CDLL | None:
     except BuildError:
         return None
     built.pfaffian_picture.argtypes, built.pfaffian_picture.restype = [ctypes.c_void_p], ctypes.c_int
+    built.pfaffian_video.argtypes = [ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 3]
+    built.pfaffian_video.restype = None
     return built
+
+
+def video(pictures: Sequence[np.ndarray]) -> tuple[str, Iterator[np.ndarray]]:
+    """Pictures (height, width, 3) uint8 with even sides for an encoder: its name of their format, and the pictures in it.
+
+    In C they become what a film keeps, a plane of brightness and two of colour at half the resolution, of which only what differs
+    from the picture before is computed; each uses the memory of the one before. Without a compiler they stay as they are.
+    """
+    built = compiled()
+    return ("rgb24", iter(pictures)) if built is None else ("yuv420p", _planes(built, pictures))
+
+
+def _planes(built: ctypes.CDLL, pictures: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """The planes of pictures, by `pfaffian_video`."""
+    height, width, _ = pictures[0].shape
+    planes, before = np.empty(height * width * 3 // 2, np.uint8), None
+    for picture in map(np.ascontiguousarray, pictures):
+        last = None if before is None else before.ctypes.data
+        built.pfaffian_video(width, height, picture.ctypes.data, last, planes.ctypes.data)
+        before = picture
+        yield planes
 
 
 def _call(
