@@ -384,9 +384,9 @@ def _smoothed(keep: np.ndarray, near: np.ndarray, reach: float) -> np.ndarray:
             beside = (far[at] > 0) & (np.abs(far[at] - here) <= reach * here**2)
             w = (2 if i == 1 else 1) * (2 if j == 1 else 1) * beside
             total, weight = total + w * block[at], weight + w
-    kept = np.ones(near.shape)
-    kept[row, column] = np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
-    return kept
+    remaining = np.ones(near.shape)
+    remaining[row, column] = np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
+    return remaining
 
 
 def _edges(view: Viewpoint, depth: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
