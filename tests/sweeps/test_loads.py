@@ -251,3 +251,13 @@ def test_loads_of_other_results_are_refused() -> None:
         )
     assert pf.run(m, duration=0.01, step=1e-3, record={"x": record["x"]}, backend="interpreter")["x"].shape == (2,)
     assert "unique" in OF_PEAK
+
+
+def test_loads_say_what_to_do_with_a_machine_or_a_motion_in_place_of_a_result() -> None:
+    door = pf.joint("hinges", "revolute", "world", "door")
+    m = pf.mechanism("gate", [pf.body("door", 20.0, com=(0.4, 0, 0), inertia=1.0)], [door])
+    with pytest.raises(pf.ModelError, match=r"the mechanism comes after it, loads\(result, m\)"):
+        pf.loads(m)
+    way = pf.assemble(m, {"hinges": np.linspace(0.0, 1.0, 5)}, t=np.arange(5.0), along=True)
+    with pytest.raises(pf.ModelError, match="a motion of assemble has no inputs: inverse_dynamics"):
+        pf.loads(way, m)

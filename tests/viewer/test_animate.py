@@ -17,7 +17,7 @@ import xarray as xr
 import pfaffian as pf
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import VIEW, Camera
-from pfaffian.viewer.picture import SUPERSAMPLING, Solids, _smoothed, workspace
+from pfaffian.viewer.picture import SUPERSAMPLING, Solids, _smoothed, video, workspace
 from pfaffian.viewer.picture import compiled as compiled_pictures
 from pfaffian.viewer.render import backdrop, batched, frame
 from pfaffian.viewer.scene import Floor, Scene, ScenePart, state_of
@@ -427,3 +427,26 @@ def test_pictures_in_c_are_those_by_numpy(rod) -> None:
         slow, fast = (_seen(made, way)[0] for way in (False, True))
         assert (np.abs(slow - fast).max(axis=2) > 3).mean() < 2e-3
         assert (slow != _seen(made, True)[1]).any()
+
+
+ROUNDED = 1
+"""Largest difference of a number of video from its formula, which is rounded to whole numbers."""
+
+
+def test_video_has_the_brightness_and_colours_of_its_pictures() -> None:
+    """Also where a picture differs from the one before by a pixel in its last column and row. ITU-R BT.601."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(0, 256, (22, 70, 3), dtype=np.uint8)
+    second = first.copy()
+    second[-1, -1], second[6, 31] = (255, 0, 0), (0, 0, 255)
+    pixels, frames = video([first, second, second[::-1]])
+    if compiled_pictures() is None:
+        assert pixels == "rgb24" and next(frames) is first
+        return
+    seen = [x.astype(float) for x in (x.copy() for x in frames)]
+    for planes, picture in zip(seen, (first, second, second[::-1]), strict=True):
+        r, g, b = picture.astype(float).transpose(2, 0, 1) / 255
+        y = 0.299 * r + 0.587 * g + 0.114 * b
+        colours = [x.reshape(11, 2, 35, 2).mean(axis=(1, 3)) for x in ((b - y) / 1.772, (r - y) / 1.402)]
+        expected = np.concatenate([16 + 219 * y.ravel(), *[128 + 224 * x.ravel() for x in colours]])
+        assert np.abs(planes - expected).max() <= ROUNDED

@@ -112,3 +112,13 @@ def test_to_sympy_with_several_parameters():
     assert {"m_1", "turn"} <= {s.name for s in M.free_symbols}
     named = pf.screws.to_sympy(pf.symbols(m).M, {"m_1": 3})
     assert named == M.subs(sp.Symbol("m_1", real=True), 3)
+
+
+def test_a_number_is_written_in_one_way_in_all_terms() -> None:
+    """A mass of 0.3 kg: a fraction beside a long decimal too, and as text without zeros at its end."""
+    ball = pf.joint("x", "prismatic", "beam", "ball", axis=(1, 0, 0), placement=(0, 0, 0.03))
+    beam = pf.joint("theta", "revolute", "world", "beam", axis=(0, -1, 0))
+    bodies = [pf.body("beam", 2.0, inertia=(0.01, 0.1, 0.1)), pf.body("ball", 0.3, inertia=1e-4)]
+    e = pf.equations(pf.mechanism("ball on beam", bodies, [beam, ball]))
+    assert "M[1, 1] = 0.3\n" in str(e) and "M[0, 1] = -0.009\n" in str(e)
+    assert r"\frac{3 x^{2}}{10} + 0.10037" in e.latex() and r"0.3 x" not in e.latex()

@@ -127,3 +127,15 @@ def test_unknown_signals_are_named(result, case):
 def test_a_single_instant_is_refused(result):
     with pytest.raises(ModelError, match="over time"):
         pf.plot(result.isel(time=0), "q")
+
+
+def test_a_single_record_is_a_dot_and_no_record_is_refused() -> None:
+    """A run that stopped at once has one state to show."""
+    slide = pf.joint("slide", "prismatic", "world", "block", axis=(1, 0, 0))
+    r = pf.run(pf.mechanism("block", [pf.body("block", 2.0)], [slide]), v=[1.0], duration=0.1, step=0.01, backend="numpy")
+    (dot,) = pf.plot(r.isel(time=[3]), "q").axes[0].get_lines()
+    (curve,) = pf.plot(r, "q").axes[0].get_lines()
+    assert dot.get_marker() == "o" and curve.get_marker() == "None"
+    for figure in (pf.overview, lambda x: pf.plot(x, "q")):
+        with pytest.raises(pf.ModelError, match="no record left"):
+            figure(r.isel(time=[]))

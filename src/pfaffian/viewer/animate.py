@@ -26,7 +26,7 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.names import named
 from pfaffian.viewer.page import page
-from pfaffian.viewer.picture import workspace
+from pfaffian.viewer.picture import video, workspace
 from pfaffian.viewer.render import backdrop, batched, frame
 from pfaffian.viewer.scene import LAYERS, Scene, States, at_times, combined, motion_of, states_of, switched, thinned
 
@@ -248,6 +248,7 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
     """The bytes of a film of pictures (height, width, 3) at `rate` pictures a second."""
     ffmpeg = need_ffmpeg()
     height, width = pictures[0].shape[:2]
+    pixels, frames = video(pictures)
     with TemporaryDirectory() as folder:
         path = Path(folder, "film.mp4")
         writer = ffmpeg.write_frames(
@@ -258,10 +259,11 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
             quality=None,
             output_params=list(ENCODING),
             macro_block_size=2,
+            pix_fmt_in=pixels,
             ffmpeg_log_level="error",
         )
         writer.send(None)
-        for picture in pictures:
+        for picture in frames:
             writer.send(np.ascontiguousarray(picture))
         writer.close()
         return path.read_bytes()

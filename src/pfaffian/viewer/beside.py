@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import xarray as xr
 
-from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import as_names
 from pfaffian.output.plain import label
 from pfaffian.simulate.record.result import as_result
-from pfaffian.viewer.curves import most_variable, thinned
+from pfaffian.viewer.curves import most_variable, need_records, thinned
 from pfaffian.viewer.entries import entries_of
 from pfaffian.viewer.page import SidePlot
 
@@ -24,8 +23,7 @@ def beside_motion(result: xr.Dataset, names: str | Iterable[str]) -> list[SidePl
     if not chosen_names:
         return []
     result = as_result(result)
-    if "time" not in result.dims:
-        raise ModelError("plot: a result over time is needed, not one instant of it")
+    need_records(result)
     run = result.isel(run=[0]) if "run" in result.dims else result.expand_dims("run")
     panels = []
     for part in (part for name in chosen_names for part in entries_of(run, name)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.errors import ModelError
 from pfaffian.output.plain import label
 from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend_above
 
@@ -47,7 +48,7 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
     labelled = most_variable(values)
     handles, others = list[Any](), list[Any]()
     for i in (i for i in range(len(names)) if i not in labelled):
-        others += ax.plot(*thinned(time, median(values[:, :, i])), color=GREY, linewidth=0.8)
+        others += _curve(ax, time, median(values[:, :, i]), color=GREY, linewidth=0.8)
     groups = _coinciding(values, labelled)
     for rank, i in enumerate(labelled):
         if i not in groups:
@@ -56,7 +57,7 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
         if len(values) > 1:
             low, high = quantiles(values[:, :, i])
             ax.fill_between(time, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        handles += ax.plot(*thinned(time, median(values[:, :, i])), **style)
+        handles += _curve(ax, time, median(values[:, :, i]), **style)
     labels = [_joined([names[k] for k in group]) for group in groups.values()]
     if len(labelled) < len(names):
         handles.append(others[0])
@@ -64,6 +65,20 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
     focus(ax, values)
     if labels != [ALONE]:
         legend_above(ax, handles, labels)
+
+
+def _curve(ax: Any, time: np.ndarray, values: np.ndarray, **style: Any) -> Any:
+    """Draw values (time,) as a curve; a single finite value, such as that of a run that stopped at once, as a dot."""
+    marker = "o" if np.isfinite(values).sum() == 1 else None
+    return ax.plot(*thinned(time, values), marker=marker, markersize=4, **style)
+
+
+def need_records(result: Any) -> None:
+    """Raise ModelError: the result is one instant, or has no record."""
+    if "time" not in result.dims:
+        raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
+    if not result.sizes["time"]:
+        raise ModelError("a figure needs a result over time, and this one has no record left: choose a part that has some")
 
 
 def phase_curves(ax: Any, x: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:

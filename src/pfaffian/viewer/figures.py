@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, plural
+from pfaffian.errors import plural
 from pfaffian.output.plain import label, text
 from pfaffian.simulate.record.result import FINISHED, as_result, causes, recorded
-from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
+from pfaffian.viewer.curves import ALONE, lines, median, need_records, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, note_cut, put_title, style
 from pfaffian.viewer.entries import QUANTITIES, ROWS, UNITS, Entries, entries_of, force_unit_of_row
 
@@ -76,8 +76,7 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     as_result(result)
     if not {"q", "v", "energy"} & set(result.variables):
         recorded(result, "q", "v", "energy")
-    if "time" not in result.dims:
-        raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
+    need_records(result)
     from pfaffian.viewer.chart import Chart
 
     runs = result if "run" in result.dims else result.expand_dims("run")

@@ -112,7 +112,7 @@ def entries(letter: str, x: SymPy) -> Iterator[str]:
         for k in range(x.shape[1]):
             if x[i, k] != 0:
                 at = "" if x.shape == (1, 1) else f"[{i}]" if x.shape[1] == 1 else f"[{i}, {k}]"
-                yield f"{letter}{at} = {text(rounded(x[i, k]))}"
+                yield f"{letter}{at} = {text(need_sympy().sstr(rounded(x[i, k]), full_prec=False))}"
 
 
 def unused(name: str, mark: str, used: set[str]) -> str:
@@ -266,9 +266,15 @@ def symbol_names(symbols: Sequence[SymPy]) -> dict[SymPy, str]:
 def with_fractions(x: SymPy) -> SymPy:
     """A matrix with small fractions as they are, and other numbers as decimals."""
     sp = need_sympy()
+    x = x.replace(_divided_sum, lambda e: sp.Add(*[e.args[0] * term for term in e.args[1].args]))
     small = {n: sp.Symbol(f"fraction{n.p}/{n.q}") for n in x.atoms(sp.Rational) if 1 < n.q <= LARGEST_DENOMINATOR}
     back = {s: n for n, s in small.items()}
     return rounded(x.xreplace(small)).xreplace(back)
+
+
+def _divided_sum(e: SymPy) -> bool:
+    """Whether e is a sum times a fraction that is written as a decimal, which SymPy would multiply out in decimals."""
+    return e.is_Mul and len(e.args) == 2 and e.args[0].is_Rational and e.args[0].q > LARGEST_DENOMINATOR and e.args[1].is_Add
 
 
 def _symbol_latex(whole: str) -> str:

@@ -331,3 +331,28 @@ end:
   free(seen), free(lit), free(shade), free(clear);
   return failed;
 }
+
+/* A picture as video: the plane of brightness, then those of blue and red, one number for 2 x 2 pixels. ITU-R BT.601, from 16.
+   before: the picture that the planes show, of which only what differs is computed anew; null: none. */
+void pfaffian_video(int width, int height, const uint8_t *image, const uint8_t *before, uint8_t *planes) {
+  enum { PIECE = 32 }; /* pixels that are compared at once */
+  const int64_t pixels = (int64_t)width * height;
+  for (int row = 0; row < height; row += 2)
+    for (int first = 0; first < width; first += PIECE) {
+      const int end = first + PIECE < width ? first + PIECE : width;
+      const int64_t start = 3 * ((int64_t)row * width + first), below = start + 3 * width, n = 3 * (end - first);
+      if (before && !memcmp(image + start, before + start, n) && !memcmp(image + below, before + below, n)) continue;
+      for (int column = first; column < end; column += 2) {
+        int sum[3] = {0, 0, 0};
+        for (int k = 0; k < 4; k++) {
+          const int64_t at = (int64_t)(row + (k >> 1)) * width + column + (k & 1);
+          const uint8_t *c = image + 3 * at;
+          planes[at] = (uint8_t)((16829 * c[0] + 33039 * c[1] + 6416 * c[2] + (16 << 16) + (1 << 15)) >> 16);
+          for (int j = 0; j < 3; j++) sum[j] += c[j];
+        }
+        uint8_t *blue = planes + pixels + (int64_t)row / 2 * (width / 2) + column / 2, *red = blue + pixels / 4;
+        *blue = (uint8_t)((28784 * sum[2] - 9714 * sum[0] - 19070 * sum[1] + (128 << 18) + (1 << 17)) >> 18);
+        *red = (uint8_t)((28784 * sum[0] - 24103 * sum[1] - 4681 * sum[2] + (128 << 18) + (1 << 17)) >> 18);
+      }
+    }
+}

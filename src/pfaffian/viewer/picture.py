@@ -9,6 +9,7 @@ times as fast.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -124,7 +125,30 @@ def compiled() -> ctypes.CDLL | None:
     except BuildError:
         return None
     built.pfaffian_picture.argtypes, built.pfaffian_picture.restype = [ctypes.c_void_p], ctypes.c_int
+    built.pfaffian_video.argtypes = [ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 3]
+    built.pfaffian_video.restype = None
     return built
+
+
+def video(pictures: Sequence[np.ndarray]) -> tuple[str, Iterator[np.ndarray]]:
+    """Pictures (height, width, 3) uint8 with even sides for an encoder: its name of their format, and the pictures in it.
+
+    In C they become what a film keeps, a plane of brightness and two of colour at half the resolution. Only what differs from
+    the picture before is computed, in the same memory. Without a compiler they stay as they are.
+    """
+    built = compiled()
+    return ("rgb24", iter(pictures)) if built is None else ("yuv420p", _planes(built, pictures))
+
+
+def _planes(built: ctypes.CDLL, pictures: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """The planes of pictures, by `pfaffian_video`."""
+    height, width, _ = pictures[0].shape
+    planes, before = np.empty(height * width * 3 // 2, np.uint8), None
+    for picture in map(np.ascontiguousarray, pictures):
+        last = None if before is None else before.ctypes.data
+        built.pfaffian_video(width, height, picture.ctypes.data, last, planes.ctypes.data)
+        before = picture
+        yield planes
 
 
 def _call(
@@ -232,7 +256,7 @@ def drawn(solids: Solids, poses: np.ndarray, view: Viewpoint, behind: np.ndarray
     face, pixel = chosen[nearest.face[rows, columns]], (rows // 2, columns // 2)
     near = _of_pixels(nearest.depth)[pixel]
     hidden = _shaded(view, rays, shadow.depth, 1 / near, 2 * pixel[1] + 1, 2 * pixel[0] + 1)
-    ink = INK * _edges(view, nearest.depth)[rows, columns]
+    ink = INK * _edges(view, nearest.depth, rows, columns)
     bright = np.minimum(ambient[face] + np.where(hidden, 0.0, key[face]), 1) * dim[pixel] * (1 - ink)
     fine[rows, columns] = (255 * bright[:, None] * solids.colours[face, :3]).astype(np.uint8)
     chosen = np.flatnonzero(front & ~opaque)
@@ -274,9 +298,9 @@ def _nearest(t: np.ndarray, size: tuple[int, int], empty: float) -> _Samples:
     depth, index = np.full(width * height, empty), np.full(width * height, -1)
     if len(t):
         pixel, z, which = fragments(t, size)
-        order = np.lexsort((-which, z))
-        near = order[z[order] > empty]
-        depth[pixel[near]], index[pixel[near]] = z[near], which[near]
+        np.fmax.at(depth, pixel, z)
+        first = np.flatnonzero((z == depth[pixel]) & (z > empty))[::-1]  # of equally near triangles the first one stays
+        index[pixel[first]] = which[first]
     return _Samples(depth.reshape(height, width), index.reshape(height, width))
 
 
@@ -349,23 +373,31 @@ def _dimmed(view: Viewpoint, depth: np.ndarray) -> np.ndarray:
 def _smoothed(keep: np.ndarray, near: np.ndarray, reach: float) -> np.ndarray:
     """What each pixel keeps of its brightness: the mean over its block of 2 x 2 pixels and those beside it, as far as they show
     something at the distance of the pixel.   keep: of each block.   near: 1 / distance of each pixel."""
-    rows, columns = (np.arange(n) // 2 for n in near.shape)
-    far, block = np.pad(near[::2, ::2], 1), np.pad(keep, 1)
-    total, weight = np.zeros(near.shape), np.zeros(near.shape)
+    far, block = np.pad(near[::2, ::2], 1), np.pad(keep, 1, constant_values=1.0)
+    above = [block[j : j + len(keep)] for j in range(3)]
+    busy = np.any([x[:, i : i + keep.shape[1]] != 1 for x in above for i in range(3)], axis=0)
+    row, column = np.nonzero(busy.repeat(2, axis=0).repeat(2, axis=1)[: near.shape[0], : near.shape[1]])
+    here, total, weight = near[row, column], np.zeros(len(row)), np.zeros(len(row))
     for j in range(3):
         for i in range(3):
-            at = np.ix_(rows + j, columns + i)
-            beside = (far[at] > 0) & (np.abs(far[at] - near) <= reach * near**2)
+            at = row // 2 + j, column // 2 + i
+            beside = (far[at] > 0) & (np.abs(far[at] - here) <= reach * here**2)
             w = (2 if i == 1 else 1) * (2 if j == 1 else 1) * beside
             total, weight = total + w * block[at], weight + w
-    return np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
+    remaining = np.ones(near.shape)
+    remaining[row, column] = np.where(weight > 0, total / np.maximum(weight, 1), 1.0)
+    return remaining
 
 
-def _edges(view: Viewpoint, depth: np.ndarray) -> np.ndarray:
-    """How much an edge passes through each sample, from 0 to 1: along rows and columns 1 / distance is straight on a plane."""
-    d = np.pad(depth, 1, mode="edge")
-    across, down = np.abs(d[1:-1, :-2] + d[1:-1, 2:] - 2 * depth), np.abs(d[:-2, 1:-1] + d[2:, 1:-1] - 2 * depth)
-    return np.clip(2 * np.maximum(across, down) * view.scale / np.maximum(depth, 1e-30) - 1, 0, 1)
+def _edges(view: Viewpoint, depth: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """How much an edge passes through some samples, from 0 to 1: along rows and columns 1 / distance is straight on a plane."""
+    height, width = depth.shape
+    here, size = depth[row, column], np.zeros(len(row))
+    for down, across in ((0, 1), (1, 0)):
+        before = depth[np.maximum(row - down, 0), np.maximum(column - across, 0)]
+        after = depth[np.minimum(row + down, height - 1), np.minimum(column + across, width - 1)]
+        size = np.maximum(size, np.abs(before + after - 2 * here))
+    return np.clip(2 * size * view.scale / np.maximum(here, 1e-30) - 1, 0, 1)
 
 
 def fragments(t: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

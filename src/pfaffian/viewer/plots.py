@@ -9,7 +9,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, plural
 from pfaffian.output.plain import label, text
 from pfaffian.simulate.record.result import as_result
-from pfaffian.viewer.curves import ALONE, MAX_PHASE_RUNS, lines, phase_curves
+from pfaffian.viewer.curves import ALONE, MAX_PHASE_RUNS, lines, need_records, phase_curves
 from pfaffian.viewer.drawing import note_cut, style
 from pfaffian.viewer.entries import entries_of, one_entry
 from pfaffian.viewer.figures import heading, mark_stop
@@ -44,8 +44,7 @@ def plot(result: xr.Dataset, *what: str, over: str | None = None, title: str | N
     as_result(result)
     if not what:
         raise ModelError("plot(result, 'q', 'energy', ...): name what to draw, or see overview(result)")
-    if "time" not in result.dims:
-        raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
+    need_records(result)
     batch = result if "run" in result.dims else result.expand_dims("run")
     panels = [panel for name in what for panel in entries_of(batch, name)]
     across = one_entry(batch, over) if over is not None else None

@@ -83,7 +83,7 @@ def backdrop(
     radius = max(float(np.linalg.norm(high - low)) / 2, 0.1 * scene.size)
     light = lit_from(camera.axes, scene.up if plane is None else plane[0])
     view = Viewpoint(camera.axes, camera.eye, distance, light, (low + high) / 2, radius, SUPERSAMPLING * height / VIEW, plane)
-    image = np.linspace(TOP, BOTTOM, height)[:, None].repeat(width, axis=1)
+    image = np.linspace(TOP, BOTTOM, height, dtype=np.float32)[:, None].repeat(width, axis=1)
     if plane is not None:
         _put_floor(scene, image, view)
     stamped(image, arrow_scales(scene, layers, VIEW * distance), height / VIEW / distance)
@@ -95,24 +95,31 @@ def _put_floor(scene: Scene, image: np.ndarray, view: Viewpoint) -> None:
     assert view.floor is not None
     height, width, _ = image.shape
     (normal, point), (middle, half) = view.floor, floor_square(scene)
-    scale = view.scale / SUPERSAMPLING
-    x, y = (np.arange(width) + 0.5 - width / 2) / scale, (height / 2 - np.arange(height) - 0.5) / scale
-    ray = x[None, :, None] * view.axes[0] + y[:, None, None] * view.axes[1] - view.axes[2]
-    fall = ray @ normal
-    t = (normal @ (point - view.eye)) / np.where(fall == 0, np.inf, fall)
+    scale, squares = view.scale / SUPERSAMPLING, GRID / 2 / half
+    x = ((np.arange(width) + 0.5 - width / 2) / scale)[None, :].astype(np.float32)
+    y = ((height / 2 - np.arange(height) - 0.5) / scale)[:, None].astype(np.float32)
+
+    def along(direction: np.ndarray) -> np.ndarray:
+        """(height, width) component of the ray through each pixel along a direction."""
+        right, up, back = (view.axes @ direction).astype(np.float32)
+        return x * right + (y * up - back)
+
+    fall = along(normal)
+    t = np.float32(normal @ (point - view.eye)) / np.where(fall == 0, np.float32(np.inf), fall)
     seen = t > 0
-    at = (view.eye + t[:, :, None] * ray - middle) @ towards(normal)[:, :2] * (GRID / 2 / half)
-    pixel = t / scale * (GRID / 2 / half)  # width of a pixel in squares, if it were seen straight on
-    lines = np.zeros((height, width))
-    for k in range(2):
-        wide = np.maximum(np.gradient(at[:, :, k], axis=0) ** 2 + np.gradient(at[:, :, k], axis=1) ** 2, pixel**2) ** 0.5
-        near = np.abs(at[:, :, k] - np.rint(at[:, :, k]))
-        part = np.clip((LINE_WIDTH / 2 + wide / 2 - near) / wide, 0, 1) * np.minimum(1, 3 * LINE_WIDTH / wide + 0.25)
-        lines = np.maximum(lines, part)
-    away = np.linalg.norm(at, axis=2) / (GRID / 2)
-    opaque = np.where(seen, np.clip((1 - away) / (1 - FADING), 0, 1), 0.0)[:, :, None]
-    colour = np.array(GROUND) + lines[:, :, None] * (np.array(LINE) - np.array(GROUND))
-    image += opaque * (colour - image)
+    pixel = (t * np.float32(squares / scale)) ** 2  # width of a pixel in squares, if it were seen straight on, squared
+    lines, away = np.zeros_like(t), np.zeros_like(t)
+    for axis in towards(normal)[:, :2].T * squares:
+        at = np.float32((view.eye - middle) @ axis) + t * along(axis)
+        down, across = np.gradient(at)
+        wide = np.sqrt(np.maximum(down**2 + across**2, pixel))
+        part = np.clip((np.float32(LINE_WIDTH / 2) - np.abs(at - np.rint(at))) / wide + np.float32(0.5), 0, 1)
+        lines = np.maximum(lines, part * np.minimum(1, np.float32(3 * LINE_WIDTH) / wide + np.float32(0.25)))
+        away += at**2
+    away = np.sqrt(away) * np.float32(2 / GRID)
+    opaque = np.where(seen, np.clip((1 - away) * np.float32(1 / (1 - FADING)), 0, 1), np.float32(0))
+    for k in range(3):
+        image[:, :, k] += opaque * (GROUND[k] + lines * np.float32(LINE[k] - GROUND[k]) - image[:, :, k])
 
 
 def _moving(scene: Scene, layers: frozenset[str], i: int) -> list[tuple[tuple[np.ndarray, np.ndarray], tuple[float, ...]]]:

@@ -17,6 +17,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
 from pfaffian.simulate.step.joint_loads import AXES, LOADS, UNITS, load_outputs, loaded_names
 from pfaffian.simulate.step.reaction_output import MAGNITUDES
+from pfaffian.starts.trajectory import Trajectory
 from pfaffian.terms.traced_now import remembered
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def loads(result: xr.Dataset, m: Mechanism | None = None, *, file: Any = None) -
     """
     names = [f"{name}{end}" for name in MAGNITUDES for end in ("", *[f"_{x}" for x in OF_PEAK])]
     if not hasattr(result, "data_vars"):
-        raise ModelError(f"loads: the result of a run or of a sweep is needed, got {brief(result)}")
+        raise ModelError(f"loads: the result of a run or of a sweep is needed first, got {brief(result)}{_way_out(result)}")
     if "force" in result and "joint" in result["force"].dims:
         table = _alone(result[[n for n in names if n in result]])
     elif m is None:
@@ -64,6 +65,16 @@ def loads(result: xr.Dataset, m: Mechanism | None = None, *, file: Any = None) -
     if file is not None:
         write_whole(as_path(file), _csv(table).encode())
     return table
+
+
+def _way_out(given: Any) -> str:
+    """What to do with an argument that is no result; empty if nothing is known of it."""
+    if isinstance(given, Mechanism):
+        return "; the mechanism comes after it, loads(result, m)"
+    if isinstance(given, Trajectory):
+        return ("; a motion of assemble has no inputs: inverse_dynamics(m, way.q, way.v, way.a).u gives them, and "
+                "reaction_wrench(m, names, way.q, way.v, u) the loads at each position")  # fmt: skip
+    return ""
 
 
 def _alone(table: xr.Dataset) -> xr.Dataset:
