@@ -16,7 +16,7 @@ from pfaffian.kernel.call.rollout import Rollout, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.numpy_loop import RolloutResult, Span
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.trace import trace
+from pfaffian.kernel.program.trace import trace, where_asked
 
 __all__ = [
     "Kernel",
@@ -31,4 +31,5 @@ __all__ = [
     "listening",
     "noted",
     "trace",
+    "where_asked",
 ]

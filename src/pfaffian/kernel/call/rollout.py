@@ -108,6 +108,7 @@ class _RolloutStruct(ctypes.Structure):
         + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
         + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
+        + [("parts", ctypes.c_void_p), ("room", ctypes.c_int64), ("noted", ctypes.c_void_p)]
     )
 
 
@@ -153,7 +154,16 @@ class Rollout:
         return self.code.recipe.source.text
 
     def __call__(
-        self, x0: Any, u: Any, p: Any, span: Span, *, threads: int = 1, status: Any = None, stopped: Any = None
+        self,
+        x0: Any,
+        u: Any,
+        p: Any,
+        span: Span,
+        *,
+        threads: int = 1,
+        status: Any = None,
+        stopped: Any = None,
+        room: int = 0,
     ) -> RolloutResult:
         """Run the steps of a span from the states x0.
 
@@ -164,6 +174,7 @@ class Rollout:
             span: the steps, and what is recorded.
             threads: number of threads that share the blocks of runs, default 1.
             status, stopped: those of the previous call; None: all runs are running. A run with a nonzero status does not move.
+            room: of a single run, the number of rows of `parts` that is expected; 0: none are wanted.
         Returns:
             RolloutResult. The status of a run is 0 while it runs, 1 if its state is not finite or beyond the limit, 2 + i if
             fault i is not zero (or nan); faults are counted through the step, then the samplers. The state of a stopped run is
@@ -190,11 +201,16 @@ class Rollout:
             _resumed(stopped, batch, np.int64, -1),
             tier.name if tier else "numpy",
         )
+        parts, noted = np.empty((room, 1 + nx)), np.zeros(1, np.int64)
         if batch and tier:
-            self._run(tier, x0, u, p, span, result, threads)
+            self._run(tier, x0, u, p, span, result, threads, parts, noted)
+            if 0 < room < noted[0]:
+                so_far = {"status": status, "stopped": stopped}
+                return self(x0, u, p, span, threads=threads, room=int(noted[0]), **so_far)
         elif batch:
-            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
-        return result
+            rows = run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
+            parts, noted[0] = np.array(rows).reshape(-1, 1 + nx), len(rows)
+        return result._replace(parts=parts[: noted[0]]) if room else result
 
     def tier(self, batch: int, steps: int, sampling: Sequence[tuple[int, int]]) -> Tier | None:
         """The tier for a call of this many steps with the samplers that they call; None for NumPy."""
@@ -205,11 +221,22 @@ class Rollout:
         return self.code.tiers.take(blocks * a_step * steps)
 
     def _run(
-        self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
+        self,
+        tier: Tier,
+        x0: np.ndarray,
+        u: np.ndarray,
+        p: np.ndarray,
+        span: Span,
+        result: RolloutResult,
+        threads: int,
+        parts: np.ndarray,
+        noted: np.ndarray,
     ) -> None:
-        """Run the time loop in C and fill in the result."""
+        """Run the time loop in C and fill in the result, and the rows `parts`, (room, 1 + nx), whose number is `noted`."""
         sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
         task = _task(x0, u, p, span, result, sampling)
+        if len(parts):
+            task.parts, task.room, task.noted = memory.address(parts), len(parts), memory.address(noted)
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))

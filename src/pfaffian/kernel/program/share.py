@@ -110,7 +110,7 @@ def _calling(program: Program, function: Program, pieces: Sequence[tuple[Program
             continue
         passed: tuple[int, ...] = ()
         for callee, (piece, given) in zip(where, pieces, strict=True):
-            steps.append(Step("call", s.args + passed, fresh, callee))
+            steps.append(Step("call", s.args + passed, fresh, callee, s.times))
             renamed |= {s.result + k: fresh + i for i, k in enumerate(given)}
             passed = tuple(range(fresh + len(given), fresh + piece.n_out))
             fresh += piece.n_out
