@@ -18,7 +18,6 @@ import numpy as np
 from pfaffian.errors import BuildError
 from pfaffian.kernel.program.ops import CALL, NAMES, OPS, WORD
 
-
 WHERE_ASKED = -1
 """`Step.times` of a call that is left out where no run asks for it."""
 

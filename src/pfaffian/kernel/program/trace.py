@@ -76,8 +76,8 @@ class _Tracer:
 
 
 def where_asked(name: str, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ca.Function:
-    """A Function whose calls are left out where the first input, a number, is zero in all runs that are computed together. Where
-    it is zero in a run, the results of that run are any numbers: select others there."""
+    """A Function whose calls are left out where the first input, a number, is zero in all runs that are computed together. Its
+    results in runs where it is zero are any numbers: select others there."""
     return ca.Function(f"{ASKED}{name}", inputs, outputs, {"never_inline": True})
 
 

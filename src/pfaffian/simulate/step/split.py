@@ -75,7 +75,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     """
     n = s.system.nx + len(s.z)
     now = _begun(s, part)
-    given, u0, u1, p, t, h = now.step
+    given, p = now.step[0], now.step[3]
     (begin, time), end = now.along(0.0), now.along(1.0)[0]
     x_next, faults, _, _, reached, rates = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
     nothing, following = meets_nothing(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))

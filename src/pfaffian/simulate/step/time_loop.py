@@ -21,7 +21,6 @@ from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
-
 ROOM = 2**10
 """Rows of the parts of steps with events for which a call of a single run has room; where there are more it is made again."""
 
