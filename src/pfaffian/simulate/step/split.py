@@ -53,13 +53,18 @@ class Begun(NamedTuple):
 
     def along(self, c: float) -> tuple[ca.SX, ca.SX]:
         """Inputs and time [s] at c, in parts of it."""
-        _, u0, u1, _, t, h = self.step
-        elapsed = self.numbers.done + c * self.length
-        return u0 + elapsed / ca.if_else(h > 0, h, 1) * (u1 - u0), t + elapsed
+        return _after(self.step, self.numbers.done + c * self.length)
+
+
+def _after(step: tuple[ca.SX, ...], elapsed: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Inputs and time [s] some time after the begin of a step [s]."""
+    _, u0, u1, _, t, h = step
+    return u0 + elapsed / ca.if_else(h > 0, h, 1) * (u1 - u0), t + elapsed
 
 
 class PartResult(NamedTuple):
-    """What the `embedded_step` says of a part.   x_next: at its end, and reached, before its correction.   rates: at both."""
+    """Results of the `embedded_step` of a part.   x_next: at its end.   reached: there, before its correction.   rates: of the
+    stepped variables at both ends."""
 
     x_next: ca.SX
     reached: ca.SX
@@ -96,8 +101,8 @@ def _begun(s: LawAndSystem, part: ca.Function) -> Begun:
     assert events is not None
     given, u0, u1, _, t, h = part.sx_in()
     step, numbers = (given, u0, u1, s.mechanism.p_symbols, t, h), EventNumbers(*ca.vertsplit(given[n:, 0][at.events, 0]))
-    begin = Begun(events, step, numbers, *[ca.SX(0)] * 6).along(0.0)[0]
-    here = events.at(given, begin, s.mechanism.p_symbols, t + numbers.done)
+    begin, time = _after(step, numbers.done)
+    here = events.at(given, begin, s.mechanism.p_symbols, time)
     d, switches = switched_now(events, given[n:, 0], here, numbers.aim, numbers.done)
     gives_up = ca.logic_not(numbers.count < MOST_PARTS)
     ends = ca.if_else(gives_up, h, ca.fmin(h, numbers.aim))
