@@ -51,17 +51,17 @@ def test_same_bits(rollouts, hold, batch):
 
 
 def folded():
-    """x grows by h and is folded back at 1, in a part of its own that is computed where it is asked for."""
+    """x grows by h and is folded back at 1, in a part of its own that is guarded."""
     x, u, p = (ca.SX.sym(name) for name in "xup")
-    t, h, asked, y = (ca.SX.sym(name) for name in ("t", "h", "asked", "y"))
-    back = kernel.where_asked("back", [asked, y, p], [ca.sin(y - p) + ca.exp(y - p) - 1])
+    t, h, guard, y = (ca.SX.sym(name) for name in ("t", "h", "guard", "y"))
+    back = kernel.guarded("back", [guard, y, p], [ca.sin(y - p) + ca.exp(y - p) - 1])
     high = x > 1
     x_next = ca.if_else(high, back(high, x, p), x + h * u)
     step = ca.Function("step", [x, u, ca.SX.sym("u1"), p, t, h], [x_next, ca.SX(0, 1), ca.logic_and(x_next > 1, x <= 1)])
     return step, ca.Function("observe", [x, u, p, t], [x])
 
 
-def test_calls_where_they_are_asked_for_and_the_parts_of_a_step():
+def test_guarded_calls_and_the_parts_of_a_step():
     """In runs that are folded at different steps, beside the loop written out, and in one run that is alone."""
     results, u, p, n = [], np.linspace(0.5, 2, 19), 0.9, 40
     exact = np.zeros((n + 1, 19))

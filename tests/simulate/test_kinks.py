@@ -146,7 +146,7 @@ def test_kinks_are_found_where_the_motion_may_pass_them(case):
 
 
 def always(program: kernel.Program) -> int:
-    """Number of operations of a Program without those that are made only where they are asked for."""
+    """Number of operations of a Program without those of guarded calls."""
     calls = [program.callees[s.callee].n_ops * max(s.times, 0) for s in program.steps if s.op == "call"]
     return len(program.steps) - len(calls) + sum(calls)
 

@@ -201,16 +201,21 @@ class Rollout:
             _resumed(stopped, batch, np.int64, -1),
             tier.name if tier else "numpy",
         )
-        parts, noted = np.empty((room, 1 + nx)), np.zeros(1, np.int64)
         if batch and tier:
-            self._run(tier, x0, u, p, span, result, threads, parts, noted)
-            if 0 < room < noted[0]:
-                so_far = {"status": status, "stopped": stopped}
-                return self(x0, u, p, span, threads=threads, room=int(noted[0]), **so_far)
-        elif batch:
-            rows = run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
-            parts, noted[0] = np.array(rows).reshape(-1, 1 + nx), len(rows)
-        return result._replace(parts=parts[: noted[0]]) if room else result
+            sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
+            task = _task(x0, u, p, span, result, sampling)
+            if not room:
+                self._run(tier, task, threads)
+                return result
+            parts, noted = np.empty((room, 1 + nx)), np.zeros(1, np.int64)
+            task.parts, task.room, task.noted = memory.address(parts), room, memory.address(noted)
+            self._run(tier, task, threads)
+            if noted[0] <= room:
+                return result._replace(parts=parts[: noted[0]])
+            so_far = {"status": status, "stopped": stopped}
+            return self(x0, u, p, span, threads=threads, room=int(noted[0]), **so_far)
+        rows = run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result) if batch else []
+        return result._replace(parts=np.array(rows).reshape(-1, 1 + nx)) if room else result
 
     def tier(self, batch: int, steps: int, sampling: Sequence[tuple[int, int]]) -> Tier | None:
         """The tier for a call of this many steps with the samplers that they call; None for NumPy."""
@@ -220,28 +225,13 @@ class Rollout:
         a_step = step + sum(n / period for n, (period, _) in zip(samplers, sampling, strict=True))
         return self.code.tiers.take(blocks * a_step * steps)
 
-    def _run(
-        self,
-        tier: Tier,
-        x0: np.ndarray,
-        u: np.ndarray,
-        p: np.ndarray,
-        span: Span,
-        result: RolloutResult,
-        threads: int,
-        parts: np.ndarray,
-        noted: np.ndarray,
-    ) -> None:
-        """Run the time loop in C and fill in the result, and the rows `parts`, (room, 1 + nx), whose number is `noted`."""
-        sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        task = _task(x0, u, p, span, result, sampling)
-        if len(parts):
-            task.parts, task.room, task.noted = memory.address(parts), len(parts), memory.address(noted)
+    def _run(self, tier: Tier, task: _RolloutStruct, threads: int) -> None:
+        """Run the time loop in C and fill in the results of the task."""
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
 
-        memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
+        memory.in_blocks(work, task.batch, self.code.recipe.lanes, threads)
 
 
 def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _RolloutStruct:

@@ -14,11 +14,11 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.program.listing import Listing
 from pfaffian.kernel.program.ops import CALL
 from pfaffian.kernel.program.passes import PYTHON, TRANSLATION, Passes
-from pfaffian.kernel.program.program import WHERE_ASKED, Program, WordSteps
+from pfaffian.kernel.program.program import GUARDED, Program, WordSteps
 
 _CALL = re.compile(r"= (\w+)\(")
-ASKED = "where_asked_"
-"""How names of Functions begin whose calls are made only WHERE_ASKED."""
+GUARD = "guarded_"
+"""How names of Functions begin whose calls are GUARDED."""
 
 _LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
@@ -53,7 +53,7 @@ class _Tracer:
         callees = tuple(self.callee(function, name) for name in names)
         calls = {i: names.index(name) for i, name in called.items()}
         program = self.passes["listed"](_listing(function, records, numbers, dense, callees, calls)).check()
-        program = _where_asked(program, [i for i, name in enumerate(names) if name.startswith(ASKED)])
+        program = _with_guards(program, [i for i, name in enumerate(names) if name.startswith(GUARD)])
         for name in TRANSLATION:
             program = self.passes[name](program)
         return program
@@ -75,19 +75,19 @@ class _Tracer:
         return program
 
 
-def where_asked(name: str, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ca.Function:
+def guarded(name: str, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ca.Function:
     """A Function whose calls are left out where the first input, a number, is zero in all runs that are computed together. Its
     results in runs where it is zero are any numbers: select others there."""
-    return ca.Function(f"{ASKED}{name}", inputs, outputs, {"never_inline": True})
+    return ca.Function(f"{GUARD}{name}", inputs, outputs, {"never_inline": True})
 
 
-def _where_asked(program: Program, callees: Sequence[int]) -> Program:
-    """The program with the calls of these callees made only WHERE_ASKED."""
+def _with_guards(program: Program, callees: Sequence[int]) -> Program:
+    """The program with the calls of these callees GUARDED."""
     if not callees:
         return program
     words, heads = program.words.copy(), program.heads
     calls = heads[words[heads] == CALL]
-    words[calls[np.isin(words[calls + 1], callees)] + 2] = WHERE_ASKED
+    words[calls[np.isin(words[calls + 1], callees)] + 2] = GUARDED
     return replace(program, steps=WordSteps(words, len(program.steps), program.first_result, program.sizes))
 
 

@@ -113,7 +113,8 @@ class _Runs:
         """Store the result of a call for the runs `at`; returns its number of records."""
         self.x[at], self.status[at], self.stopped[at] = r.x, r.status, r.stopped
         self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
-        self.events += step_events(self.loop, r.parts)
+        if r.parts.size:
+            self.events += step_events(self.loop, r.parts)
         records = r.records if self.loop.tally is None else self.loop.tally.add(r.records, self.k, at.start)
         self.records[self.filled : self.filled + len(records), at] = records
         return len(records)

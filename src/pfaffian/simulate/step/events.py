@@ -317,8 +317,8 @@ def meets_nothing(events: Events, s: LawAndSystem, tried: Tried) -> tuple[ca.SX,
     the next values of the parameters at its end."""
     points, end = step_points(events, s, tried)
     changes = [any_of(x.states != points[0].states) for x in points[1:]]
-    met = ca.vertcat(tried.switches, *changes, tried.here.undefined, end.undefined)
-    return ca.logic_not(any_of(met)), end.following
+    found = ca.vertcat(tried.switches, *changes, tried.here.undefined, end.undefined)
+    return ca.logic_not(any_of(found)), end.following
 
 
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:

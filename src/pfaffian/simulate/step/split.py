@@ -7,7 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.control.layout import NO_AIM, NO_EVENTS, EventNumbers
-from pfaffian.kernel import where_asked
+from pfaffian.kernel import guarded
 from pfaffian.simulate.step.closed_loop import LawAndSystem
 from pfaffian.simulate.step.events import (
     EARLY,
@@ -116,7 +116,7 @@ def _tried(now: Begun, made: PartResult, n: int) -> Tried:
 
 
 def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
-    """(asked, the `step`, the `PartResult`) -> (x_next, whether the step is over, whether x stays as it is but for impacts,
+    """(guard, the `step`, the `PartResult`) -> (x_next, whether the step is over, whether x stays as it is but for impacts,
     faults) of a part that may meet an event, or is not the only one of its step."""
     events, at, n = now.events, s.layout, s.system.nx + len(s.z)
     given, _, _, p, t, h = now.step
@@ -148,7 +148,7 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     endless = ca.logic_and(now.gives_up, ca.logic_or(now.switches, _rebounds(events, last)))
     undefined = ca.logic_and(ca.logic_not(stays), event.undefined)
     results = [ca.densify(moved), over, stays, ca.vertcat(endless, undefined)]
-    return where_asked("part_with_events", [ca.SX.sym("asked"), *now.step, *symbols], results)
+    return guarded("part_with_events", [ca.SX.sym("guard"), *now.step, *symbols], results)
 
 
 def _far(events: Events, event: Ahead, length: ca.SX, h: ca.SX) -> ca.SX:
