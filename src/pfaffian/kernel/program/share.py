@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
-from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.program import Program, Step, callees_first
 
 WORTH = 0.5
 """The observation must need at least this fraction of the head's operations; otherwise calling the head would be wasteful."""
@@ -43,7 +43,8 @@ def share(step: Program, observe: Program, *samplers: Program, passes: Passes = 
 def needed(program: Program, passes: Passes = PYTHON) -> Program:
     """Reduce each function that the Program calls to the values that it uses. What the costliest call alone uses, such as the
     signals at the end of a step, is the function's tail, which that call makes after the head that all make."""
-    for function in [f for f in program.callees if not _repeated(f, program)]:
+    deeper = {f for callee in callees_first(program.callees) for f in callee.callees}  # printed once, for all who call them
+    for function in [f for f in program.callees if f not in deeper and not _repeated(f, program)]:
         starts = [s.result for s in program.steps if s.op == "call" and program.callees[s.callee] == function]
         read = {a for s in program.steps for a in s.args} | set(_values(program))
         uses = {start: {k for k in range(function.n_out) if start + k in read} for start in starts}
