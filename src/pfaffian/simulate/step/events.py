@@ -181,7 +181,7 @@ def events_of(s: LawAndSystem) -> Events | None:
 def _called_if_long(f: ca.Function) -> ca.Function:
     """The function, as one that is called, not inlined, if it has more than SHORT instructions."""
     x = f.sx_in()
-    return f if f.n_instructions() <= SHORT else ca.Function(f.name(), x, f(*x), {"never_inline": True})
+    return f if f.n_instructions() <= SHORT else ca.Function(f.name(), x, f.call(x), {"never_inline": True})
 
 
 def eventful(s: LawAndSystem) -> bool:
