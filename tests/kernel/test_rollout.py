@@ -50,6 +50,41 @@ def test_same_bits(rollouts, hold, batch):
     assert results[0].records.strides[1] == 8
 
 
+def folded():
+    """x grows by h and is folded back at 1, in a part of its own that is guarded."""
+    x, u, p = (ca.SX.sym(name) for name in "xup")
+    t, h, guard, y = (ca.SX.sym(name) for name in ("t", "h", "guard", "y"))
+    back = kernel.guarded("back", [guard, y, p], [ca.sin(y - p) + ca.exp(y - p) - 1])
+    high = x > 1
+    x_next = ca.if_else(high, back(high, x, p), x + h * u)
+    step = ca.Function("step", [x, u, ca.SX.sym("u1"), p, t, h], [x_next, ca.SX(0, 1), ca.logic_and(x_next > 1, x <= 1)])
+    return step, ca.Function("observe", [x, u, p, t], [x])
+
+
+def test_guarded_calls_and_the_parts_of_a_step():
+    """In runs that are folded at different steps, beside the loop written out, and in one run that is alone."""
+    results, u, p, n = [], np.linspace(0.5, 2, 19), 0.9, 40
+    exact = np.zeros((n + 1, 19))
+    rows = []
+    for k in range(n):
+        x = exact[k] + 0.1 * u
+        high = x > 1
+        if high[7]:
+            rows += [(k, exact[k, 7]), (k, x[7])]
+        exact[k + 1] = np.where(high, np.sin(x - p) + np.exp(x - p) - 1, x)
+        rows += [(k, exact[k + 1, 7])] if high[7] else []
+    for r in (*on_every_backend(folded), kernel.compile_rollout(*folded(), backend="interpreter")):
+        span, one = kernel.Span(0.0, 0.1, n, last=True), np.full((1, 1), p)
+        results.append(r(np.zeros((19, 1)), u[None, :, None], np.full((19, 1), p), span))
+        np.testing.assert_allclose(results[-1].records[:, :, 0], exact, rtol=1e-12, err_msg="closed form")
+        assert equal(results[0], results[-1])
+        for room in (1, 100):
+            alone = r(np.zeros((1, 1)), u[None, 7:8, None], one, span, room=room)
+            np.testing.assert_array_equal(alone.records[:, 0], results[0].records[:, 7])
+            np.testing.assert_allclose(alone.parts, rows, rtol=1e-12)
+        assert not r(np.zeros((1, 1)), u[None, 7:8, None], one, span).parts.size
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("batch", [1, 19])
 def test_steps_in_place_have_the_bits_of_a_call(rollouts, batch, threads):

@@ -8,7 +8,7 @@ from pfaffian.kernel import Span, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program, Step
-from pfaffian.kernel.program.share import cut, share
+from pfaffian.kernel.program.share import cut, needed, share
 from pfaffian.kernel.program.trace import trace
 from tests.kernel.conftest import same
 
@@ -119,3 +119,20 @@ def test_a_repeated_function_is_not_divided(random_program, awkward):
     step = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 9),), ((3,),), (turn,)).check()
     observe = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 5),), ((4, 3),), (turn,)).check()
     assert share(step, observe) == (step, observe)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kernel_calls_what_it_needs_with_the_same_bits(seed, random_program, awkward):
+    """Two calls use some values of a function, and a third one, of results of the first, more of them; or one call alone."""
+    f = function(random_program, seed, 9)
+    few, many, n = [4, 1, 7], range(0, f.n_out, 2), f.n_in
+    second, third = n + f.n_out, n + 2 * f.n_out
+    args = tuple(n + few[i % 3] for i in range(n))
+    steps = Step("call", tuple(range(n)), n, 0), Step("call", args, second, 0), Step("call", args[::-1], third, 0)
+    outputs = tuple(second + k for k in few), tuple(third + k for k in many)
+    inputs = [awkward(16, 3), awkward(16, 2)]
+    for whole in (Program(f.inputs, (), steps, outputs, (f,)), caller(f, [3, 5], calls=1)):
+        less = needed(whole.check()).check()
+        assert same(evaluate(less, inputs), evaluate(whole, inputs))
+        assert less.n_ops < whole.n_ops and f not in less.callees
+        assert len(less.steps) == len(whole.steps) + (whole.steps == steps)  # the tail is called once

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.run import step_events
+from pfaffian.simulate.step import time_loop
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
 
@@ -609,10 +609,10 @@ def test_steps_of_one_length_list_the_events_that_a_run_to_an_accuracy_lists(mac
         close(split[name].values, exact[name].values, exactness, name)
 
 
-def test_events_in_steps_that_one_call_makes_again_in_blocks(monkeypatch):
+def test_events_of_calls_that_have_no_room_for_their_parts_and_of_runs_that_continue(monkeypatch):
     how = {"duration": 1.4, "step": 1e-2, "backend": "interpreter"}
     whole = pf.events(pf.run(bounce(0.7), [1.0], **how))
-    monkeypatch.setattr(step_events, "BLOCK", 7)
+    monkeypatch.setattr(time_loop, "ROOM", 2)
     np.testing.assert_array_equal(pf.events(pf.run(bounce(0.7), [1.0], **how)).time.values, whole.time.values)
     first = pf.run(bounce(0.7), [1.0], **how | {"duration": 0.6})
     rest = pf.run(bounce(0.7), start_from=first, **how | {"duration": 0.8})

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian import control
+from pfaffian import control, kernel
 from pfaffian.errors import RunWarning
 from pfaffian.simulate.run import solver
 from pfaffian.simulate.step.events import events_of
 from pfaffian.simulate.step.kinks import MOST, has_kinks
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.simulation import Simulation
+from pfaffian.simulate.step.time_loop import compiled
 from pfaffian.states.system import as_system
 from tests.tolerance import close
 
@@ -142,6 +143,36 @@ FOUND = {
 def test_kinks_are_found_where_the_motion_may_pass_them(case):
     m, law, found = FOUND[case]
     assert has_kinks(simulation(m, law)) == found
+
+
+def always(program: kernel.Program) -> int:
+    """Number of operations of a Program without those of guarded calls."""
+    calls = [program.callees[s.callee].n_ops * max(s.times, 0) for s in program.steps if s.op == "call"]
+    return len(program.steps) - len(calls) + sum(calls)
+
+
+@pytest.mark.parametrize(("case", "ratio"), [("a bump stop", 1.25), ("dry friction", 1.6), ("limits of motors", 1.75)])
+def test_a_step_that_passes_no_kink_pays_for_the_numbers_alone(case, ratio):
+    """Operations beside those of the same step where kinks are no events: one kink, and six. The ratios were 2.2, 5.3, 6.9."""
+    make, how = KINKED[case]
+    whole = simulation(make(), how.get("control"))
+    split = whole.with_kinks()
+    ops = [always(compiled(s, "numpy", 8, True).step) for s in (whole, split)]
+    assert ops[1] <= ratio * ops[0], ops
+
+
+def test_the_events_of_a_single_run_need_no_second_run(monkeypatch):
+    make, how = KINKED["dry friction"]
+    made, own = list[int](), kernel.Rollout.__call__
+
+    def counted(self, x0, u, p, span, **more):
+        made.append(span.steps)
+        return own(self, x0, u, p, span, **more)
+
+    monkeypatch.setattr(kernel.Rollout, "__call__", counted)
+    r = pf.run(make(), [0.9, -0.4, 0.3], duration=1.0, step=2e-3, backend="interpreter", error=False, error_bound=np.inf, **how)
+    assert pf.events(r).sizes["event"] > 5
+    assert sum(made) <= 500 + 2, made  # one at the start, where parameters settle, and one at the end, for events there
 
 
 def test_limits_that_are_reached_together_are_located_apart():

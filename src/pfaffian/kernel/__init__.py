@@ -16,7 +16,7 @@ from pfaffian.kernel.call.rollout import Rollout, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.numpy_loop import RolloutResult, Span
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.trace import trace
+from pfaffian.kernel.program.trace import guarded, trace
 
 __all__ = [
     "Kernel",
@@ -28,6 +28,7 @@ __all__ = [
     "compile_rollout",
     "diagnose",
     "evaluate",
+    "guarded",
     "listening",
     "noted",
     "trace",

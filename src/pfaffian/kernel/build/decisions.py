@@ -91,7 +91,7 @@ def _comparisons(program: Program) -> tuple[np.ndarray, np.ndarray]:
         for group in groups_of(p):
             step = p.steps[group[0]]
             if step.op == "call":
-                parts.append(np.tile(turns[p.callees[step.callee].digest()], min(step.times, TURNS)))
+                parts.append(np.tile(turns[p.callees[step.callee].digest()], min(abs(step.times), TURNS)))
             elif step.op in DECIDING:
                 parts.append(np.arange(len(names), len(names) + len(group)))
                 names += [step.op] * len(group)

@@ -10,14 +10,17 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.exercise import of_program
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.native import Native
 from pfaffian.kernel.call.obtain import Code, obtain
-from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
+from pfaffian.kernel.call.recipe import SHORT, Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import PYTHON
 from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.share import needed
 from pfaffian.kernel.text.source import kernel_source
 
 
@@ -47,7 +50,12 @@ def compile(
     def build() -> tuple[Any]:
         return (function if isinstance(function, ca.Function) or not callable(function) else function(),)
 
-    return _kernel(recipe(build, kernel_source, backend, lanes, mode_of(strict)), backend, key)
+    return _kernel(recipe(build, kernel_source, backend, lanes, mode_of(strict), _needed), backend, key)
+
+
+def _needed(program: Program) -> tuple[Program]:
+    """The Program whose callees compute what it needs."""
+    return (needed(program, PYTHON if program.n_ops <= SHORT else passes()) if program.callees else program,)
 
 
 def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:

@@ -108,6 +108,7 @@ class _RolloutStruct(ctypes.Structure):
         + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
         + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
+        + [("parts", ctypes.c_void_p), ("room", ctypes.c_int64), ("noted", ctypes.c_void_p)]
     )
 
 
@@ -153,7 +154,16 @@ class Rollout:
         return self.code.recipe.source.text
 
     def __call__(
-        self, x0: Any, u: Any, p: Any, span: Span, *, threads: int = 1, status: Any = None, stopped: Any = None
+        self,
+        x0: Any,
+        u: Any,
+        p: Any,
+        span: Span,
+        *,
+        threads: int = 1,
+        status: Any = None,
+        stopped: Any = None,
+        room: int = 0,
     ) -> RolloutResult:
         """Run the steps of a span from the states x0.
 
@@ -164,6 +174,7 @@ class Rollout:
             span: the steps, and what is recorded.
             threads: number of threads that share the blocks of runs, default 1.
             status, stopped: those of the previous call; None: all runs are running. A run with a nonzero status does not move.
+            room: of a single run, the number of rows of `parts` that is expected; 0: none are wanted.
         Returns:
             RolloutResult. The status of a run is 0 while it runs, 1 if its state is not finite or beyond the limit, 2 + i if
             fault i is not zero (or nan); faults are counted through the step, then the samplers. The state of a stopped run is
@@ -191,10 +202,20 @@ class Rollout:
             tier.name if tier else "numpy",
         )
         if batch and tier:
-            self._run(tier, x0, u, p, span, result, threads)
-        elif batch:
-            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
-        return result
+            sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
+            task = _task(x0, u, p, span, result, sampling)
+            if not room:
+                self._run(tier, task, threads)
+                return result
+            parts, noted = np.empty((room, 1 + nx)), np.zeros(1, np.int64)
+            task.parts, task.room, task.noted = memory.address(parts), room, memory.address(noted)
+            self._run(tier, task, threads)
+            if noted[0] <= room:
+                return result._replace(parts=parts[: noted[0]])
+            so_far = {"status": status, "stopped": stopped}
+            return self(x0, u, p, span, threads=threads, room=int(noted[0]), **so_far)
+        rows = run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result) if batch else []
+        return result._replace(parts=np.array(rows).reshape(-1, 1 + nx)) if room else result
 
     def tier(self, batch: int, steps: int, sampling: Sequence[tuple[int, int]]) -> Tier | None:
         """The tier for a call of this many steps with the samplers that they call; None for NumPy."""
@@ -204,17 +225,13 @@ class Rollout:
         a_step = step + sum(n / period for n, (period, _) in zip(samplers, sampling, strict=True))
         return self.code.tiers.take(blocks * a_step * steps)
 
-    def _run(
-        self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
-    ) -> None:
-        """Run the time loop in C and fill in the result."""
-        sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        task = _task(x0, u, p, span, result, sampling)
+    def _run(self, tier: Tier, task: _RolloutStruct, threads: int) -> None:
+        """Run the time loop in C and fill in the results of the task."""
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
 
-        memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
+        memory.in_blocks(work, task.batch, self.code.recipe.lanes, threads)
 
 
 def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _RolloutStruct:

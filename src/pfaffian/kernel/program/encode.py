@@ -175,7 +175,7 @@ def placed(
         free += [place[v] for v in gone]
     words.append(END)
     outputs = [place[v] for output in program.outputs for v in output]
-    decisions = sum(min(s.times, TURNS) * decided[s.callee] if s.op == "call" else s.op in DECIDING for s in program.steps)
+    decisions = sum(min(abs(s.times), TURNS) * decided[s.callee] if s.op == "call" else s.op in DECIDING for s in program.steps)
     return EncodedProgram([*words, *outputs], len(words), count - base, decisions)
 
 

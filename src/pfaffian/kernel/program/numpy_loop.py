@@ -27,6 +27,8 @@ class RolloutResult(NamedTuple):
 
     x: (batch, nx) last good state of each run.   records: (n, batch, ny).   status: (batch,) int32, see `Rollout`.
     stopped: (batch,) step at which the run stopped, or -1.   tier: what computed them: numpy, interpreter or c.
+    parts: (rows, 1 + nx) of a single run where they are asked for, else without rows: the index of a step of several calls and
+        the state, before each of these calls and after the last.
     """
 
     x: np.ndarray
@@ -34,6 +36,7 @@ class RolloutResult(NamedTuple):
     status: np.ndarray
     stopped: np.ndarray
     tier: str = "numpy"
+    parts: np.ndarray = np.empty((0, 0))
 
 
 LIMIT = 1e12
@@ -111,12 +114,13 @@ def run_loop(
     p: np.ndarray,
     span: Span,
     result: RolloutResult,
-) -> None:
-    """Run the time loop and fill in the result. Its status and stopped contain those of the previous call."""
+) -> list[np.ndarray]:
+    """Run the time loop and fill in the result. Its status and stopped contain those of the previous call. Returns the rows of
+    its `parts`, for a single run."""
     batch = len(result.status)
     x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
     records, index, end = iter(result.records), span.recorded(), span.first + span.steps
-    recorded = set(index)
+    recorded, parts = set(index), list[np.ndarray]()
     first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
     for k in range(span.first, end + 1):
         t = np.array([span.t0 + k * span.h])
@@ -133,11 +137,14 @@ def run_loop(
         if k == end or not running.any():
             continue
         u1 = input_at(u, k + 1, span) if span.hold == "linear" else u0
-        open_now = running
+        open_now, rows = running, [np.append(k, x[0])]
         while open_now.any():
             x_next, fault, *more = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
             x = _accepted(x, x_next, fault, k, span, result, FIRST_FAULT, open_now)
             open_now = open_now & (result.status == 0) & (more[0][:, 0] != 0) if more else np.zeros_like(running)
+            rows.append(np.append(k, x[0]))
+        parts += rows if len(rows) > 2 else []
+    return parts
 
 
 def _accepted(

@@ -18,12 +18,17 @@ import numpy as np
 from pfaffian.errors import BuildError
 from pfaffian.kernel.program.ops import CALL, NAMES, OPS, WORD
 
+GUARDED = -1
+"""`Step.times` of a call that is left out where its first argument is zero in all runs that are computed together."""
+
 
 class Step(NamedTuple):
     """One operation. Its results are the values result, result + 1, ...; only calls and sincos have more than one.
 
     op: name of the operation.   args: numbers of its arguments.   callee: index of a call's callee.
-    times: iterations of a call, each with the results of the previous one as its first arguments.
+    times: iterations of a call, each with the results of the previous one as its first arguments; GUARDED of a call that is
+        made only where its first argument is not zero in one of the runs which are computed together. Elsewhere its results are
+        any numbers, which the Program must not use.
     """
 
     op: str
@@ -123,7 +128,7 @@ class Program:
         """Largest number of operations that one evaluation executes, those of callees included."""
         if not self.callees:
             return len(self.steps)
-        return sum(self.callees[s.callee].n_ops * s.times if s.op == "call" else 1 for s in self.steps)
+        return sum(self.callees[s.callee].n_ops * abs(s.times) if s.op == "call" else 1 for s in self.steps)
 
     @cached_property
     def words(self) -> np.ndarray:

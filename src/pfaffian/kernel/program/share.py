@@ -1,4 +1,6 @@
-"""The pass `share`: a step and an observation that call the same function share the part of it that both need.
+"""The passes `share` and `needed`: what is called computes what its callers need, and no more.
+
+`share`: a step and an observation that call the same function share the part of it that both need.
 
 The function is cut in two: its head computes the values that the step needs, and its tail continues from there to the values
 that only the observation needs. The step calls the head, the observation both, so nothing is printed or computed twice.
@@ -6,11 +8,11 @@ that only the observation needs. The step calls the head, the observation both, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
-from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.program import Program, Step, callees_first
 
 WORTH = 0.5
 """The observation must need at least this fraction of the head's operations; otherwise calling the head would be wasteful."""
@@ -36,6 +38,28 @@ def share(step: Program, observe: Program, *samplers: Program, passes: Passes = 
                 for program, values in ((step, by_step), (observe, by_observe))
             )
     return _reduced(step, observe, passes), observe, *samplers
+
+
+def needed(program: Program, passes: Passes = PYTHON) -> Program:
+    """Reduce each function that the Program calls to the values that it uses. What the costliest call alone uses, such as the
+    signals at the end of a step, is the function's tail, which that call makes after the head that all make."""
+    deeper = {f for callee in callees_first(program.callees) for f in callee.callees}  # printed once, for all who call them
+    for function in [f for f in program.callees if f not in deeper and not _repeated(f, program)]:
+        starts = [s.result for s in program.steps if s.op == "call" and program.callees[s.callee] == function]
+        read = {a for s in program.steps for a in s.args} | set(_values(program))
+        uses = {start: {k for k in range(function.n_out) if start + k in read} for start in starts}
+        richest, common = min(
+            ((start, sorted({k for s in starts if s != start for k in uses[s]})) for start in starts),
+            key=lambda each: len(_only(function, each[1], passes).steps),
+        )
+        further = sorted(uses[richest].difference(common))
+        if common and further:
+            values = _values(function)
+            head, tail = cut(replace(function, outputs=(tuple(values[k] for k in [*common, *further]),)), len(common), passes)
+            program = _calling(program, function, [(head, common), (tail, further)], whole={richest})
+        elif len(common) + len(further) < function.n_out:
+            program = _calling(program, function, [(_only(function, common or further, passes), common or further)])
+    return program
 
 
 def _reduced(step: Program, observe: Program, passes: Passes) -> Program:
@@ -90,11 +114,16 @@ def _used(program: Program, function: Program) -> list[int]:
     return [k for k in range(function.n_out) if any(start + k in used for start in starts)]
 
 
-def _calling(program: Program, function: Program, pieces: Sequence[tuple[Program, Sequence[int]]]) -> Program:
+def _calling(
+    program: Program,
+    function: Program,
+    pieces: Sequence[tuple[Program, Sequence[int]]],
+    whole: Collection[int] | None = None,
+) -> Program:
     """The program with each call of the function replaced by calls of its pieces, in order.
 
     pieces: each with the indices of the function's output values that it computes first. Its further values become arguments
-    of the next piece.
+    of the next piece.   whole: first results of the calls that need all pieces, the others the first alone; None: all do.
     """
     at = program.callees.index(function)
     callees = [*program.callees, *(piece for piece, _ in pieces[1:])]
@@ -109,8 +138,9 @@ def _calling(program: Program, function: Program, pieces: Sequence[tuple[Program
             steps.append(s)
             continue
         passed: tuple[int, ...] = ()
-        for callee, (piece, given) in zip(where, pieces, strict=True):
-            steps.append(Step("call", s.args + passed, fresh, callee))
+        some = pieces if whole is None or s.result in whole else pieces[:1]
+        for callee, (piece, given) in zip(where, some, strict=False):
+            steps.append(Step("call", s.args + passed, fresh, callee, s.times))
             renamed |= {s.result + k: fresh + i for i, k in enumerate(given)}
             passed = tuple(range(fresh + len(given), fresh + piece.n_out))
             fresh += piece.n_out

@@ -123,7 +123,7 @@ def _allocate(program: Program, stages: tuple[ProgramStage, ...], last: dict[int
             ending[last[v]].append((slot[v], 1))
         if stage.called:
             args, results = stage.called.args, _results(program, stage.called)
-            room = len(results) if stage.called.times == 1 else len(args)  # a repeated call alternates between two places
+            room = len(results) if stage.called.times <= 1 else len(args)  # a repeated call alternates between two places
             stage.call = Call(stage.called.callee, slots.take(len(args)), slots.take(room))
             stage.stores += [(a, stage.call.inputs + i) for i, a in enumerate(args)]
             slot |= {v: stage.call.outputs + k for k, v in enumerate(results)}

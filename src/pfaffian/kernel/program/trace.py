@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.program.listing import Listing
+from pfaffian.kernel.program.ops import CALL
 from pfaffian.kernel.program.passes import PYTHON, TRANSLATION, Passes
-from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.program import GUARDED, Program, WordSteps
 
 _CALL = re.compile(r"= (\w+)\(")
+GUARD = "guarded_"
+"""How names of Functions begin whose calls are GUARDED."""
+
 _LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
 
@@ -48,6 +53,7 @@ class _Tracer:
         callees = tuple(self.callee(function, name) for name in names)
         calls = {i: names.index(name) for i, name in called.items()}
         program = self.passes["listed"](_listing(function, records, numbers, dense, callees, calls)).check()
+        program = _with_guards(program, [i for i, name in enumerate(names) if name.startswith(GUARD)])
         for name in TRANSLATION:
             program = self.passes[name](program)
         return program
@@ -67,6 +73,22 @@ class _Tracer:
         program = self.program(matches[0], dense=False)
         self.done[name] = matches[0], program
         return program
+
+
+def guarded(name: str, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ca.Function:
+    """A Function whose calls are left out where the first input, a number, is zero in all runs that are computed together. Its
+    results in runs where it is zero are any numbers: select others there."""
+    return ca.Function(f"{GUARD}{name}", inputs, outputs, {"never_inline": True})
+
+
+def _with_guards(program: Program, callees: Sequence[int]) -> Program:
+    """The program with the calls of these callees GUARDED."""
+    if not callees:
+        return program
+    words, heads = program.words.copy(), program.heads
+    calls = heads[words[heads] == CALL]
+    words[calls[np.isin(words[calls + 1], callees)] + 2] = GUARDED
+    return replace(program, steps=WordSteps(words, len(program.steps), program.first_result, program.sizes))
 
 
 def _calls(function: ca.Function, at: Sequence[int]) -> dict[int, str]:

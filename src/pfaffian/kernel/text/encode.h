@@ -138,7 +138,7 @@ void pfaffian_encode(const Given *g, const Placing *p, int32_t *to, int64_t *cou
   counts[2] = 0;
   for (int64_t k = 0; k < n; k++) {
     const Step *const s = &steps[k];
-    counts[2] += s->op == CALL ? (int64_t)(s->times < TURNS ? s->times : TURNS) * p->callees[2 * s->callee + 1] : DECIDES[s->op];
+    counts[2] += s->op == CALL ? (int64_t)(s->times < 0 ? 1 : s->times < TURNS ? s->times : TURNS) * p->callees[2 * s->callee + 1] : DECIDES[s->op];
   }
   free(steps), free(order), free(ends), free(last), free(dying), free(made), free(gone), free(free_ones), free(place), free(at);
 }

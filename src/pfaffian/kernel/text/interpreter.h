@@ -83,11 +83,12 @@ static NOINLINE void note_rest(const int32_t *row, int64_t turns, V *r) {
 }
 
 /* Executes a call: copies the arguments to the callee's inputs, runs it, and copies the results. A repeated call continues
-   with its own results until they stop changing. Returns the next word. */
+   with its own results until they stop changing; one that is guarded is left out where its first argument is zero. Returns the next word. */
 static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict r) {
   const int32_t *const row = code->table + 6 * at[0], *const outs = code->words + row[3];
-  const int32_t times = at[1], n = row[2], m = row[4];
+  const int32_t guarded = at[1] < 0, times = guarded ? 1 : at[1], n = row[2], m = row[4];
   at += 2;
+  if (guarded && !book && !ANY(NE(r[at[0]], K(0.0)))) return at + n + m;
   V *const in = r + row[1];
   Log *const noted = book;
   for (int i = 0; i < n; i++) in[i] = r[at[i]];

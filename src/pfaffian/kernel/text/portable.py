@@ -176,7 +176,7 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
             call = f"p{order[callee.digest()]}({x}, {y}, w + {pieces.slots});"
             turns = [f"  for (int k = 0; k < {times}; k++) {{", f"    {call}",
                      f"    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;", "  }"]  # fmt: skip
-            body += [f"  {call}"] if times == 1 else turns
+            body += [f"  {call}"] if times <= 1 else turns
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
     head = f"static void p{index}(const {V} *in, {V} *out, {V} *w) {{"
     return "\n".join([*text, head, *unused, *body, "}", ""]), most + FRAME

@@ -8,6 +8,8 @@ typedef struct {
   int32_t *status;
   int64_t *stopped;
   double t0, h, limit;
+  double *parts;                        /* of a single run, or 0: rows [k, x] before each part of a step of several, and after it */
+  int64_t room, *noted;                 /* number of rows that there is room for, and of all rows */
 } Rollout;
 
 #define NX STEP_IN[0]
@@ -108,6 +110,22 @@ static void settle(const Rollout *r, Block *block, I of, int64_t k, V *x, const 
     if (lane[i]) block->stopped[i] = k;
 }
 
+/* Accepts what step k gives in the open lanes of a block; those stay open in which it goes on in another call. */
+static void accept(const Rollout *r, Block *block, int64_t k, V *x, const V *next) {
+  settle(r, block, block->open, k, x, next, MOVING, NF, 2);
+  if (UNFINISHED) block->open = block->open & block->running & NE(next[MOVING + NF], K(0.0));
+}
+
+/* Notes the state of a single run in the course of step k; where there is no room left, only that there is one more. */
+static void note_part(const Rollout *r, int64_t k, const V *x) {
+  if (*r->noted < r->room) {
+    double *const row = r->parts + *r->noted * (NX + 1);
+    row[0] = (double)k;
+    for (int i = 0; i < NX; i++) __builtin_memcpy(row + 1 + i, x + i, sizeof(double));
+  }
+  ++*r->noted;
+}
+
 /* Writes the inputs of an observation or a sampler. */
 static inline void look(V *seen, const V *x, const V *u, const V *p) {
   __builtin_memcpy(seen, x, NX * sizeof(V));
@@ -168,15 +186,17 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
     for (int64_t i = 0; i < n; i++) blocks[i].open = blocks[i].running;
-    for (int more = 1; more;) {
-      more = 0;
-      STEP(x, next, slots, c, n * FRAME);
-      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
-        settle(r, blocks + i, blocks[i].open, k, x + f, next + f, MOVING, NF, 2);
-        if (!UNFINISHED) continue;
-        blocks[i].open = blocks[i].open & blocks[i].running & NE(next[f + MOVING + NF], K(0.0));
-        more |= ANY(blocks[i].open) != 0;
+    STEP(x, next, slots, c, n * FRAME);
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
+      const int noted = r->parts && UNFINISHED && ANY(blocks[i].open & NE(next[f + MOVING + NF], K(0.0)));
+      if (noted) note_part(r, k, x + f);
+      accept(r, blocks + i, k, x + f, next + f);
+      while (UNFINISHED && ANY(blocks[i].open)) {
+        if (noted) note_part(r, k, x + f);
+        STEP(x + f, next + f, slots + f, c, FRAME);
+        accept(r, blocks + i, k, x + f, next + f);
       }
+      if (noted) note_part(r, k, x + f);
     }
   }
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);

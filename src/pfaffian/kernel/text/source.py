@@ -11,7 +11,7 @@ from pfaffian import sources
 from pfaffian.kernel.functions import angle_reduction as reduction
 from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.ops import OPS, SINGLE
-from pfaffian.kernel.program.program import Program, callees_first
+from pfaffian.kernel.program.program import GUARDED, Program, callees_first
 from pfaffian.kernel.program.skeleton import places
 from pfaffian.kernel.program.stages import Call, ProgramStage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
@@ -166,10 +166,13 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
 
 def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
     """C text of a call over all frames of a tile. A repeated call goes frame by frame, on its own results until they stop
-    changing."""
+    changing; one that is GUARDED passes over frames in which its first argument is zero."""
     name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
     if times == 1:
         return f"  {name}({x}, {y}, {w}, c, n);"
+    if times == GUARDED:
+        needed = f"ANY(NE({x.replace('w +', 'w[i +')}], K(0.0)))"
+        return f"  for (int64_t i = 0; i < n; i += FRAME) if ({needed}) {name}({x} + i, {y} + i, {w} + i, c, FRAME);"
     rest, size = callee.n_out, callee.n_in
     return (
         f"  for (int64_t i = 0; i < n; i += FRAME) {{\n"

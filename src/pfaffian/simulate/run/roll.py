@@ -113,19 +113,19 @@ class _Runs:
         """Store the result of a call for the runs `at`; returns its number of records."""
         self.x[at], self.status[at], self.stopped[at] = r.x, r.status, r.stopped
         self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
+        if r.parts.size:
+            self.events += step_events(self.loop, r.parts)
         records = r.records if self.loop.tally is None else self.loop.tally.add(r.records, self.k, at.start)
         self.records[self.filled : self.filled + len(records), at] = records
         return len(records)
 
     def advance(self, steps: int, last: bool) -> None:
         """Take the next steps of the compiled loop, block by block of runs.   last: whether to record the last state."""
-        count, before = 0, self.x.copy() if len(self.status) == 1 else None
+        count = 0
         for begin in range(0, len(self.status), BLOCK):
             at = slice(begin, begin + BLOCK)
             so_far = {"status": self.status[at], "stopped": self.stopped[at]}
             count = self.store(self.loop.steps(self.x[at], at, self.k, steps, last, **so_far), at)
-        if before is not None:
-            self.events += tuple(step_events(self.loop, before, self.k, steps, self.x))
         self.done, self.filled = self.done + steps, self.filled + count
 
     def end(self, interrupted: bool) -> LoopResult:
@@ -135,7 +135,7 @@ class _Runs:
             self.status[running], self.stopped[running] = causes_of(self.loop.simulation).index(INTERRUPTED), self.k
             self.records[self.filled :] = np.nan
         elif len(self.status) == 1 and not self.status.any():
-            self.events += tuple(events_at_end(self.loop, self.x, self.k))
+            self.events += events_at_end(self.loop, self.x, self.k)
         so_far = self.x, self.records, self.status, self.stopped, self.warned, self.tiers
         return LoopResult(*so_far, interrupted, self.events)
 

@@ -20,12 +20,13 @@ from pfaffian.simulate.step.events import (
     Ahead,
     Tried,
     ahead,
+    each,
     events_of,
     exactness,
     gradual,
     switched_now,
 )
-from pfaffian.simulate.step.lane import Lane, before_law, each, inputs_after, lane_of, lane_samplers, sampled_lane
+from pfaffian.simulate.step.lane import Lane, before_law, inputs_after, lane_of, lane_samplers, sampled_lane
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 

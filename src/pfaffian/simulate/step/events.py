@@ -55,6 +55,9 @@ it, and so shows where it is."""
 MOST_AT_ONCE = 32
 """Greatest number of events without a step of ordinary length between them."""
 
+SHORT = 200
+"""Instructions of conditions up to which a step contains them at each point: copying arguments and results takes longer."""
+
 LARGEST = 1e300
 """A state whose squares add up to more counts as infinite, and its step as failed."""
 
@@ -123,6 +126,11 @@ class Events(NamedTuple):
         """Number of the names that are of constraints and of kinks."""
         return len(self.names) - self.impacts - sum(self.stepwise)
 
+    @property
+    def modes(self) -> list[int]:
+        """Indices in d of the parameters that change at events only."""
+        return [place for place, stepwise in zip(self.parameters, self.stepwise, strict=True) if stepwise]
+
     def is_kink(self, name: ca.SX) -> ca.SX:
         """Whether a name, given by its index, is of a kink."""
         return ca.logic_and(name >= self.conditions - self.kinks, name < self.conditions)
@@ -157,7 +165,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
-    function = ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]], {"never_inline": True})
+    function = _called_if_long(ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]]))
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     # A run that only counts turns has no event to look for.
@@ -168,6 +176,12 @@ def events_of(s: LawAndSystem) -> Events | None:
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
     return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches))
+
+
+def _called_if_long(f: ca.Function) -> ca.Function:
+    """The function, as one that is called, not inlined, if it has more than SHORT instructions."""
+    x = f.sx_in()
+    return f if f.n_instructions() <= SHORT else ca.Function(f.name(), x, f.call(x), {"never_inline": True})
 
 
 def eventful(s: LawAndSystem) -> bool:
@@ -298,19 +312,19 @@ class Tried(NamedTuple):
     switches: ca.SX
 
 
+def meets_nothing(events: Events, s: LawAndSystem, tried: Tried) -> tuple[ca.SX, ca.SX]:
+    """Whether no condition changes or compares NaN in a step at whose begin no parameter jumps, so that it passes no event; and
+    the next values of the parameters at its end."""
+    points, end = step_points(events, s, tried)
+    changes = [any_of(x.states != points[0].states) for x in points[1:]]
+    found = ca.vertcat(tried.switches, *changes, tried.here.undefined, end.undefined)
+    return ca.logic_not(any_of(found)), end.following
+
+
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s]."""
-    path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
-    points, here = list[StepPoint](), tried.here
-    for c in events.points:
-        (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
-        given = ca.vertcat(x, tried.d), u, p, t
-        here = events.at(*given) if c else tried.here
-        points.append(StepPoint(here.states, here.differences, here.values, given))
-    numbers = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
-    first, others = events.conditions, events.conditions + events.impacts
-    begin = ca.vertcat(tried.here.states[:others, 0], tried.d[numbers, 0])
-    points[0] = points[0]._replace(states=begin)
+    points, here = step_points(events, s, tried)
+    begin, numbers, first = points[0].states, events.modes, events.conditions
     passes, root, after = passed(events, points)
     nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
     passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(tried.switches, nan)))
@@ -325,6 +339,21 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     short = tried.h <= 1.5 * PASSING * exact
     finite = ca.sumsqr(tried.x_next) < LARGEST
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
+
+
+def step_points(events: Events, s: LawAndSystem, tried: Tried) -> tuple[list[StepPoint], ConditionsHere]:
+    """The points of a step at which conditions are evaluated, and what these are at its end. At its begin the states of
+    parameters are those in force."""
+    path, p = path_of(s.system.variables, tried.x, tried.x_next, tried.rates, tried.h), s.mechanism.p_symbols
+    points, here = list[StepPoint](), tried.here
+    for c in events.points:
+        (u, t), x = tried.at(c), tried.x if c == 0 else tried.x_next if c == 1 else path(c)
+        given = ca.vertcat(x, tried.d), u, p, t
+        here = events.at(*given) if c else tried.here
+        points.append(StepPoint(here.states, here.differences, here.values, given))
+    others = events.conditions + events.impacts
+    points[0] = points[0]._replace(states=ca.vertcat(tried.here.states[:others, 0], tried.d[events.modes, 0]))
+    return points, here
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
@@ -386,6 +415,11 @@ def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
 def any_of(flags: ca.SX) -> ca.SX:
     """Whether one of the flags is set."""
     return reduce(ca.logic_or, ca.vertsplit(flags), ca.SX(0))
+
+
+def each(condition: ca.SX, yes: ca.SX, no: ca.SX) -> ca.SX:
+    """Each entry of `yes` where the condition is true, else that of `no`; what is not chosen may be nan."""
+    return ca.vertcat(*[ca.if_else(condition, yes[i], no[i]) for i in range(yes.numel())]) if yes.numel() else yes
 
 
 def _to_powers(at: Sequence[float]) -> np.ndarray:

@@ -28,7 +28,7 @@ import numpy as np
 
 from pfaffian.control.layout import EventNumbers
 from pfaffian.kernel.remember import once_for
-from pfaffian.simulate.step.events import eventful
+from pfaffian.simulate.step.events import each, eventful
 from pfaffian.simulate.step.sampling import in_python, rates
 
 if TYPE_CHECKING:
@@ -160,8 +160,3 @@ def inputs_after(w: ca.SX, since: ca.SX) -> ca.SX:
     """The inputs of the run, some time after their beginning.   w: [w; w_dot] there."""
     n = w.numel() // 2
     return w[:n, 0] + since * w[n:, 0]
-
-
-def each(condition: ca.SX, yes: ca.SX, no: ca.SX) -> ca.SX:
-    """Each entry of `yes` where the condition is true, else that of `no`; what is not chosen may be nan."""
-    return ca.vertcat(*[ca.if_else(condition, yes[i], no[i]) for i in range(yes.numel())]) if yes.numel() else yes

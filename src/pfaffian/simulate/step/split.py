@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
 
-from pfaffian.control.layout import NO_EVENTS, EventNumbers
+from pfaffian.control.layout import NO_AIM, NO_EVENTS, EventNumbers
+from pfaffian.kernel import guarded
 from pfaffian.simulate.step.closed_loop import LawAndSystem
-from pfaffian.simulate.step.events import EARLY, Ahead, Events, Tried, ahead, events_of, exactness, gradual, switched_now
+from pfaffian.simulate.step.events import (
+    EARLY,
+    Ahead,
+    ConditionsHere,
+    Events,
+    Tried,
+    ahead,
+    each,
+    events_of,
+    exactness,
+    gradual,
+    meets_nothing,
+    switched_now,
+)
 
 MOST_PARTS = 24
 """Greatest number of parts of a step, those that are tried again among them: about six events. What then is left of the step is
@@ -17,53 +33,122 @@ NEAR = 2**-10
 kink might lie beyond it, where a force has jumped; those of a part as short as this do not."""
 
 
+class Begun(NamedTuple):
+    """The next part of a step, as it begins.
+
+    events: of the simulation.   step: [x; z; d], inputs at both ends, parameters, time and length of the whole step.
+    numbers: in d.   d: discrete state in force.   here: conditions.   switches: whether parameters jump.   gives_up: whether it
+    is the last part and passes events as they come.   ends: where it ends [s].   length: [s].
+    """
+
+    events: Events
+    step: tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]
+    numbers: EventNumbers
+    d: ca.SX
+    here: ConditionsHere
+    switches: ca.SX
+    gives_up: ca.SX
+    ends: ca.SX
+    length: ca.SX
+
+    def along(self, c: float) -> tuple[ca.SX, ca.SX]:
+        """Inputs and time [s] at c, in parts of it."""
+        return _after(self.step, self.numbers.done + c * self.length)
+
+
+def _after(step: tuple[ca.SX, ...], elapsed: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Inputs and time [s] some time after the begin of a step [s]."""
+    _, u0, u1, _, t, h = step
+    return u0 + elapsed / ca.if_else(h > 0, h, 1) * (u1 - u0), t + elapsed
+
+
+class PartResult(NamedTuple):
+    """Results of the `embedded_step` of a part.   x_next: at its end.   reached: there, before its correction.   rates: of the
+    stepped variables at both ends."""
+
+    x_next: ca.SX
+    reached: ca.SX
+    rates: ca.SX
+
+
 def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults, whether the step goes on), for `compile_rollout`: the next part of a step.
 
+    A step that meets no event is one part. What the others do is computed where there are some.
+
     x, x_next: [x; z; d].   part: the `embedded_step` of the simulation.   u0, u1: inputs at both ends of the whole step.
     """
-    events, at, n, p = events_of(s), s.layout, s.system.nx + len(s.z), s.mechanism.p_symbols
+    n = s.system.nx + len(s.z)
+    now = _begun(s, part)
+    given, p = now.step[0], now.step[3]
+    (begin, time), end = now.along(0.0), now.along(1.0)[0]
+    x_next, faults, _, _, reached, rates = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
+    nothing, following = meets_nothing(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))
+    whole = ca.logic_and(nothing, ca.logic_and(now.numbers.count == 0, now.numbers.aim == NO_AIM))
+    ended = NO_EVENTS._replace(unsplit=now.numbers.unsplit, last=now.numbers.last, total=now.numbers.total)
+    d = given[n:, 0]
+    alone = ca.vertcat(x_next, gradual(now.events, d, following)[: s.layout.events.start, 0], *ended)
+    moved, over, stays, more = _with_events(s, now, part)(ca.logic_not(whole), *now.step, x_next, reached, rates)
+    moved, over = each(whole, alone, moved), ca.logic_or(whole, over)
+    stays, more = ca.logic_and(ca.logic_not(whole), stays), each(whole, ca.SX.zeros(*more.shape), more)
+    faults = ca.vertcat(each(stays, ca.SX.zeros(*faults.shape), faults), more)
+    return ca.Function("part", list(now.step), [moved, faults, ca.logic_not(over)])
+
+
+def _begun(s: LawAndSystem, part: ca.Function) -> Begun:
+    """The next part of a step."""
+    events, at, n = events_of(s), s.layout, s.system.nx + len(s.z)
     assert events is not None
     given, u0, u1, _, t, h = part.sx_in()
-    x, d, whole = given[:n, 0], given[n:, 0], ca.if_else(h > 0, h, 1)
-    done, aim, count, unsplit, last, width, total = EventNumbers(*ca.vertsplit(d[at.events, 0]))
-    here = events.at(given, u0 + done / whole * (u1 - u0), p, t + done)
-    d_now, switches = switched_now(events, d, here, aim, done)
-    gives_up = ca.logic_not(count < MOST_PARTS)
-    ends = ca.if_else(gives_up, h, ca.fmin(h, aim))
-    length = ca.if_else(switches, 0, ends - done)
+    step, numbers = (given, u0, u1, s.mechanism.p_symbols, t, h), EventNumbers(*ca.vertsplit(given[n:, 0][at.events, 0]))
+    begin, time = _after(step, numbers.done)
+    here = events.at(given, begin, s.mechanism.p_symbols, time)
+    d, switches = switched_now(events, given[n:, 0], here, numbers.aim, numbers.done)
+    gives_up = ca.logic_not(numbers.count < MOST_PARTS)
+    ends = ca.if_else(gives_up, h, ca.fmin(h, numbers.aim))
+    return Begun(events, step, numbers, d, here, switches, gives_up, ends, ca.if_else(switches, 0, ends - numbers.done))
 
-    def along(c: float) -> tuple[ca.SX, ca.SX]:
-        elapsed = done + c * length
-        return u0 + elapsed / whole * (u1 - u0), t + elapsed
 
-    inputs = along(0.0)[0], along(1.0)[0]
-    x_next, faults, _, _, reached, rates = part(ca.vertcat(x, d_now), *inputs, p, t + done, length)
-    event = ahead(events, s, Tried(x, reached, rates, d, d_now, length, along, here, switches), exactness(t, h, width))
-    event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(gives_up)))
-    after, before = event.aims(aim, done, length, aim < h)
-    before = ca.if_else(_far(events, event, length, h), done + (1 - NEAR) * event.root * length, before)
-    stays = ca.logic_or(event.located, switches)
-    over = ca.logic_not(ca.logic_or(stays, ends < h))
-    d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, d_now, event.following), d_now))
+def _tried(now: Begun, made: PartResult, n: int) -> Tried:
+    """The part as a step that is tried.   n: size of [x; z]."""
+    x, d = now.step[0][:n, 0], now.step[0][n:, 0]
+    return Tried(x, made.reached, made.rates, d, now.d, now.length, now.along, now.here, now.switches)
+
+
+def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
+    """(guard, the `step`, the `PartResult`) -> (x_next, whether the step is over, whether x stays as it is but for impacts,
+    faults) of a part that may meet an event, or is not the only one of its step."""
+    events, at, n = now.events, s.layout, s.system.nx + len(s.z)
+    given, _, _, p, t, h = now.step
+    x, d, (done, aim, count, unsplit, last, width, total) = given[:n, 0], given[n:, 0], now.numbers
+    symbols = [ca.SX.sym(name, part.sparsity_out(i)) for name, i in (("x_next", 0), ("reached", 4), ("rates", 5))]
+    made = PartResult(*symbols)
+    event = ahead(events, s, _tried(now, made, n), exactness(t, h, width))
+    event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(now.gives_up)))
+    after, before = event.aims(aim, done, now.length, aim < h)
+    before = ca.if_else(_far(events, event, now.length, h), done + (1 - NEAR) * event.root * now.length, before)
+    stays = ca.logic_or(event.located, now.switches)
+    over = ca.logic_not(ca.logic_or(stays, now.ends < h))
+    d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, now.d, event.following), now.d))
     going = EventNumbers(
-        ca.if_else(stays, done, ends),
+        ca.if_else(stays, done, now.ends),
         ca.if_else(event.located, before, after),
         count + 1,
         unsplit,
         ca.if_else(event.jumps, event.name, last),
-        ca.if_else(event.located, width, event.widened(width, length)),
+        ca.if_else(event.located, width, event.widened(width, now.length)),
         total + event.jumps,
     )
-    lost = unsplit + ca.logic_and(gives_up, ca.logic_not(events.is_kink(last)))
+    lost = unsplit + ca.logic_and(now.gives_up, ca.logic_not(events.is_kink(last)))
     ended = NO_EVENTS._replace(unsplit=lost, last=going.last, total=going.total)
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
-    struck = events.rebound(ca.vertcat(x, d_now), inputs[0], p, t + done) if events.rebound else x
-    moved = ca.vertcat(ca.if_else(switches, struck, ca.if_else(stays, x, x_next)), d_next[: at.events.start, 0], *numbers)
-    faults = ca.if_else(stays, ca.SX.zeros(*faults.shape), faults)
-    endless = ca.logic_and(gives_up, ca.logic_or(switches, _rebounds(events, last)))
+    struck = events.rebound(ca.vertcat(x, now.d), now.along(0.0)[0], p, t + done) if events.rebound else x
+    x_next = ca.if_else(now.switches, struck, ca.if_else(stays, x, made.x_next))
+    moved = ca.vertcat(x_next, d_next[: at.events.start, 0], *numbers)
+    endless = ca.logic_and(now.gives_up, ca.logic_or(now.switches, _rebounds(events, last)))
     undefined = ca.logic_and(ca.logic_not(stays), event.undefined)
-    return ca.Function("part", [given, u0, u1, p, t, h], [moved, ca.vertcat(faults, endless, undefined), ca.logic_not(over)])
+    results = [ca.densify(moved), over, stays, ca.vertcat(endless, undefined)]
+    return guarded("part_with_events", [ca.SX.sym("guard"), *now.step, *symbols], results)
 
 
 def _far(events: Events, event: Ahead, length: ca.SX, h: ca.SX) -> ca.SX:

@@ -21,6 +21,9 @@ from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
+ROOM = 2**10
+"""Rows of the parts of steps with events for which a call of a single run has room; where there are more it is made again."""
+
 
 @remembered(64)
 def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
@@ -87,10 +90,12 @@ class TimeLoop:
     def steps(self, x: np.ndarray, at: slice, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
         """The next steps of the runs `at`, from their states x (runs, nx) at step `first`.
 
-        last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs.
+        last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs. The result of a single run with
+        events holds the parts of its steps.
         """
         series = self.series[:, at] if self.series.ndim == 3 else self.series
-        return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
+        room = ROOM if len(x) == len(self.p) == 1 and eventful(self.simulation) else 0
+        return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, room=room, **so_far)
 
     def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
