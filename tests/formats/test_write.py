@@ -166,6 +166,7 @@ def every_law():
     rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed), pf.constraints.taut_cable("taut", rope, length=2 * L)]
     bent = coupling.PiecewiseCoupling("d", ("b",), ca.SX([0.5]), L.symbol, "c", ca.SX([[0, 1, 0.25, 0], [0.5, 1.125, 0, 2]]))
     rows.append(pf.holonomic("bent", bent))
+    rows.append(pf.holonomic("wound up", coupling.PrescribedMotion("c", ca.SX([[0, 0, 0.5], [2, 1, 0]]))))
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
     motors += [pf.forces.winch("winch", rope, gear=L), pf.forces.winch("wound", points, drum=0.25, limits=(-1, 1))]
     motors += [*pf.forces.pressures(ram, limits=(0, 2e7))]
