@@ -151,6 +151,7 @@ class Python:
     def rate(self, data: pin.Data, x: np.ndarray, t: float) -> np.ndarray:
         model, n = self.model, self.model.nv
         q, v, z = x[:n], x[n : 2 * n], x[2 * n :]
+        gravity = pin.computeGeneralizedGravity(model, data, q).copy()
         M, c = pin.crba(model, data, q), pin.nonLinearEffects(model, data, q, v)
         M = np.triu(M) + np.triu(M, 1).T
         pin.computeJointJacobians(model, data, q)
@@ -158,11 +159,12 @@ class Python:
         pin.updateFramePlacements(model, data)
         A, b = self.weld(data)
         J, desired = self.task(data, t)
-        # Desired acceleration: A v_dot = b, J v_dot = desired; the remaining motion is damped in the metric of M.
+        # Desired acceleration: A v_dot = b, J v_dot = desired; the remaining motion is damped in the metric of M, in which
+        # v_dot + M^-1 (c - gravity), the acceleration of the bodies, is least.
         rest = two_pandas.MOTION["rest_damping"]
         rows, k = np.vstack([A, J]), len(A) + len(J)
         system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
-        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, desired]))[:n]
+        v_dot = np.linalg.solve(system, np.concatenate([gravity - c - rest * M @ v, b, desired]))[:n]
         tau = M @ v_dot + c
         s = smooth(t)[0]
         weight = -two_pandas.MASS * two_pandas.G / 2

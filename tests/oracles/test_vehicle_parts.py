@@ -365,7 +365,7 @@ def barred_ball() -> pf.Mechanism:
             lambda: forces.bush("eye", "a", "b", axis=(0, 0, 1), **(RATES | {"radial": -1.0})),
             "force 'eye': radial",
         ),
-        (lambda: forces.anti_roll_bar("bar", "left", "left", 1.0), "both ends are on joint 'left'"),
+        (lambda: forces.anti_roll_bar("bar", "left", "left", 1.0), "force 'bar': both ends are on 'left'"),
         (lambda: forces.anti_roll_bar("bar", "left", "right", 1.0, ratio=0), "force 'bar': ratio 0 leaves 'right' without"),
         (lambda: on_the_world(), "force 'push': it acts on the world"),
         (lambda: barred_ball(), "joint 'ball' has 4 coordinates; a bar turns with a joint of one"),

@@ -142,7 +142,7 @@ def test_install_hints_work_as_printed():
     files = [
         *(ROOT / "src").rglob("*.py"),
         *(ROOT / "studies").glob("*.py"),
-        *(ROOT / "examples").glob("*"),
+        *(f for f in (ROOT / "examples").glob("*") if f.is_file()),
         ROOT / "README.md",
     ]
     hints = [h for f in files for h in re.findall(r"pip install ([^`)\n&]+)", f.read_text(encoding="utf-8"))]

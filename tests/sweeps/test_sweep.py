@@ -18,6 +18,7 @@ import xarray as xr
 import pfaffian as pf
 import pfaffian.sweeps.engine as engine
 import pfaffian.sweeps.plan as plan
+import pfaffian.sweeps.planned as planned
 import pfaffian.sweeps.store as store
 from pfaffian import control, statistics, sweeps
 from pfaffian.errors import ModelError, RunError, RunWarning
@@ -263,15 +264,15 @@ def test_the_store_of_another_sweep_is_refused_with_the_difference(whole, case):
 
 @pytest.mark.parametrize("package", ["pfaffian", "casadi", "numpy"])
 def test_another_version_is_refused(whole, monkeypatch, package):
-    version = plan.version
-    monkeypatch.setattr(plan, "version", lambda name: "9.9" if name == package else version(name))
+    version = planned.version
+    monkeypatch.setattr(planned, "version", lambda name: "9.9" if name == package else version(name))
     with pytest.raises(ModelError, match=rf"is of another sweep: version of {package} \('.*' there, '9.9' here\) differ"):
         pf.sweep(pendulum(), SPACE, store=whole, **RUN)
 
 
 def test_a_store_that_depends_on_more_is_of_another_sweep(whole, monkeypatch):
-    versions = plan.versions
-    monkeypatch.setattr(plan, "versions", lambda space: {k: x for k, x in versions(space).items() if "numpy" not in k})
+    versions = planned.versions
+    monkeypatch.setattr(planned, "versions", lambda space: {k: x for k, x in versions(space).items() if "numpy" not in k})
     with pytest.raises(ModelError, match=r"version of numpy \('.*' there, None here\) differ"):
         pf.sweep(pendulum(), SPACE, store=whole, **RUN)
 

@@ -73,6 +73,6 @@ def _cluster(address: str | None) -> Any:
         return contextlib.nullcontext()
     distributed = optional("distributed", "distributed", "--scheduler needs")
     try:
-        return distributed.Client(address, timeout=20)
+        return distributed.Client(address, timeout=20, set_as_default=False)  # one that finds nobody would stay the default
     except (OSError, ValueError) as error:
         raise ModelError(f"--scheduler {text(address, 60)!r}: no Dask scheduler answers: {text(error, 200)}") from None

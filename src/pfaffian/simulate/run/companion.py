@@ -83,7 +83,7 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
     except KeyboardInterrupt:  # the runs themselves are complete, and their result must not be lost
         notice("Ctrl-C ended the estimate of the error, which is nan; the runs are complete", RunWarning)
         error[:] = np.nan
-    error[:, runs] = _recent(error[:, runs]) + ROUNDING
+    error[:, runs] += ROUNDING
     return error
 
 
@@ -124,18 +124,6 @@ def _filled(error: np.ndarray) -> np.ndarray:
     before = known[np.maximum(np.searchsorted(known, times, "right") - 1, 0)]
     after = known[np.minimum(np.searchsorted(known, times, "left"), len(known) - 1)]
     return np.fmax(error[before], error[after])
-
-
-def _recent(error: np.ndarray) -> np.ndarray:
-    """(times, ...) at each record the largest error of the last half of the time, since two solutions may meet by chance where
-    both are wrong."""
-    largest = error.copy()
-    for begin in 2 ** np.arange(len(error).bit_length()):  # records begin to 2 begin - 1, after those from begin / 2 on
-        octave = error[begin : 2 * begin]
-        before = np.fmax.accumulate(error[begin // 2 : begin][::-1])[::-1]
-        largest[begin : 2 * begin] = np.fmax.accumulate(octave)
-        largest[begin : 2 * begin] = np.fmax(largest[begin : 2 * begin], before[np.arange(len(octave)) // 2])
-    return np.where(np.isnan(error), np.nan, largest)
 
 
 def _order(loop: TimeLoop) -> int:
