@@ -26,7 +26,7 @@ from pfaffian.terms.applied_forces import force_of
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms, shared
 
-MOST, CHEAP = 16, 1_000
+MOST, CHEAP = 16, 200
 """Greatest number of kinks of a machine that are located, and of the operations that give the numbers which pass zero there.
 Where there are more, as in laws that select directions by their rank, steps meet them by becoming short."""
 
