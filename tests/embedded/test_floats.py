@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import casadi as ca
@@ -339,6 +341,8 @@ def fly_in_parallel(study, craft, flights):
 def test_the_whole_agent_flies_in_floats(name, gcc, tmp_path):
     """All flights of Table 5.2 with estimator, limits and force control stay within 1 mm of double. [konz25 5.6]"""
     study = load("konz-flight", folder(), PARTS)
+    flyers = importlib.import_module("._konz_flyers", study.__package__)
+    study = SimpleNamespace(**{**vars(flyers), **vars(study)})
     craft = getattr(study, name)()
     law, flights = study.computer(craft), []
     c, reference = controller(law, craft.plant), {n: x for n, x in study.references(name).items() if n in study.FLIGHTS}
