@@ -15,10 +15,7 @@ CONVERGED = 1e-2
 """A step counts as the last if the square of its length, in standard errors, is below this."""
 
 REJECTED = 14
-"""Most steps considered from one point, each with ten times the damping."""
-
-SHORTER = 0.5
-"""After a step that was rejected, only one is tried whose length, squared, is below this part of its."""
+"""Most steps tried from one point, each with ten times the damping."""
 
 FIRST = 1e-6
 """First damping, relative to the square of each column's length."""
@@ -97,21 +94,17 @@ def _next(
     If no step lowers the cost, the squared length of the shortest one that was tried: small at a minimum, also at one with a
     kink, such as a delay at which the samples of an input meet the ends of steps.
     """
-    before, rejected = _total(problem, here.residual, theta, deviation, s.prior), np.inf
+    before = _total(problem, here.residual, theta, deviation, s.prior)
     for tried in range(REJECTED):
         step, dx, length, decrement = _step(here, theta, damping, s)
-        if length > SHORTER * rejected:
-            damping *= 10
-            continue
         trial = np.clip(theta + step, s.bounds[:, 0], s.bounds[:, 1])
         moved = evaluate(problem, trial, here.x + dx, deviation) if s.allowed(trial) else None
         if moved and _total(problem, moved.residual, trial, deviation, s.prior) <= before:
             return trial, moved, damping / 10, decrement
         if length < CONVERGED:
             return length
-        rejected = length
         if tried == 0 and (np.abs(here.deviation / deviation - 1) > SIMILAR).any():
-            here, rejected = evaluate(problem, theta, here.x, deviation) or here, np.inf  # its weights were other ones
+            here = evaluate(problem, theta, here.x, deviation) or here  # its weights were other ones
         damping = max(damping * 10, FIRST)
     return length
 
