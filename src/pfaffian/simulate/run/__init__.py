@@ -1,6 +1,6 @@
 """Runs: `run`, `stepper`, runs to an accuracy, environments.
 
-accuracy_request.py  what is asked of runs to an accuracy
+accuracy_request.py  what is asked of runs, and of those to an accuracy
 accurate.py          a run to an accuracy, from its arguments to its result
 accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice
 batch.py             a batch of runs, from its start to its result with all findings
@@ -18,7 +18,7 @@ interrupt.py         Ctrl-C during a run: a long run ends early and returns its 
 new_stepper.py       `stepper`: a machine for a loop of the caller's own
 python_law.py        a law in plain Python within runs
 request_solver.py    the Solver of runs to an accuracy
-request_starts.py    where runs to an accuracy begin, and under which inputs
+request_starts.py    the lanes of runs to an accuracy where they begin
 resume.py            a run that continues from the end of another one
 resume_lanes.py      a run to an accuracy that continues from the end of another one
 roll.py              the time loop of a run: calls of the compiled loop, short enough to be interrupted

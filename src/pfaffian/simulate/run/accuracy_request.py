@@ -1,4 +1,4 @@
-"""What is asked of runs to an accuracy: the accuracy, the records, the runs that are continued and those that are compared."""
+"""What is asked of runs; with an accuracy: the records, the runs that are continued and those whose error is estimated."""
 
 from __future__ import annotations
 
@@ -93,14 +93,23 @@ class RunRequest(NamedTuple):
     every: Any = None
     error_bound: Any = None
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state from which runs begin, as a caller gives it."""
+        return {"q": self.q, "guess": self.guess, "v": self.v, "parameters": self.parameters}
+
+    @property
+    def of_start(self) -> dict[str, Any]:
+        """The arguments that a run which continues another one takes from there: None where the caller gave none."""
+        seed = None if np.ndim(self.seed) == 0 and self.seed == 0 else self.seed
+        return {**self.state, "start": self.start or None, "seed": seed}
+
 
 def end_of_earlier(m: Mechanism, request: RunRequest, accuracy: float) -> LanesEnd | None:
     """The end of the run that this one continues, if any. Raises ModelError: see `end_of`."""
     if request.start_from is None:
         return None
-    given = {"q": request.q, "guess": request.guess, "v": request.v, "parameters": request.parameters}
-    seed = None if np.ndim(request.seed) == 0 and request.seed == 0 else request.seed
-    return lanes_end_of(m, request.start_from, given | {"start": request.start or None, "seed": seed}, accuracy)
+    return lanes_end_of(m, request.start_from, request.of_start, accuracy)
 
 
 def estimated_runs(error: Any, law: Control, ended: LanesEnd | None, count: int) -> np.ndarray:

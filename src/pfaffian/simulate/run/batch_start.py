@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.record_memory import check_memory
 from pfaffian.simulate.run.resume import End, resumed
+from pfaffian.simulate.run.resume_lanes import LanesEnd
 from pfaffian.simulate.run.roll import first_state
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.inputs import Times, constant_inputs, refuse_inputs, series_of
@@ -23,11 +24,14 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.given_start import Given, start_arguments, start_of
 from pfaffian.starts.start import Start, start_state
 
+Earlier = TypeVar("Earlier", End, LanesEnd)
+"""The end of other runs, in steps of one length or to an accuracy."""
+
 
 def beginning(
-    m: Mechanism, law: Control, begin: End | float, given: Mapping[str, Any], u: Any, sampled: bool, backend: Backend,
+    m: Mechanism, law: Control, begin: Earlier | float, given: Mapping[str, Any], u: Any, sampled: bool, backend: Backend,
     progress: bool,
-) -> tuple[Given | End, np.ndarray]:  # fmt: skip
+) -> tuple[Given | Earlier, np.ndarray]:  # fmt: skip
     """Where runs begin, and (samples, nw) or (samples, runs, nw) their inputs, from the arguments of `run`.
 
     begin: the end of other runs, or the time [s] at which the state `given` counts: q, v, guess and parameters by name.
@@ -35,9 +39,9 @@ def beginning(
     """
     names = input_names(m, law)
     refuse_inputs(u, names)
-    here: Given | End
+    here: Given | Earlier
     constant = np.zeros((1, len(names)))
-    if isinstance(begin, End):
+    if isinstance(begin, (End, LanesEnd)):
         here = begin
         constant = constant if sampled else as_batch(u, names, constant[0], "u")
     else:

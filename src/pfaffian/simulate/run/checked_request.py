@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.control.idle import idle_under
-from pfaffian.control.law import check_parameters
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import as_number, some_runs
 from pfaffian.simulate.run.accuracy_request import (
@@ -18,13 +17,13 @@ from pfaffian.simulate.run.accuracy_request import (
     estimated_runs,
     pair_for,
 )
+from pfaffian.simulate.run.batch_start import beginning
 from pfaffian.simulate.run.controlled import LaneStarts
 from pfaffian.simulate.run.request_solver import solver_of
-from pfaffian.simulate.run.request_starts import begin_of_runs, given_start_and_inputs
+from pfaffian.simulate.run.request_starts import begin_of_runs
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.step import sampling
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion
-from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.running_statistics import as_recording
 from pfaffian.simulate.step.signals import as_record
 from pfaffian.simulate.step.simulation import Simulation
@@ -60,10 +59,10 @@ def checked_request(system: AbstractSystem, request: RunRequest, kinks: bool = T
     ended = end_of_earlier(m, request, accuracy)
     begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
     instants = np.maximum(as_instants(request.times, begin + elapsed, request.duration) - begin, elapsed)
-    seeds, names = sampling.check_seeds(request.seed), input_names(m, law)
+    seeds = sampling.check_seeds(request.seed)
     with progress_line(m.name, request.progress):
-        given, series = given_start_and_inputs(m, request, begin, names, ended)
-        check_parameters(law, m, given.p)
+        sampled = request.u_step is not None
+        given, series = beginning(m, law, ended or begin, request.state, request.u, sampled, request.backend, False)
         several = series.shape[1] if series.ndim == 3 else 1
         count = some_runs({"q, v, parameters": len(given.p), "u": several, "seed": seeds})
         recording, changing = as_recording(request.record), as_switches(m, request.switches)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.batch import Batch, computed
 from pfaffian.simulate.run.batch_start import beginning, started
@@ -30,12 +25,12 @@ def run_in_steps(system: AbstractSystem, r: RunRequest) -> Draft:
     """The result of `run` with steps of one length. Raises and warns as `run` does."""
     system, scheme, law, extra = counting_arguments(system, r.scheme, r.control, r.outputs, r.switches)
     m = system.mechanism
-    end = _continued(m, r)
+    end = None if r.start_from is None else end_of(m, r.start_from, r.of_start)
     when = following(end, times_in_steps(end.start if end else r.start, r.duration, r.step, r.every, r.u_step))
     seeds, bound = check_seeds(r.seed), bound_of(r.error_bound, r.step, scheme)
     changing = as_switches(m, r.switches)
     due = compiled_instants(law, when.step)
-    begin, series = beginning(m, law, end or when.start, _state(r), r.u, r.u_step is not None, r.backend, r.progress)
+    begin, series = beginning(m, law, end or when.start, r.state, r.u, r.u_step is not None, r.backend, r.progress)
     if r.u_step is not None:
         warn_of_short_inputs(series, when, r.hold)
     count = some_runs({"q, v, parameters": len(begin.p), "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
@@ -65,16 +60,3 @@ def run_in_steps(system: AbstractSystem, r: RunRequest) -> Draft:
         estimated=as_estimated(r.error, count),
     )
     return computed(batch)
-
-
-def _state(r: RunRequest) -> dict[str, Any]:
-    """The state from which runs begin, as a caller gives it."""
-    return {"q": r.q, "guess": r.guess, "v": r.v, "parameters": r.parameters}
-
-
-def _continued(m: Mechanism, r: RunRequest) -> End | None:
-    """The end of the runs that these continue, if any. Raises ModelError: something that comes from there is given too."""
-    if r.start_from is None:
-        return None
-    seed = None if np.ndim(r.seed) == 0 and r.seed == 0 else r.seed
-    return end_of(m, r.start_from, {**_state(r), "start": r.start or None, "seed": seed})
