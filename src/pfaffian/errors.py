@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -148,6 +149,20 @@ def notice(message: str, category: type[Warning]) -> None:
     if (messages := _COLLECTED.get()) is not None:
         messages.append(bounded(message))
         return
+    _warn_user(message, category)
+
+
+@cache
+def notice_once(message: str) -> None:
+    """Issue a RuntimeWarning at the line of the user's code that called the library, once in each process for each message.
+
+    It is not collected: who collects messages may drop them since they come again, and this one would not.
+    """
+    _warn_user(message, RuntimeWarning)
+
+
+def _warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the innermost line outside the library."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
         level, frame = level + 1, frame.f_back

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.errors import BuildError, ModelError
+from pfaffian.errors import BuildError, ModelError, notice_once
 from pfaffian.kernel import remember
 from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.call import cache_keys as keyed
@@ -308,7 +308,7 @@ def test_numpy_kernels_are_not_stored_by_key(place, monkeypatch):
         assert get(build, backend="numpy").provenance["backend"] == "numpy"
         assert build.calls == 1
     monkeypatch.setenv("PFAFFIAN_CC", str(place / "absent"))
-    monkeypatch.setattr("pfaffian.kernel.build.library._warned", set())
+    notice_once.cache_clear()
     for _ in range(2):
         build = Build()
         with pytest.raises(BuildError, match="no C compiler"):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, notice_once
 from pfaffian.kernel.build import object_store as store
 from pfaffian.kernel.build import private_files
 from tests.work import PATIENCE
@@ -149,7 +149,7 @@ def test_a_shared_folder_stays_as_it_is(place):
 def refused(place):
     """Check after the test that the store is not used, that one warning appears, and that nothing in it changes."""
     place.mkdir(parents=True)
-    store._warn_once.cache_clear()
+    notice_once.cache_clear()
     yield place
     before = place.lstat()
     with pytest.warns(RuntimeWarning, match="compiled code is not stored in") as caught:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.errors import BuildError
-from pfaffian.kernel.build import library, processes, toolchain
+from pfaffian.errors import BuildError, notice_once
 from pfaffian.kernel.build import object_store as store
+from pfaffian.kernel.build import processes, toolchain
 from tests.work import PATIENCE
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])
@@ -27,7 +27,7 @@ def function(factor=1.0):
 def fresh(monkeypatch, tmp_path):
     """An empty store, with no warning given yet."""
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
-    monkeypatch.setattr(library, "_warned", set())
+    notice_once.cache_clear()
     toolchain._identify.cache_clear()
     return tmp_path
 
@@ -90,7 +90,7 @@ def test_read_only_or_absent_home(fresh, monkeypatch):
     blocked = fresh / "file"
     blocked.write_text("")
     monkeypatch.setenv("PFAFFIAN_CACHE", str(blocked / "store"))
-    store._warn_once.cache_clear()
+    notice_once.cache_clear()
     with pytest.warns(RuntimeWarning, match="not stored.*Not a directory.*PFAFFIAN_CACHE") as caught:
         assert kernel.compile(function(), backend="c")(X)[0].shape == (2, 1)
     assert len(caught) == 1

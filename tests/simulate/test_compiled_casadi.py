@@ -9,8 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.differentiation import casadi_functions
-from pfaffian.errors import BuildError, ModelError
-from pfaffian.kernel.build import library
+from pfaffian.errors import BuildError, ModelError, notice_once
 from tests.tolerance import close
 
 SAME = 1e-12
@@ -170,7 +169,7 @@ def test_each_step_size_and_law_has_its_library(both):
 
 def test_without_a_compiler_casadi_evaluates_it_and_warns(monkeypatch):
     monkeypatch.setenv("PFAFFIAN_CC", "/no/such/compiler")
-    monkeypatch.setattr(library, "_warned", set())
+    notice_once.cache_clear()
     with pytest.warns(RuntimeWarning, match="casadi_function: evaluated by CasADi, .* slower .*: no C compiler found") as seen:
         f = pf.casadi_function(bead(), "rate")
         pf.casadi_function(bead(), "rate")

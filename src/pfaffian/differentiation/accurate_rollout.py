@@ -28,8 +28,9 @@ from pfaffian.kernel import Span
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.accuracy_request import RunRequest, as_accuracy, pair_for
+from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
 from pfaffian.simulate.run.accurate import run_with_steps
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.run.step_log import StepBegins
 from pfaffian.simulate.step.lane import SAME, lane_of

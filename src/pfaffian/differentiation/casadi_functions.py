@@ -16,11 +16,10 @@ from pfaffian.control.losses_at import with_losses_at
 from pfaffian.differentiation.curvature import smooth_motion, smooth_step
 from pfaffian.differentiation.step_slopes import STAY, differentiable, with_matrices, with_products
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
-from pfaffian.errors import BuildError, ModelError
+from pfaffian.errors import BuildError, ModelError, notice_once
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import as_flag, as_number, one_of
-from pfaffian.kernel.build.library import warn_once
 from pfaffian.kernel.call.external import compile_external
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.step.simulation import Simulation
@@ -116,7 +115,7 @@ def casadi_function(
     except BuildError as error:
         if backend == "c":
             raise
-        warn_once(f"casadi_function: evaluated by CasADi, some ten times slower than compiled: {error}")
+        notice_once(f"casadi_function: evaluated by CasADi, some ten times slower than compiled: {error}")
         return request.expression()
     f = ca.external(what, str(path))
     penalty = MOST_DIRECTIONS / max(1, min(f.nnz_in(), f.nnz_out()))

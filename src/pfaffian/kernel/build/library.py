@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from pfaffian.kernel.build.prebuilt import carried
 from pfaffian.kernel.build.toolchain import BuildMode, Compiler
 from pfaffian.kernel.build.trial import Trial, check
 from pfaffian.kernel.build.waiting import tell
-
-_warned: set[str] = set()
 
 
 def load(text: str, mode: BuildMode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
@@ -112,10 +109,3 @@ def _publish(
         return ctypes.CDLL(str(target)), meta
     except OSError as error:
         raise BuildError(f"the compiled object was tested, but does not load: {error}") from error
-
-
-def warn_once(message: str) -> None:
-    """Warn with RuntimeWarning, once in each process for each message."""
-    if message not in _warned:
-        _warned.add(message)
-        warnings.warn(message, RuntimeWarning, stacklevel=6)

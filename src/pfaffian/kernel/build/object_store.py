@@ -15,13 +15,12 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, notice_once
 from pfaffian.kernel.build import private_files
 
 DAY = 86400.0
@@ -37,7 +36,7 @@ def directory() -> Path:
     if path and reason is None:
         _sweep(path)
         return path
-    _warn_once(f"compiled code is not stored in {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    notice_once(f"compiled code is not stored in {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 
@@ -52,12 +51,6 @@ def _requested() -> Path | None:
         return Path.home() / ".cache" / "pfaffian"
     except RuntimeError:
         return None
-
-
-@cache
-def _warn_once(message: str) -> None:
-    """Warn with RuntimeWarning, once in each process for each message."""
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 @cache
@@ -112,7 +105,7 @@ def place_to_build(store: Path) -> Path:
     if _has_room(store):
         return store
     reason = f"less than {ROOM // 2**20} MB are left on its disk: make room"
-    _warn_once(f"compiled code is not stored in {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    notice_once(f"compiled code is not stored in {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 

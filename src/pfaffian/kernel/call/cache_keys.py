@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import sources as source_files
-from pfaffian.errors import BuildError, ModelError
+from pfaffian.errors import BuildError, ModelError, notice_once
 from pfaffian.kernel.build import library, private_files, toolchain
 from pfaffian.kernel.build import object_store as store
 from pfaffian.kernel.call.recipe import PortLengths, Recipe
@@ -81,7 +81,7 @@ def _contents() -> str:
 def _after_changes(changed: tuple[str, ...]) -> str:
     """A digest that no other process has, and a warning that names the changed files."""
     names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
-    library.warn_once(
+    notice_once(
         f"source files of the library were changed between its import and their own ({names}): what this process compiles is "
         "not used by others; start Python again"
     )

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, notice_once
 from pfaffian.kernel.build.compiled_passes import encoded
 from pfaffian.kernel.build.interpreter import Words, interpreter
-from pfaffian.kernel.build.library import key_of, load, warn_once
+from pfaffian.kernel.build.library import key_of, load
 from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
@@ -112,7 +112,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
-        warn_once(f"running in NumPy, some 100 times slower: {error}")
+        notice_once(f"running in NumPy, some 100 times slower: {error}")
         return None
     code = encoded(*recipe.programs)
     first = interpreted(library, function, recipe.lanes * code.frame, Words(code))

@@ -42,7 +42,7 @@ def record_stops(
     lost = np.flatnonzero(status)
     if not lost.size:
         return
-    find = _finders(s, set(status.tolist()), _step(result))
+    find = _finders(s, set(status.tolist()), _longest_step(result))
     reasons, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
     reasons[:] = start.messages if len(start.messages) == len(status) else start.messages[0]
     for code, finder in find.items():
@@ -55,7 +55,7 @@ def record_stops(
             reasons[at] = explain(at)
     at = np.flatnonzero(np.isin(status, (DIVERGED, FIRST_FAULT)) & (reasons == ""))
     if at.size:
-        reasons[at] = _flat(s, x[at], s.parameters(p[at], x[at]), stopped[at], _step(result))
+        reasons[at] = _flat(s, x[at], s.parameters(p[at], x[at]), stopped[at], _longest_step(result))
     for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), status_of(s, "integrator")} & set(status.tolist()):
         at = np.flatnonzero(status == code)
         for run, found in zip(at, _near_faults(result, s, x, p, at), strict=True):
@@ -86,8 +86,8 @@ def _near_faults(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at:
     return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *causes, strict=True)]
 
 
-def _step(result: Draft) -> float:
-    """Longest time after its start at which a step may have evaluated the law [s]."""
+def _longest_step(result: Draft) -> float:
+    """Longest time after the start of a step at which it may have evaluated the law [s]."""
     return float(result.attrs.get("step", np.diff(result["time"]).max(initial=0.0)))
 
 

@@ -1,6 +1,6 @@
 """Runs: `run`, `stepper`, runs to an accuracy, environments.
 
-accuracy_request.py  what is asked of runs, and of those to an accuracy
+accuracy_request.py  what is asked of runs to an accuracy
 accurate.py          a run to an accuracy, from its arguments to its result
 accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice
 batch.py             a batch of runs, from its start to its result with all findings
@@ -25,6 +25,7 @@ roll.py              the time loop of a run: calls of the compiled loop, short e
 run.py               `run`: a mechanism, initial states and inputs -> a labelled result
 run_in_steps.py      a run with steps of one length, from its arguments to its result
 run_options.py       options of `run`, and which of them go together
+run_request.py       the arguments of a run, of both kinds
 saved.py             saved states of steppers that are restored
 singular_start.py    starts in singular configurations
 solver.py            solutions of runs by steps under error control

@@ -1,25 +1,21 @@
-"""What is asked of runs; with an accuracy: the records, the runs that are continued and those whose error is estimated."""
+"""What is asked of a run to an accuracy: the records, the run that is continued, the runs whose error is estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.single_values import as_number
-from pfaffian.kernel.call.recipe import Backend
-from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.coupling_error import exchanging
 from pfaffian.simulate.run.resume_lanes import LanesEnd, lanes_end_of
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.step.sampling import in_python
-from pfaffian.simulate.step.signals import OutputFunction
-from pfaffian.simulate.step.step import Scheme
 
 RECORDS = 201
 """Number of records of a run whose `times` are not given."""
@@ -59,50 +55,6 @@ def as_instants(times: Any, start: float, duration: Any) -> np.ndarray:
 def pair_for(accuracy: float) -> str:
     """Name of the integrator for runs of an accuracy."""
     return "dopri5" if accuracy >= COARSE else "dop853"
-
-
-class RunRequest(NamedTuple):
-    """The arguments of `run`, not yet checked; the last three are of runs with steps of one length."""
-
-    accuracy: Any
-    times: Any
-    duration: Any
-    max_step: Any
-    start: Any
-    start_from: Any
-    q: Any
-    v: Any
-    guess: Any
-    parameters: Any
-    u: Any
-    u_step: Any
-    hold: Hold
-    control: Control | None
-    switches: Mapping[str, OutputFunction] | None
-    outputs: Mapping[str, OutputFunction] | None
-    record: Any
-    scheme: Scheme | None
-    correct_start: bool
-    error: Any
-    seed: Any
-    backend: Backend
-    strict: bool
-    threads: int | None
-    progress: bool
-    step: Any = None
-    every: Any = None
-    error_bound: Any = None
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The state from which runs begin, as a caller gives it."""
-        return {"q": self.q, "guess": self.guess, "v": self.v, "parameters": self.parameters}
-
-    @property
-    def of_start(self) -> dict[str, Any]:
-        """The arguments that a run which continues another one takes from there: None where the caller gave none."""
-        seed = None if np.ndim(self.seed) == 0 and self.seed == 0 else self.seed
-        return {**self.state, "start": self.start or None, "seed": seed}
 
 
 def end_of_earlier(m: Mechanism, request: RunRequest, accuracy: float) -> LanesEnd | None:

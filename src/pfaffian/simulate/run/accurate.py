@@ -8,13 +8,13 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
-from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.checked_request import Checked, checked_request
 from pfaffian.simulate.run.controlled import Controlled, controlled
 from pfaffian.simulate.run.coupling_error import NEEDED, add_coupling_error, exchanging, halved
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
 from pfaffian.simulate.run.python_law import messages_of
 from pfaffian.simulate.run.resume_lanes import end_of_lanes
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.run.step_log import StepLog

@@ -10,7 +10,6 @@ from pfaffian.control.idle import idle_under
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import as_number, some_runs
 from pfaffian.simulate.run.accuracy_request import (
-    RunRequest,
     as_accuracy,
     as_instants,
     end_of_earlier,
@@ -21,6 +20,7 @@ from pfaffian.simulate.run.batch_start import beginning
 from pfaffian.simulate.run.controlled import LaneStarts
 from pfaffian.simulate.run.request_solver import solver_of
 from pfaffian.simulate.run.request_starts import begin_of_runs
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.step import sampling
 from pfaffian.simulate.step.motion_statistics import MotionTally, tally_of_motion

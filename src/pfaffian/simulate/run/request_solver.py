@@ -6,10 +6,10 @@ import numpy as np
 
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole
 from pfaffian.kernel.call.memory import threads_for
-from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.python_law import PythonCalls, refuse_continued
 from pfaffian.simulate.run.resume_lanes import LanesEnd
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.step.lane import law_instants
 from pfaffian.simulate.step.sampling import in_python, rates

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pfaffian.simulate.error.global_error import ERROR_KINDS
-from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.controlled import LaneStarts, first_tolerance
 from pfaffian.simulate.run.resume_lanes import LanesEnd, continued
 from pfaffian.simulate.run.roll import first_state, initial_status
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.step.first_states import check_start
 from pfaffian.simulate.step.lane import new_lanes
 from pfaffian.simulate.step.simulation import Simulation

@@ -10,7 +10,6 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.program.numpy_loop import Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.event_table import drop_listed
-from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.accurate import run_accurately
 from pfaffian.simulate.run.run_in_steps import run_in_steps
 from pfaffian.simulate.run.run_options import (
@@ -19,6 +18,7 @@ from pfaffian.simulate.run.run_options import (
     refuse_with_accuracy,
     refuse_without_accuracy,
 )
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.step.joint_loads import with_loads
 from pfaffian.simulate.step.signals import OutputFunction
 from pfaffian.simulate.step.step import Scheme

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import MOST_THREADS, as_whole, some_runs
-from pfaffian.simulate.run.accuracy_request import RunRequest
 from pfaffian.simulate.run.batch import Batch, computed
 from pfaffian.simulate.run.batch_start import beginning, started
 from pfaffian.simulate.run.companion import as_estimated
 from pfaffian.simulate.run.resume import End, end_of, following
 from pfaffian.simulate.run.run_options import bound_of
+from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.inputs import times_in_steps, warn_of_short_inputs
 from pfaffian.simulate.step.running_statistics import as_recording
