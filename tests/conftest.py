@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
+
+# Before NumPy is imported: the tests run in as many processes as there are cores, where threads of BLAS wait for each other.
+# The product of a 12,000 x 26 matrix with its transpose took 400 times the processor time. Workers inherit the environment.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gc
 import signal
 import sys
 from pathlib import Path

@@ -156,7 +156,7 @@ def _normal_matrix(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.n
     length, long = (np.linalg.norm(x, axis=0) for x in (A, Z))
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
     Q = _orthonormal(Z / long)
-    N = Q.T @ (A / length)
+    N = (_blocks(Q).transpose(0, 2, 1) @ _blocks(A / length)).sum(axis=0)
     _check_identifiable(N, names)
     return Q, N, length
 
@@ -183,13 +183,19 @@ def _check_identifiable(N: np.ndarray, names: list[str]) -> None:
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
-    """Orthonormal columns that span those of Z, computed in blocks so small that BLAS starts no threads."""
-    n, k = Z.shape
-    blocks = np.zeros((-(-n // BLOCK), BLOCK, k))
-    blocks.reshape(-1, k)[:n] = Z
-    R = np.asarray(np.linalg.qr(np.asarray(np.linalg.qr(blocks, mode="r")).reshape(-1, k), mode="r"))
+    """Orthonormal columns that span those of Z."""
+    k = Z.shape[1]
+    R = np.asarray(np.linalg.qr(np.asarray(np.linalg.qr(_blocks(Z), mode="r")).reshape(-1, k), mode="r"))
     size = np.abs(np.diag(R))
     return Z @ np.linalg.inv(R) if size.min() > NEGLIGIBLE * size.max() else np.linalg.qr(Z)[0]
+
+
+def _blocks(A: np.ndarray) -> np.ndarray:
+    """(blocks, BLOCK, k) the rows of A (n, k), and zeros: blocks so small that BLAS starts no threads, which take more time."""
+    n, k = A.shape
+    blocks = np.zeros((-(-n // BLOCK), BLOCK, k))
+    blocks.reshape(-1, k)[:n] = A
+    return blocks
 
 
 def _covariance_of_sum(errors: np.ndarray, correlated: int) -> np.ndarray:
