@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-# Before NumPy is imported: the tests run in as many processes as there are cores, where threads of BLAS wait for each other.
-# The product of a 12,000 x 26 matrix with its transpose took 400 times the processor time. Workers inherit the environment.
+# For the workers, which load NumPy later: there are as many of them as cores, so threads of BLAS would wait for each other. The
+# product of a 12,000 x 26 matrix with its transpose took 400 times the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gc
