@@ -207,7 +207,7 @@ def test_a_jack_keeps_its_whole_turns_wherever_it_is_cut_and_whatever_is_held(cu
             assert np.abs(x - by[name]).max() < 1e-11, (held, name)
 
 
-@pytest.mark.parametrize("name", [n for n in zoo.machines() if zoo.machine(n).m.constraints])
+@pytest.mark.parametrize("name", zoo.machines())
 def test_the_start_of_a_file_starts_everything(name):
     m, s = zoo.machine(name)[2:]
     with warnings.catch_warnings():
