@@ -47,7 +47,9 @@ CHECK, CRASH = 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parse(arguments)
     o = Options(given.repeat, given.quick, given.out, chains=given.chains)
-    about = {"quick": o.quick, "batch": o.runs, "repeat": 1 if o.quick else o.repeat} | describe(pin_to_one_core())
+    about = {"quick": o.quick, "batch": o.runs, "repeat": 1 if o.quick else o.repeat} | describe(
+        None if o.quick else pin_to_one_core()
+    )
     rows: list[tuple[str, Comparison]] = []
     failed, missing = dict[str, str](), dict[str, str]()
     status = 0

@@ -31,8 +31,8 @@ SOON, LATE = 10.0, 100.0
 """Time at which joints are compared, and duration over which conserved quantities are checked [s]."""
 SPREAD = 0.5
 """Largest deviation of the starts, in either direction, in joints and rates [rad, rad/s]."""
-FEW = 32
-"""Number of runs by which accuracy is judged."""
+FEW = 32, 4
+"""Number of runs by which accuracy is judged, and with `quick`, where it is not."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ def satellite() -> pf.Mechanism:
 
 def beside(case: Case, o: Options) -> Iterator[Comparison]:
     """Comparisons of each reduced machine with the full one: for a step, then for a second of motion at the same accuracy."""
-    m, (q, v) = case.m, starts(case, max(o.runs, FEW))
+    m, few = case.m, FEW[o.quick]
+    q, v = starts(case, max(o.runs, few))
     sides: dict[str, Machine] = {"reduced": pf.reduce(m)}
     if case.at_mu:
         sides["reduced, at one momentum"] = pf.reduce(m, momentum=pf.reduction.momentum_map(m, case.q, case.v))
@@ -81,7 +82,7 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
         if not np.isfinite(calls[side]()).all():
             raise CheckFailed(f"{case.name}, {side}: not all numbers are finite")
     times = interleaved(calls, len(q) * STEPS, o)
-    found = accuracy(case, sides, q[:FEW], v[:FEW])
+    found = accuracy(case, sides, q[:few], v[:few])
     for side in list(sides)[:-1]:
         what = f"{case.name}, {side}, beside full, {len(q)} runs"
         notes = {"operations": operations[side], "of the full one": operations["full"]}

@@ -26,7 +26,7 @@ SAMPLE = 0.02
 class Options:
     """Options of a call.
 
-    repeat: samples of each side.   quick: one sample at a small batch, without judgement.   out: folder for figures.
+    repeat: samples of each side.   quick: one sample at a small batch, on any core, without judgement.   out: folder for figures.
     chains: folder of URDF+ files, for `parallel_chains`."""
 
     repeat: int = 9
