@@ -26,8 +26,8 @@ SAMPLE = 0.02
 class Options:
     """Options of a call.
 
-    repeat: samples of each side.   quick: one sample at a small batch, on any core, without judgement.   out: folder for figures.
-    chains: folder of URDF+ files, for `parallel_chains`."""
+    repeat: samples of each side.   quick: one sample at a small batch, on any core, without judgement.
+    out: folder for figures.   chains: folder of URDF+ files, for `parallel_chains`."""
 
     repeat: int = 9
     quick: bool = False

@@ -7,8 +7,10 @@ be told apart from first moment and inertia of the upper one and is left as publ
 
 The fit starts from the published numbers. It finds that the record of the torques is about 4 ms late. Its predictions of three
 records that it has not seen are compared with those of the published numbers: errors at the end of windows of 0.5 s (swing-up,
-record 11) and 1 s (records 12 and 13), which start from a state estimated from the five samples before them. Origin and licence
-of the records: measured.md.
+record 11) and 1 s (records 12 and 13), which start from a state estimated from the five samples before them. A second fit, from
+the numbers of the first, has segments of 1 s, as long as the predictions: what the equations lack, of which it warns, then
+weighs as much as it does there. It predicts all joints of all three records better than the published numbers. Origin and
+licence of the records: measured.md.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ PUBLISHED = {
 }  # fmt: skip
 GEAR, UPPER, LOWER_MASS, PERIOD = 6, 0.3, 0.604346, 0.004
 TRAIN = ("A00", "A01", "A02", "A03", "A04", "A05")
-UNSEEN = {"A11": 0.5, "A12": 1.0, "A13": 1.0}
+PREDICTED = 1.0
+UNSEEN = {"A11": 0.5, "A12": PREDICTED, "A13": PREDICTED}
 """Records that the fit has not seen, with the length of the predictions [s]."""
 
 
@@ -64,10 +67,15 @@ def dry(joint: str, c: pf.Parameter) -> Any:
 
 
 class Measured(NamedTuple):
-    """fit: of the records TRAIN.   table: errors on the records UNSEEN."""
+    """fit: of the records TRAIN.   table: errors on the records UNSEEN, of the published numbers, the fit, and one over longer
+    segments."""
 
     fit: pf.identification.Fit
     table: pd.DataFrame
+
+
+ERRORS = {"published": ("first", "start values"), "fit": ("first", "fit"), "fit over 1 s": ("long", "fit")}
+"""Columns of the table -> fit and column of its table of unseen records."""
 
 
 def records() -> dict[str, dict[str, np.ndarray]]:
@@ -80,10 +88,15 @@ def records() -> dict[str, dict[str, np.ndarray]]:
 
 
 def run() -> Measured:
-    known = records()
-    fit = pf.fit(mechanism(), {name: known[name] for name in TRAIN})
-    tables = {name: fit.unseen({name: known[name]}, [horizon]) for name, horizon in UNSEEN.items()}
-    return Measured(fit, pd.concat(tables, names=["record"]))
+    known, m = records(), mechanism()
+    seen = {name: known[name] for name in TRAIN}
+    fits = {"first": pf.fit(m, seen)}
+    fits["long"] = pf.fit(m, seen, horizon=PREDICTED, start=fits["first"])
+    tables = {
+        name: pd.concat({record: fit.unseen({record: known[record]}, [horizon]) for record, horizon in UNSEEN.items()})
+        for name, fit in fits.items()
+    }
+    return Measured(fits["first"], pd.DataFrame({name: tables[fit][column] for name, (fit, column) in ERRORS.items()}))
 
 
 def figures(result: Measured) -> dict[str, Any]:
@@ -96,8 +109,8 @@ def figures(result: Measured) -> dict[str, Any]:
     names = [f"{record[0]} {record[2].split()[1]}" for record in result.table.index if record[2].startswith("q")]
     rows = result.table[[index[2].startswith("q") for index in result.table.index]]
     place = np.arange(len(names))
-    for shift, column, label in ((-0.2, "start values", "published"), (0.2, "fit", "fitted")):
-        right.bar(place + shift, rows[column], width=0.4, label=label)
+    for shift, column in zip((-0.27, 0, 0.27), ERRORS, strict=True):
+        right.bar(place + shift, rows[column], width=0.27, label=column)
     right.set(yscale="log", ylabel="error [rad]", title="predictions of unseen records")
     right.set_xticks(place, names, rotation=30, ha="right")
     return {"double-pendulum": figure}
@@ -109,9 +122,11 @@ def claims(result: Measured) -> Iterator[Claim]:
     yield Claim("numbers that the records do not determine", len(fit.undetermined), 0)
     table = result.table
     angles = table[[index[2].startswith("q") for index in table.index]]
-    better = int((angles["fit"] < angles["start values"]).sum())
-    yield Claim("of six errors of unseen angles, below those of the published numbers", better, 5, relation="at least")
-    for record, expected in (("A12", (0.0183, 0.0743)), ("A13", (0.0301, 0.0376))):
+    better = (angles.drop(columns="published").lt(angles["published"], axis=0)).sum()
+    for column, least in (("fit", 5), ("fit over 1 s", 6)):
+        what = f"{column}: of six errors of unseen angles, below those of the published numbers"
+        yield Claim(what, int(better[column]), least, relation="at least")
+    for record, expected in (("A12", (0.0183, 0.0360)), ("A13", (0.0301, 0.0376))):
         for name, most in zip(("q shoulder", "q elbow"), expected, strict=True):
-            error = table.at[(record, UNSEEN[record], name), "fit"]
+            error = table.at[(record, UNSEEN[record], name), "fit over 1 s"]
             yield Claim(f"error of {name} after 1 s, record {record} [rad]", error, most, relation="at most")
