@@ -409,12 +409,12 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
-    absent, own = known <= _rounded(m, T.rows.counts, known), _longest_of_functions(m, T.rows.counts, known)
-    lengths = np.sqrt(np.where(absent, np.where(own > ROUNDING**2 * known.max(), own, 1.0), known))
+    absent, of_function = known <= _rounded(m, T.rows.counts, known), _longest_of_functions(m, T.rows.counts, known)
+    lengths = np.sqrt(np.where(absent, np.where(of_function > ROUNDING**2 * known.max(), of_function, 1.0), known))
     dependent, places = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
     blocks = tuple(map(tuple, dependent))
-    lost = np.flatnonzero(absent & (known > (ROUNDING / CLEAR) ** 2 * own) & (known < lengths**2))
+    lost = np.flatnonzero(absent & (known > (ROUNDING / CLEAR) ** 2 * of_function) & (known < lengths**2))
     nothing = tuple((row_names(T.kinematics)[i], float(np.sqrt(known[i, 0] / known.max()))) for i in lost)
     return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), blocks, tuple(places), nothing)
 
