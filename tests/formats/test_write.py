@@ -20,6 +20,7 @@ from pfaffian.formats.text.library_laws import LAWS
 from pfaffian.formats.write import write
 from pfaffian.formats.writers.mjcf_write_part import mujoco_joints, turned
 from pfaffian.maths.closures import CLOSURES
+from pfaffian.maths.margins import ZERO
 from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS, JointFactor, JointKind
 from pfaffian.model.path import Path
@@ -531,6 +532,24 @@ def test_mujoco_gets_inertias_where_a_body_has_none(tmp_path):
     close(pf.forward_dynamics(pf.read(path)[0], q).v_dot, expected, PEER, "accelerations of the file")
     whole = pf.mechanism("ball", [pf.body("ball", 2.0, inertia=0.1)], [pf.joint("j", "spherical", "world", "ball")])
     assert not written_for_mujoco(whole, tmp_path)[2]
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-6])
+def test_mujoco_gets_light_bodies_as_they_are_or_not_at_all(tmp_path, size):
+    """A mirror on a hinge with a wheel, of silicon: the smaller ones would be raised a thousandfold. A bead on a thread: what
+    is written for a moment of zero has to be small beside its mass times the squared length of the thread."""
+    mass = 2e3 * size**3
+    bodies = [pf.body("mirror", mass, inertia=mass * size**2), pf.body("wheel", mass / 10, inertia=1e-3 * mass * size**2)]
+    joints = [pf.joint("a", "revolute", "world", "mirror", axis=(0, 1, 0)), pf.joint("b", "revolute", "mirror", "wheel")]
+    bead = pf.mechanism("bead", [pf.body("bead", 1.0, com=(size, 0, 0))], [pf.joint("a", "revolute", "world", "bead")])
+    for m in (pf.mechanism("mirror", bodies, joints), bead):
+        if size > 1e-3:
+            written_for_mujoco(m, tmp_path)
+            M = pf.mass_matrix(pf.read(tmp_path / "m.xml")[0], np.zeros(m.nq))
+            close(M, pf.mass_matrix(m, np.zeros(m.nq)), ZERO, "M")
+        else:
+            with pytest.raises(ModelError, match="MuJoCo takes none below"):
+                write(m, tmp_path / "m.xml")
 
 
 KINDS_OF_MJCF = ("revolute", "universal", "spherical", "cylindrical", "translation", "planar", "schoenflies", "free")

@@ -217,7 +217,7 @@ def _factors(A: ca.SX) -> ca.SX:
 
 def _solve(LU: ca.SX, b: ca.SX) -> ca.SX:
     """(n, 1) x with A x = b for the factors of A."""
-    n, x = LU.shape[0], ca.densify(b)
+    n, x = b.numel(), ca.densify(b)
     for i in range(n):
         x[i] -= sum((LU[i, j] * x[j] for j in range(i)), ca.SX(0))
     for i in reversed(range(n)):

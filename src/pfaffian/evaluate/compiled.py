@@ -27,7 +27,7 @@ from pfaffian.model.number import matrix
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.model.user_functions import call_for_value, in_symbols
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.terms import Terms, has_losses, symbols
+from pfaffian.terms.terms import Terms, has_losses, symbols, tell_rows_of_nothing
 from pfaffian.terms.traced_now import remembered
 
 
@@ -294,6 +294,7 @@ def _forward(m: Mechanism, name: str, known: str) -> Compiled:
         faults = {} if T.losses is None else {"faults": T.losses.faults}
         return function_of(T, formulation(name, T)(T)._asdict() | faults)
 
+    tell_rows_of_nothing(m)
     key = f"forward dynamics {known} {digest(m)}"
     with progress_line(m.name, False):
         compiled = kernel.compile(build, key=key)

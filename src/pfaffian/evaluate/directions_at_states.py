@@ -25,7 +25,7 @@ from pfaffian.evaluate.reduction_plan import (
     unclear_momentum,
 )
 from pfaffian.maths.linear import connected
-from pfaffian.maths.margins import ZERO, Decision, closest, vanishing
+from pfaffian.maths.margins import EQUAL, ZERO, Decision, closest, largest, span, vanishing
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
@@ -40,7 +40,9 @@ from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
 SMALL = 1e-6
-"""Sizes, and volumes of rows, count as nothing below this fraction of others that occur."""
+"""Volumes of rows, and motions that leave a space of constant directions, count as nothing below this fraction of others."""
+ABSENT = 1e-12
+"""Entries of a row count as nothing below this fraction of its largest."""
 NEAR = 1e-4
 """Fraction of a row's usual orthogonal part below which it nearly depends on the others: the directions are not used there."""
 STRIDES = 5
@@ -198,25 +200,28 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState])
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(scaled_rows(T, bare))])
     rows = np.array([values(f, *x)[0] for x in at])
     turns = np.array([unit == "rad/s" for unit in labels(m, bare)[1]])
-    bare = bare._replace(length=_lever(rows, turns, length_at(m, m.p_defaults)))
+    bare = bare._replace(length=_lever(m, rows, turns))
     rows = np.where(turns, rows / bare.length, rows)
     body = indices(m, base)
     of_body, of_all = independent(m, rows[:, :, body]), independent(m, rows)
     moves_alone = len(of_body[0]) == len(of_all[0]) < len(body)
     entries = body if moves_alone else list(range(m.nv))
-    parts = tuple(_parts(rows, entries, *(of_body if moves_alone else of_all)))
+    parts = tuple(_parts(m, rows, entries, *(of_body if moves_alone else of_all)))
     return bare._replace(
         y=tuple(i for i in range(m.nv) if not any(i in x.entries and i not in x.names for x in parts)), parts=parts
     )
 
 
-def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
+def _parts(m: Mechanism, rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
     """Blocks of rows (states, m, nv) that share velocities, as far as these are entries `among` of v.
 
     chosen, least: the independent rows and the smallest orthogonal part of each, as returned by `independent`.
     """
-    size = np.abs(rows).max(axis=(0, 1, 2))
-    columns_of = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
+    used = rows[:, chosen]
+    absent = tell(
+        m, "which velocities a constraint row contains", vanishing(used, np.abs(used).max(axis=2, keepdims=True), ABSENT)
+    )
+    columns_of = [set(np.flatnonzero(~x).tolist()) for x in absent]
     support = [x & set(among) for x in columns_of]
     for members in connected(support):
         entries = sorted(set().union(*[support[i] for i in members]))
@@ -233,13 +238,17 @@ def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: lis
         )
 
 
-def _lever(rows: np.ndarray, turns: np.ndarray, long: float) -> float:
+def _lever(m: Mechanism, rows: np.ndarray, turns: np.ndarray) -> float:
     """The ratio by which turns are compared with slides: the median lever [m] of rows (states, m, nv).
 
-    long: the machine's length [m], which is the answer if no row has a lever.
+    It is the machine's length if no row has a lever, which would have both slides and turns.
     """
-    slide, turn = (np.linalg.norm(rows[:, :, which], axis=2).ravel() for which in (~turns, turns))
-    both = (slide > SMALL * turn / long) & (turn / long > SMALL * slide)
+    long = length_at(m, m.p_defaults)
+    parts = np.stack([np.linalg.norm(rows[:, :, which], axis=2) for which in (~turns, turns)], axis=1)
+    slide, turn = parts[:, 0], parts[:, 1]
+    sizes = np.stack([slide, turn / long], axis=1)
+    absent = tell(m, "which constraint rows have a lever", vanishing(sizes, sizes.sum(axis=1, keepdims=True)))
+    both = ~absent.any(axis=0) & (sizes.min(axis=1) > ZERO * sizes.max(axis=1))
     return float(f"{np.median(turn[both] / slide[both]) if both.any() else long:.2g}")
 
 
@@ -254,13 +263,11 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[GenericState]) -> tu
     unit = speed_units(m, m.p_defaults)[entries]
     J = np.hstack([values(f, q, t, p)[0] * unit for q, _, t, p in at])
     J[:3] /= length_at(m, m.p_defaults)
-    U, sizes, _ = np.linalg.svd(J, full_matrices=False)
-    if len(entries) > 6 or (sizes > SMALL * sizes[0]).sum() != len(entries):
+    if tell(m, f"how many motions the joints {reprs.listed(base)} give their last body", span(J, SMALL)) != len(entries):
         return None
-    left, axes = U[:, : len(entries)].copy(), list[int]()
+    left, axes = np.linalg.svd(J, full_matrices=False)[0][:, : len(entries)].copy(), list[int]()
     for _ in entries:
-        # Lengths are rounded first, so that rounding errors do not decide between equal ones.
-        best = int(np.argmax(np.round(np.linalg.norm(left, axis=1), 6)))
+        best = largest(np.linalg.norm(left, axis=1))
         axes.append(best)
         unit = left[best] / np.linalg.norm(left[best])
         left -= np.outer(left @ unit, unit)
@@ -299,13 +306,12 @@ def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
         u /= np.linalg.norm(u, axis=1, keepdims=True)
         n = u.shape[1]
         if n == 2:
-            first = abs(u[0, 1]) >= abs(u[0, 0]) - SMALL
+            first = abs(u[0, 1]) >= abs(u[0, 0]) - EQUAL
             place, sign = (1, -1 if u[0, 1] > 0 else 1) if first else (0, 1 if u[0, 0] > 0 else -1)
             turned = sign * np.stack([-u[:, 1], u[:, 0]], axis=1)[:, :, None]
         else:
-            reach = [(round(float((1 + s * u[:, e]).min()), 6), -e, s) for e in range(n) for s in (1, -1)]
-            _, place, sign = max(reach)
-            place = -place
+            ways = [(e, s) for e in range(n) for s in (1, -1)]
+            place, sign = ways[largest(np.array([(1 + s * u[:, e]).min() for e, s in ways]))]
             w = u + sign * np.eye(n)[place]
             turned = np.eye(n) - w[:, :, None] * w[:, None] / (1 + sign * u[:, place])[:, None, None]
             turned = np.delete(turned, place, axis=2)

@@ -17,6 +17,9 @@ ZERO = 1e-9
 CLEAR = 30.0
 """A decision is clear if the quantity nearest to ZERO is away from it by at least this factor."""
 
+EQUAL = 1e-6
+"""Sizes that differ by less than this fraction are equal where the largest is chosen."""
+
 ROUNDING = 1e-13
 """An entry of a matrix below this fraction of its size is rounding."""
 
@@ -52,14 +55,26 @@ def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
     return Decision(answer, below, float(np.sqrt(below * above)))
 
 
-def vanishing(x: np.ndarray, size: Any) -> Decision:
+def vanishing(x: np.ndarray, size: Any, bound: float = ZERO) -> Decision:
     """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
 
     size: what each entry is judged beside, an array or number that fits x.
     """
     size = np.broadcast_to(size, x.shape)
     relative = np.divide(np.abs(x), size, out=np.where(x == 0, 0.0, np.inf), where=size > 0).max(axis=0)
-    return Decision(relative <= ZERO, closest(relative))
+    return Decision(relative <= bound, closest(relative, bound), bound)
+
+
+def span(x: np.ndarray, bound: float = ZERO) -> Decision:
+    """The dimension of the space that columns (n, k) of comparable entries span: answer, an int."""
+    sizes = np.linalg.svd(x, compute_uv=False)
+    relative = sizes / sizes[0] if sizes.any() else sizes
+    return Decision(int((relative > bound).sum()), closest(relative, bound), bound)
+
+
+def largest(x: np.ndarray) -> int:
+    """The index of the largest of some numbers x (n,) >= 0; of equal ones the first, so that rounding does not choose."""
+    return int(np.argmax(x >= (1 - EQUAL) * x.max()))
 
 
 def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, ModelWarning, brief, notice
+from pfaffian.maths.margins import CLEAR
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
@@ -38,7 +39,7 @@ from pfaffian.terms.lengths import (
     unknown_lengths,
 )
 from pfaffian.terms.loop_rotors import rotor_coriolis, rotor_inertia
-from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
+from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, row_names, servo_rows
 from pfaffian.terms.recursions import (
     Inertia,
     bias_force,
@@ -342,6 +343,7 @@ class Typical(NamedTuple):
     grows: for each row whether its length scales with the machine's.   unknown: rows without a typical length.
     dependent: blocks of rows that depend on each other where the constraints are satisfied.
     places: configurations (nq,) on the constraints; empty if the search found none.
+    nothing: name and relative length of each row that counts as zero though it is not, nor rounding beside its constraint.
     """
 
     lengths: ca.DM
@@ -350,6 +352,7 @@ class Typical(NamedTuple):
     unknown: tuple[int, ...]
     dependent: tuple[tuple[int, ...], ...]
     places: tuple[np.ndarray, ...]
+    nothing: tuple[tuple[str, float], ...] = ()
 
 
 ROUNDING = 1e-12
@@ -406,11 +409,14 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
-    lengths = np.sqrt(np.where(known > _rounded(m, T.rows.counts, known), known, 1.0))
+    absent, of_function = known <= _rounded(m, T.rows.counts, known), _longest_of_functions(m, T.rows.counts, known)
+    lengths = np.sqrt(np.where(absent, np.where(of_function > ROUNDING**2 * known.max(), of_function, 1.0), known))
     dependent, places = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
     blocks = tuple(map(tuple, dependent))
-    return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), blocks, tuple(places))
+    lost = np.flatnonzero(absent & (known > (ROUNDING / CLEAR) ** 2 * of_function) & (known < lengths**2))
+    nothing = tuple((row_names(T.kinematics)[i], float(np.sqrt(known[i, 0] / known.max()))) for i in lost)
+    return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), blocks, tuple(places), nothing)
 
 
 def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.ndarray:
@@ -426,6 +432,27 @@ def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.nda
                 )
         first += count
     return found
+
+
+def _longest_of_functions(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.ndarray:
+    """(m, 1) for each row of a user's function the longest of that function, 0 for rows of closures, whose units are known.
+
+    known: (m, 1) mean squared lengths of all rows.
+    """
+    rows = np.split(known, np.cumsum(counts)[:-1])
+    longest = [0.0 if isinstance(c, Closure) else x.max(initial=0.0) for c, x in zip(m.ideal, rows, strict=True)]
+    return np.repeat(longest, counts)[:, None]
+
+
+def tell_rows_of_nothing(m: Mechanism) -> None:
+    """Warn of a constraint of the user that counts as nothing beside others: rounding, or numbers in another unit."""
+    of_user = any(not isinstance(c, Closure) for c in m.ideal)
+    for name, relative in typical(m).nothing[:1] if of_user else ():
+        notice(
+            f"{m.name!r}: constraint row {name!r} counts as nothing, since it is {relative:.1e} of the longest row; leave it "
+            "out, or multiply it so that rows are of similar length",
+            ModelWarning,
+        )
 
 
 def always_active(m: Mechanism) -> Mechanism:

@@ -24,6 +24,7 @@ from pfaffian.formats.writers.mjcf_write_part import (
 )
 from pfaffian.formats.writers.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, warn_lost
 from pfaffian.maths import so3
+from pfaffian.maths.margins import ROUNDING, ZERO
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
@@ -38,7 +39,7 @@ _MESHES = (".stl", ".obj")
 
 SMALL, LEAST = 1e-12, 1e-14
 """What is written for a mass or a moment of inertia that is zero, which MuJoCo refuses in a body that moves: this fraction of
-the largest one, and at least this value [kg, kg m^2], ten times MuJoCo's limit."""
+the largest one, and at least this value [kg, kg m^2], ten times MuJoCo's limit. Others are never changed."""
 
 FLAT = 1e-12
 """Relative distance from the flattest possible inertia below which it is written by its principal moments, since MuJoCo, which
@@ -157,28 +158,48 @@ def place(tag: Tag, X: NumericPose) -> None:
 
 
 def _inertials(m: Mechanism) -> tuple[dict[str, Tag | None], list[str]]:
-    """Body -> its <inertial>, None without mass and inertia; and the masses and moments that were zero, in words."""
+    """Body -> its <inertial>, None without mass and inertia; and the masses and moments that were zero, in words.
+
+    Raises ModelError: a mass or moment is below what MuJoCo takes, or the least that it takes is not small beside the others.
+    """
     given = {b.name: (numbers(b.mass, _what(b))[0], numbers(b.inertia, _what(b)).reshape(3, 3)) for b in m.bodies}
     heaviest, largest = max(mass for mass, _ in given.values()), max(I.max() for _, I in given.values())
-    least_mass, least_moment = max(SMALL * heaviest, LEAST), max(SMALL * (largest or heaviest), LEAST)
+    points = [numbers(b.com, _what(b)) for b in m.bodies] + [plain(j.placement, f"joint {j.name!r}")[1] for j in m.joints]
+    largest = max(largest, heaviest * max(np.linalg.norm(p) for p in points) ** 2) or heaviest
     moved, made, raised = {j.child for j in m.joints if j.moves}, dict[str, Tag | None](), list[str]()
     for b in m.bodies:
         mass, I = given[b.name]
         if not (mass or I.any() or b.name in moved):
             made[b.name] = None
             continue
-        made[b.name] = tag = Tag("inertial", {"pos": numbers(b.com, _what(b)), "mass": max(mass, least_mass)})
         moments, R = _principal(I)
-        if mass < least_mass:
+        (written,), least_mass = _above_zero(np.array([mass]), heaviest, f"the mass of body {b.name!r}", "kg")
+        above, least = _above_zero(moments, largest, f"a moment of inertia of body {b.name!r}", "kg m^2")
+        made[b.name] = tag = Tag("inertial", {"pos": numbers(b.com, _what(b)), "mass": written})
+        if least_mass:
             raised.append(f"mass of {b.name!r} {least_mass:.1g} kg")
-        if moments.min() < least_moment:
-            raised.append(f"moments of {b.name!r} {least_moment:.1g} kg m^2")
-        if moments.min() < least_moment or 2 * moments.max() > (1 - FLAT) * moments.sum():
+        if least:
+            raised.append(f"moments of {b.name!r} {least:.1g} kg m^2")
+        if least or 2 * moments.max() > (1 - FLAT) * moments.sum():
             place(tag, (R, np.zeros(3)))
-            tag.given["diaginertia"] = _allowed(np.maximum(moments, least_moment))
+            tag.given["diaginertia"] = _allowed(above)
         else:
             tag.given["fullinertia"] = [I[at] for at in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     return made, raised
+
+
+def _above_zero(x: np.ndarray, largest: float, what: str, unit: str) -> tuple[np.ndarray, float]:
+    """Masses or moments x (n,) without zeros, and what is written in place of these, 0 if there are none.
+
+    largest: mass or moment of the machine beside which that is nothing.
+    """
+    zero, least = x <= ROUNDING * x.max(), max(SMALL * largest, LEAST)
+    if (~zero & (x < LEAST)).any() or (zero.any() and least > ZERO * largest):
+        raise ModelError(
+            f"{what} is {x.min():.2g} {unit}, and MuJoCo takes none below 1e-15, which is not small beside the largest of this "
+            "machine; write YAML, or give the machine in larger units"
+        )
+    return np.where(zero, least, x), least if zero.any() else 0.0
 
 
 def _allowed(moments: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from pfaffian.simulate.step.draft import Draft
 from pfaffian.starts.newton import free_problem, rank_at
 from pfaffian.starts.start import Start
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
+from pfaffian.terms.terms import mass_weighted, shared, tell_rows_of_nothing, typical, typical_at
 from pfaffian.terms.traced_now import remembered
 
 EXACT = 1e-10
@@ -40,11 +40,12 @@ def record_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backen
     """Record the relative length left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
-    rows depend on each other at the parameters of a run but not at the defaults.
+    rows depend on each other at the parameters of a run but not at the defaults. Warns ModelWarning: a row counts as zero.
     """
     if not m.ideal or not m.nv:
         return
     result.attrs["left_out"] = 0.0
+    tell_rows_of_nothing(m)
     runs = list(islice((i for i, message in enumerate(begun.messages) if not message), CHECKED)) or [0]
     q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
     rank, written = rank_at(free_problem(m, p, t, backend), q, v)
