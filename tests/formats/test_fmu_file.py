@@ -107,10 +107,16 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
     damaged = bytearray(whole)
     damaged[60:70] = b"0123456789"
     (tmp_path / "damaged.fmu").write_bytes(damaged)
+    with zipfile.ZipFile(tmp_path / "deflated.fmu", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("modelDescription.xml", TWO)
+    deflated = bytearray((tmp_path / "deflated.fmu").read_bytes())
+    deflated[50] = 0xFF  # the kind of the first block of the compressed text, which does not exist
+    (tmp_path / "deflated.fmu").write_bytes(deflated)
     bomb = '<!DOCTYPE a [<!ENTITY b "cccc">]>' + TWO.partition("?>")[2]
     for file, words in (
         (tmp_path / "half.fmu", "'half.fmu': it is no zip archive"),
         (tmp_path / "damaged.fmu", "'damaged.fmu': 'modelDescription.xml' cannot be unpacked"),
+        (tmp_path / "deflated.fmu", "'deflated.fmu': 'modelDescription.xml' cannot be unpacked"),
         (packed(tmp_path / "none.fmu", None, {"a": b""}), "this is a zip archive without modelDescription.xml"),
         (packed(tmp_path / "bomb.fmu", bomb), "document types and entities are not allowed"),
         (packed(tmp_path / "one.fmu", TWO.replace('"2.0"', '"1.0"')), "FMI '1.0' is not read"),

@@ -83,6 +83,15 @@ def test_what_follows_an_event_is_told_by_the_motion(tmp_path: Path) -> None:
     assert it.restore(saved) == OK and it.get("brake")[0] == 1
 
 
+def test_a_parameter_whose_switch_is_due_at_the_start_has_jumped_there(tmp_path: Path) -> None:
+    m, switches = train()
+    how = {"switches": switches, "v": {"b": 1.0}, "step": 1e-3}
+    it = Importer(pf.fmu(m, tmp_path / "a.fmu", **how).file, tmp_path / "at")
+    assert it.start() == OK and it.get("brake")[0] == 1 and it.step(0.0, 1e-3) == OK
+    r = pf.run(m, **how, u={"engine": 0.0}, duration=1e-3, backend="interpreter")
+    np.testing.assert_array_equal(it.get("v.a", "v.b"), r["v"].values[-1])
+
+
 def test_what_a_run_stops_for_is_told_in_events(tmp_path: Path) -> None:
     slide = pf.joint("x", "prismatic", "world", "block", axis=(1, 0, 0))
     far = pf.constraints.active_while(pf.holonomic("far", lambda k: k.q[0] - 1), lambda k: k.t > 0.25)

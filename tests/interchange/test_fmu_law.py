@@ -12,6 +12,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.interchange import running_fmu
+from tests.formats.test_fmu_file import THREE, TWO, packed
 
 pytest.importorskip("fmpy")
 
@@ -248,3 +250,29 @@ def test_wrong_arguments_of_a_part_are_refused(controller: Path) -> None:
         pf.bridges.fmu_law(pf.read(controller), PERIOD)
     with pytest.raises(pf.ModelError, match="an FMU is needed"):
         pf.bridges.fmu_law(str(controller), PERIOD)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "calls"),
+    [
+        (TWO, {"on": True, "u": 2}, [("setBoolean", [0], [True]), ("setReal", [3], [2.0])]),
+        (THREE, {"n": 7, "p": 2}, [("setInt32", [3], [7]), ("setFloat64", [1], [2.0])]),
+    ],
+    ids=["2.0", "3.0"],
+)
+def test_start_values_are_set_by_the_call_of_their_type(
+    text: str, values: dict[str, object], calls: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before initialisation and in it, since parameters may count in either."""
+    said: list[object] = []
+
+    class Calls:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            return lambda *given, **named: said.append((name, *given, *named.items()))
+
+    monkeypatch.setattr(running_fmu, "instantiated", lambda *_: Calls())
+    running_fmu.started(pf.read(packed(tmp_path / "x.fmu", text)), tmp_path, [], [], values, 0.5, np.zeros(0))
+    time = ("startTime", 0.5)
+    begin = [("setupExperiment", time)] if text == TWO else []
+    enter = ("enterInitializationMode",) if text == TWO else ("enterInitializationMode", time)
+    assert said == [*begin, *calls, enter, *calls, ("exitInitializationMode",)]

@@ -8,6 +8,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
 from pfaffian.model.joint import KINDS
+from pfaffian.terms.loop_joints import closure_frames, half_turn_sides, loop_wrench_rows, relative_twist
 from tests.loops_cut_anywhere import FOUR_BAR, PARALLELOGRAM, linkage, same_state
 from tests.tolerance import ALGEBRA, INTEGRATED, PEER_CONSTRAINED, close
 
@@ -126,9 +127,29 @@ def test_every_kind_carries_what_a_joint_of_the_tree_carries(kind):
     close(ours["grip"], sign * theirs["grip"], 1e3 * ALGEBRA, "coordinates")
     for what in ("rate", "power", "V"):
         close(ours[what], theirs[what], 1e4 * ALGEBRA, what)
+    through = pf.compile_terms(loop, {"rate": _rate_by_wrenches}, backend="numpy")(q_loop, v_loop)["rate"]
+    close(through, theirs["rate"], 1e4 * ALGEBRA, "rate by the wrenches of unit forces")
     u = [0.8]
     a, b = pf.forward_dynamics(loop, q_loop, v_loop, u=u), pf.forward_dynamics(tree, q, v, u=u)
     close(a.v_dot[0], b.v_dot[0], PEER_CONSTRAINED, "acceleration of the arm")
+
+
+def _rate_by_wrenches(T):
+    """The power of unit forces along the motions of the closure, through the twist of its ends relative to each other."""
+    k, (c,) = T.kinematics, T.mechanism.constraints
+    A, _, _, J = relative_twist(k, closure_frames(k, c))
+    return loop_wrench_rows(k, c) @ ca.diagcat(A, A) @ J @ T.v
+
+
+def test_half_a_turn_has_a_sign_only_near_it():
+    """So that an event is where the angle of a closure leaves what a state tells, and not where it passes `near`."""
+    grip = pf.closure("grip", "revolute", "world", "tool", stiffness=1.0)
+    m = pf.mechanism("m", TWO_BODIES[1:], [pf.joint("free", "free", "world", "tool")], constraints=[grip])
+    angles = np.array([-3.1, -1.6, -0.1, 0.1, 1.6, 3.1])
+    q = np.zeros((6, 7))
+    q[:, 5], q[:, 6] = np.sin(angles / 2), np.cos(angles / 2)
+    found = pf.compile_terms(m, {"side": lambda T: half_turn_sides(T.kinematics)}, backend="numpy")(q)["side"]
+    close(found.ravel(), angles * (np.abs(angles) > 1), 10 * ALGEBRA, "side")
 
 
 def _chart(G):

@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 
 import pfaffian as pf
 from pfaffian.dynamics import passage
+from tests.loops_cut_anywhere import SPHERICAL, linkage
 from tests.oracles.test_known_answers import n_four_bar
 from tests.oracles.test_singular import slider_crank
 from tests.random_mechanisms import Case, loops, matrices, reverse
@@ -89,6 +90,18 @@ def test_a_singular_start_at_rest_warns_with_its_configuration():
     with pytest.warns(pf.RunWarning, match=r"the run of .* begins in a singular conf.*, at a = 1\.5708, b = -3\.14159:"):
         r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="interpreter")
     assert r.entrance == 2
+
+
+@pytest.mark.parametrize("cut", ["A", "C"])
+def test_it_is_told_where_a_run_counts_the_turns_of_its_closure(cut):
+    # Four axes in one plane, of which two arcs are together as long as the other two: a change point.
+    angles = dict(zip("ABCD", np.deg2rad([0, 40, 100, 30]), strict=True))
+    flat = {n: SPHERICAL[n]._replace(axis=(np.cos(x), np.sin(x), 0.0)) for n, x in angles.items()}
+    flat = {n: h._replace(at=h.axis, there=h.axis) for n, h in flat.items()}
+    m = linkage(flat, cut, {cut: {"stiffness": 3.0}})
+    with pytest.warns(pf.RunWarning, match="begins in a singular configuration"):
+        r = pf.run(m, duration=0.002, step=1e-3, backend="interpreter", error_bound=np.inf)
+    assert r["entrance"].item() == 2
 
 
 def test_a_batch_warns_with_the_number_of_singular_starts_at_rest_and_the_first_of_them():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ def saved_state(path: Path, expected: FitState) -> FitState | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             found = FitState(tuple(map(str, file["names"])), file["theta"], file["x"], file["deviation"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         raise ModelError(f"resume: {brief(str(path))} is not the file of a fit; name another one") from None
     same = found.names == expected.names and all(a.shape == b.shape for a, b in zip(found[1:], expected[1:], strict=True))
     if not same or not all(np.isfinite(a).all() for a in found[1:]):

@@ -30,7 +30,7 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
         settings: of a run to write into the file, as `read` returns them; None, the default, writes none.
     Returns: the paths of the files that were written.
     Warns ModelWarning: details that the format cannot represent, if no motion depends on them; meshes outside the file's
-    folder.
+    folder; in MJCF, springs, friction and motors of a closure whose angle no tendon adds up, without which the motion differs.
     Raises ModelError: an unknown suffix; an element that the format cannot represent, by name; a file that cannot be written.
 
     Example:

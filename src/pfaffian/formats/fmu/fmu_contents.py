@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import stat
+import struct
+import zlib
 from collections.abc import Sequence
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -15,6 +18,9 @@ DESCRIPTION = "modelDescription.xml"
 
 MOST_FILES, MOST_UNPACKED = 20_000, 2**31
 """Most files of an archive, and the most bytes that they may have when they are unpacked."""
+
+DAMAGED = (BadZipFile, zlib.error, LZMAError, struct.error, NotImplementedError, EOFError, RuntimeError, ValueError)
+"""What zipfile raises for an archive that is damaged or compressed in a way that it does not know."""
 
 NEEDED = ("binaries/", "resources/")
 """Folders that an FMU needs when it runs."""
@@ -57,7 +63,7 @@ def _opened(path: Path) -> ZipFile:
     """The archive. Raises ModelError: it cannot be read."""
     try:
         return ZipFile(path)
-    except (BadZipFile, NotImplementedError) as error:
+    except DAMAGED as error:
         raise ModelError(f"{printable(path.name)}: it is no zip archive, as FMUs are: {error}") from None
     except OSError as error:
         raise ModelError(f"{printable(path.name)}: the file cannot be read: {error.strerror}") from None
@@ -67,7 +73,7 @@ def _bytes(archive: ZipFile, entry: ZipInfo, where: str) -> bytes:
     """The bytes of an entry. Raises ModelError: it is damaged or compressed in a way that cannot be read."""
     try:
         return archive.read(entry)
-    except (BadZipFile, NotImplementedError, OSError, EOFError, RuntimeError, ValueError) as error:
+    except (*DAMAGED, OSError) as error:
         raise ModelError(f"{where}: {printable(entry.filename)} cannot be unpacked: {error}") from None
 
 

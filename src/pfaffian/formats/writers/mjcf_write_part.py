@@ -118,7 +118,8 @@ def add_carried(section: Tag, c: Closure, m: Mechanism, lost: list[str]) -> None
     if not (c.carries or driven):
         return
     if total is None:
-        lost.append(f"the spring, damper, rotor, limits and motors of {what}, since MuJoCo has no joint there")
+        carried = ", ".join([*c.carries, *(["motors"] if driven else [])])
+        lost.append(f"the {carried} of {what}, since MuJoCo has no joint there, so that the motion differs")
         return
     j = c.joint
     k, rest, d = (numbers(x, what)[0] for x in (j.stiffness, j.rest, j.damping))

@@ -14,7 +14,6 @@ from pfaffian import kernel
 from pfaffian.dynamics import passage
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunWarning, notice
-from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
@@ -24,7 +23,7 @@ from pfaffian.starts.newton import free_problem, newton, rank_at
 from pfaffian.starts.start import Start
 from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.lengths import scales
-from pfaffian.terms.terms import shared
+from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
 AWAY = 1e-2
@@ -61,17 +60,19 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
         larger = _nearby_rank(m, *at, t, backend)
         lost = suspects[larger > rank[suspects]]
         if lost.size:
-            regained = _rows_regained(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["regained"]
+            regained = _rows_regained(m)(q[lost], v[lost], p[lost], np.array([t]))[0][:, 0]
             missing = larger[larger > rank[suspects]] - rank[lost]
             kinds[lost] = np.where(regained < missing, AT_REST, PASSING)
     return np.where([bool(message) for message in begun.messages], REGULAR, kinds)
 
 
 @remembered(64)
-def _rows_regained(m: Mechanism) -> Compiled:
-    """The number of the rows lost at a state that constrain the motion a moment later."""
-    parts = {"regained": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
-    return compile_terms(m, parts, lanes=1)
+def _rows_regained(m: Mechanism) -> kernel.Kernel:
+    """The kernel (q, v, p, t) -> number of the rows lost at a state that constrain the motion a moment later."""
+    q, v, t = ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t")
+    T = Terms(m, q, v, ca.SX(m.nu, 1), t)
+    regained = passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank
+    return kernel.compile(ca.Function("regained", [q, v, m.p_symbols, t], [ca.densify(regained)]), lanes=1)
 
 
 def _nearby_rank(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
