@@ -36,6 +36,10 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
         lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, rod=X, stroke=(1, 2), stiffness=1)]}, 0.5,
         "compound 'c'.*bore less rod -0.1 must be",
     ),
+    "the oil of a cylinder": (
+        lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, viscous=X, stroke=(1, 2), stiffness=1)]}, -2.0,
+        "compound 'c'.*viscous -2 must not",
+    ),
     "a bush": (
         lambda: {"forces": [F.bush("b", "world", "load", axis=(1, 1, 0), radial=X, axial=9, torsional=0, cardanic=0)]}, -2.0,
         "compound 'b'.*radial -2 must be above",
