@@ -286,7 +286,7 @@ def _by_motion(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.
     n = B.shape[0]
     if not rows.Q.shape[0] and not idle and n <= B.shape[1]:
         found = smallest_and_spare(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
-        return Allocation(scale * found.x, _uncontrollable(rows, n - ca.sum1(found.kept), idle), _NEVER, found.spare)
+        return Allocation(scale * found.x, _uncontrollable(rows, n - ca.sum1(found.independent), idle), _NEVER, found.spare)
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
     lost = n - rows.rank - ca.sum1(solved.independent[:n, 0])

@@ -15,18 +15,18 @@ from pfaffian.maths.reflection import NOTHING
 
 
 class SmallestAndSpare(NamedTuple):
-    """x: (n, 1).   kept: (m, 1) 1 for rows that x satisfies, 0 for those that depend on others.
+    """x: (n, 1).   independent: (m, 1) 1 for rows that x satisfies, 0 for those that depend on others.
     spare: (n - m, n) orthonormal rows S with A S^T = 0."""
 
     x: ca.SX
-    kept: ca.SX
+    independent: ca.SX
     spare: ca.SX
 
 
 def smallest_and_spare(A: ca.SX, b: ca.SX, tolerance: float, size: ca.SX) -> SmallestAndSpare:
     """The smallest x with A x = b, and the directions that change nothing.
 
-    A row is kept by the rule of `linear.orthogonalise`, in its own order. Where one is not, x is no longer the smallest.
+    A row counts as independent by the rule of `linear.orthogonalise`, in its own order. Where one does not, x may be longer.
 
     Args:
         A: (m, n), m <= n.   b: (m, 1).   tolerance: [1].
@@ -40,7 +40,7 @@ def smallest_and_spare(A: ca.SX, b: ca.SX, tolerance: float, size: ca.SX) -> Sma
         [1.2, 1.6] [[-0.8, 0.6]]
     """
     (m, n), rows = A.shape, [ca.densify(A[i, :].T) for i in range(A.shape[0])]
-    reflections, y, kept = list[tuple[ca.SX, ca.SX]](), list[ca.SX](), list[ca.SX]()
+    reflections, y, independent = list[tuple[ca.SX, ca.SX]](), list[ca.SX](), list[ca.SX]()
     for i, row in enumerate(rows):
         tail = row[i:, 0]
         squared = ca.sumsqr(tail)
@@ -53,12 +53,12 @@ def smallest_and_spare(A: ca.SX, b: ca.SX, tolerance: float, size: ca.SX) -> Sma
             rows[j][i:, 0] = _reflected(reflections[-1], rows[j][i:, 0])
         known = sum((row[k] * y[k] for k in range(i)), ca.SX(0))
         y.append(keep * (b[i] - known) / towards)
-        kept.append(keep)
+        independent.append(keep)
     axes = ca.SX.eye(n)[:, m:]
     turned = ca.horzcat(ca.vertcat(ca.SX(0, 1), *y, ca.SX.zeros(n - m, 1)), axes)
     for i in reversed(range(m)):
         turned[i:, :] = ca.horzcat(*[_reflected(reflections[i], c) for c in ca.horzsplit(turned[i:, :])])
-    return SmallestAndSpare(turned[:, 0], ca.vertcat(ca.SX(0, 1), *kept), turned[:, 1:].T)
+    return SmallestAndSpare(turned[:, 0], ca.vertcat(ca.SX(0, 1), *independent), turned[:, 1:].T)
 
 
 def _reflected(by: tuple[ca.SX, ca.SX], c: ca.SX) -> ca.SX:
