@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.trace import guarded, trace
 from pfaffian.kernel.text.portable import PRECISIONS, portable_source
 
 STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -165,6 +167,16 @@ def test_a_rolled_call_is_printed_as_a_loop(tmp_path):
     made = portable_source([program], "double")
     assert "k < 40" in made.text and len(re.findall(r"p0\(w", made.text)) == 1
     assert not differ(compiled(program, "double", tmp_path, ["-O2"])(x), interpreted(program, x)).any()
+
+
+def test_a_guarded_call_is_left_out(tmp_path):
+    """The root of what is above 1, else the number itself; the call is made above 1 only."""
+    x, guard, given = (ca.SX.sym(name) for name in ("x", "guard", "given"))
+    root = guarded("root", [guard, given], [ca.sqrt(given)])
+    program = optimise(trace(ca.Function("f", [x], [ca.if_else(x > 1, root(x > 1, x), x)])))
+    x = np.random.default_rng(0).uniform(0, 9, (300, 1))
+    assert re.search(r"if \(w\[\d+\] != 0\) p0\(w", portable_source([program], "double").text)
+    np.testing.assert_array_equal(compiled(program, "double", tmp_path, ["-O2"])(x), np.where(x > 1, np.sqrt(x), x))
 
 
 def test_unused_functions_are_not_printed():

@@ -27,6 +27,11 @@ def test_pressures_act_on_the_piston_and_on_its_ring():
     close(found, [2e5 * piston / 10, -3e5 * ring / 10], DERIVATIVE, "accelerations")
 
 
+def test_a_cylinder_shows_its_sizes():
+    shown = repr(F.cylinder("ram", "world", "load", **SIZES).of)
+    assert shown == "<Cylinder: 'world' to 'load', bore 0.05 m, rod 0.03 m, from 0.6 m to 1 m>"
+
+
 def test_seals_rub_against_the_motion_and_stops_push_back():
     m, v = press(friction=40.0, viscous=20.0, smooth=0.01, damping=0.5), np.array([0.3, -0.2, 0.0])
     rubbed = pf.forward_dynamics(m, np.full((3, 1), 0.8), v[:, None]).v_dot.ravel()

@@ -29,9 +29,16 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
     "a rest length": (lambda: {"forces": [F.path_spring("s", LINE, stiffness=1, rest=X)]}, -1.0, "rest -1 must not"),
     "a cable": (lambda: {"constraints": [pf.constraints.taut_cable("c", LINE, length=X)]}, -1.0, "constraint 'c'.*length -1"),
     "a tyre": (lambda: {"forces": [F.road_tyre("t", "load", 0.3, road=FLAT, vertical=1e4, friction=X)]}, -1.0, "friction -1"),
+    "a tyre's speed": (
+        lambda: {"forces": [F.road_tyre("t", "load", 0.3, road=FLAT, vertical=1e4, speed=X)]}, -1.0, "'t'.*speed -1 must",
+    ),
     "a rod": (
         lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, rod=X, stroke=(1, 2), stiffness=1)]}, 0.5,
         "compound 'c'.*bore less rod -0.1 must be",
+    ),
+    "the oil of a cylinder": (
+        lambda: {"forces": [F.cylinder("c", "world", "load", bore=0.4, viscous=X, stroke=(1, 2), stiffness=1)]}, -2.0,
+        "compound 'c'.*viscous -2 must not",
     ),
     "a bush": (
         lambda: {"forces": [F.bush("b", "world", "load", axis=(1, 1, 0), radial=X, axial=9, torsional=0, cardanic=0)]}, -2.0,

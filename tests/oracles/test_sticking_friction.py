@@ -105,15 +105,16 @@ def convex(random: np.random.Generator, n: int, rank: int, gain: float) -> tuple
     return H / np.diag(H)[:, None], r0 / np.diag(H), mu, w, change
 
 
-@pytest.mark.parametrize(("n", "rank"), [(2, 1), (3, 1), (4, 1), (4, 4)])
-def test_rounds_end_however_many_joints_share_a_motion(n: int, rank: int) -> None:
+@pytest.mark.parametrize(("n", "rank", "gain"), [(2, 1, 0.05), (3, 1, 0.05), (4, 1, 0.05), (4, 4, 0.05), (4, 2, 0.5)])
+def test_friction_is_found_however_many_joints_share_a_motion(n: int, rank: int, gain: float) -> None:
+    """With gain 0.5 limits follow the friction so strongly that rounds come back to the same Q in one case of fifty."""
     random = np.random.default_rng(5)
     H, r0, mu, w, change = ca.SX.sym("H", n, n), *(ca.SX.sym(x, n) for x in ("r", "mu")), ca.SX.sym("w", n, 2), [
         ca.SX.sym("G", 2, n) for _ in range(n)]  # fmt: skip
     equations = [load_equations.Equation(i, mu[i], (ca.SX(1),), (w[i, :].T,), (change[i],), (r0[i], H[i, :])) for i in range(n)]
     f = ca.Function("f", [H, r0, mu, w, *change], list(load_equations.friction(equations)))
     for _ in range(150):
-        given = convex(random, n, rank, 0.05)
+        given = convex(random, n, rank, gain)
         Q, faults = (np.array(x).ravel() for x in f(*given[:4], *given[4]))
         assert not faults.any()
         left, most = given[1] + given[0] @ Q, given[2] * np.linalg.norm(given[3] + given[4] @ Q, axis=1)

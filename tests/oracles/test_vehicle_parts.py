@@ -366,6 +366,7 @@ def barred_ball() -> pf.Mechanism:
             "force 'eye': radial",
         ),
         (lambda: forces.anti_roll_bar("bar", "left", "left", 1.0), "force 'bar': both ends are on 'left'"),
+        (lambda: forces.anti_roll_bar("bar", "left", 3, 1.0), "force 'bar': a joint is given by its name"),
         (lambda: forces.anti_roll_bar("bar", "left", "right", 1.0, ratio=0), "force 'bar': ratio 0 leaves 'right' without"),
         (lambda: on_the_world(), "force 'push': it acts on the world"),
         (lambda: barred_ball(), "joint 'ball' has 4 coordinates; a bar turns with a joint of one"),

@@ -19,6 +19,7 @@ from pfaffian.errors import ModelError, nearest, plural
 from pfaffian.maths import qp
 from pfaffian.maths.linear import Orthogonal, null_space, orthogonalise
 from pfaffian.maths.nearest_in_plane import DIMENSIONS, nearest_between
+from pfaffian.maths.spare import smallest_and_spare
 from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import interval, named_float, several, vector
@@ -283,6 +284,9 @@ def _by_motion(terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.
     G = ca.densify(ca.vertcat(_free(rows, B), goal.rows @ B))
     rhs = ca.densify(ca.vertcat(_free(rows, requested), goal.rows @ requested + goal.value))
     n = B.shape[0]
+    if not rows.Q.shape[0] and not idle and n <= B.shape[1]:
+        found = smallest_and_spare(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
+        return Allocation(scale * found.x, _uncontrollable(rows, n - ca.sum1(found.independent), idle), _NEVER, found.spare)
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
     lost = n - rows.rank - ca.sum1(solved.independent[:n, 0])

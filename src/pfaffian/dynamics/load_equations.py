@@ -14,8 +14,10 @@ norm is its component along the direction of the previous w_i. Friction that sti
 Q^T H Q / 2 + r_0^T Q within them: H is singular where several joints share one motion, as those of a loop do, and their shares
 are then not unique while the motion is. Each round therefore goes through the joints one by one, which needs H_ii only, and
 then makes Newton steps for all that are held, each up to the first limit. Under fixed limits neither raises the minimised
-function, and the rounds end at its minimum. [More and Toraldo 1991] Where limits depend on Q they end after one to three; of
-random equations of four joints that share two motions, with levers from 0.1 to 10, one in two hundred is missed and named.
+function, and the rounds end at its minimum. [More and Toraldo 1991] Where limits depend on Q they end after one to three. Of
+random equations of four joints that share two motions, with levers from 0.1 to 10, one in two hundred comes back to the same Q
+after every round, since limits that move cost more than the round gains. There Newton's method is tried with each of the 3^n
+ways in which joints are held or slide to either side.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian import kernel
 from pfaffian.maths.pack import pack, unpack
 
 ITERATIONS = 5
@@ -33,6 +36,9 @@ ITERATIONS = 5
 
 ROUNDS = 60
 """Largest number of rounds for friction that sticks. The kernel stops repeating them at their end."""
+
+MOST_SPLIT = 5
+"""Largest number of joints that stick for which each way to be held or to slide is tried where rounds do not end."""
 
 RESIDUAL = 1e-8
 """Largest residual of the friction after the iterations, relative to the loads."""
@@ -154,19 +160,44 @@ def _by_newton(equations: Sequence[Equation]) -> ca.SX:
 
 
 def _by_rounds(equations: Sequence[Equation]) -> ca.SX:
-    """(n, 1) Q after rounds for friction that sticks, by calls of one Function, and a last Newton step, which gives it the
-    derivatives of a solution."""
+    """(n, 1) Q after rounds for friction that sticks, a search where these do not end, and a last Newton step, which gives it
+    the derivatives of a solution."""
     given, n = tuple(equations), len(equations)
     Q, known = ca.SX.sym("Q", n), ca.SX.sym("equations", pack(given).numel())
     again = unpack(given, known)
-    after = ca.if_else(_residual(again, Q) <= SETTLED, Q, _round(again, Q))
-    f = ca.Function("friction", [Q, known], [after])
-    name = sha256(f.serialize().encode()).hexdigest()[:16]  # as one kernel may call several of them
-    f = ca.Function(f"friction_{name}", [Q, known], [after], {"never_inline": True})
+    after = _call("friction", [Q, known], ca.if_else(_residual(again, Q) <= SETTLED, Q, _round(again, Q)))
     found = ca.SX.zeros(n, 1)
     for _ in range(ROUNDS):
-        found = f(found, pack(given))
+        found = after(found, pack(given))
+    if n <= MOST_SPLIT:
+        missed = ca.logic_not(_residual(given, found) <= RESIDUAL)
+        search = _call("search", [ca.SX.sym("missed"), known], _search(again), guarded=True)
+        found = ca.if_else(missed, search(missed, pack(given)), found)
     return _step([e.at(found) for e in equations], found)[0]
+
+
+def _search(equations: Sequence[Equation]) -> ca.SX:
+    """(n, 1) the first Q that solves the equations, of those found with each way in which joints are held or slide."""
+    given, n = tuple(equations), len(equations)
+    state, known = ca.SX.sym("state", n + 1), ca.SX.sym("equations", pack(given).numel())
+    again, Q, way = unpack(given, known), state[:n], state[n]
+    digits = [ca.floor(way / 3**i) - 3 * ca.floor(way / 3 ** (i + 1)) for i in range(n)]
+    grips, tried = [Grip(x == 0, ca.if_else(x == 1, 1, -1)) for x in digits], ca.SX.zeros(n, 1)
+    for _ in range(ITERATIONS):
+        tried += _newton_step([e.at(tried, g) for e, g in zip(again, grips, strict=True)])
+    after = _call("way", [state, known], ca.if_else(_residual(again, Q) <= SETTLED, state, ca.vertcat(tried, way + 1)))
+    found = ca.SX.zeros(n + 1, 1)
+    for _ in range(3**n):
+        found = after(found, pack(given))
+    return found[:n]
+
+
+def _call(what: str, inputs: list[ca.SX], output: ca.SX, *, guarded: bool = False) -> ca.Function:
+    """A Function that stays a call, under a name of its own, as one kernel may call several of them."""
+    name = f"{what}_{sha256(ca.Function(what, inputs, [output]).serialize().encode()).hexdigest()[:16]}"
+    if guarded:
+        return kernel.guarded(name, inputs, [output])
+    return ca.Function(name, inputs, [output], {"never_inline": True})
 
 
 def _round(equations: Sequence[Equation], Q: ca.SX) -> ca.SX:
@@ -184,9 +215,7 @@ def _round(equations: Sequence[Equation], Q: ca.SX) -> ca.SX:
 
 def _step(near: Sequence[Linear], Q: ca.SX) -> tuple[ca.SX, list[Grip]]:
     """(n, 1) Q after a Newton step, up to the first limit that a held joint reaches; and which joints are held then."""
-    sharing = SHARING * ca.diag(ca.vertcat(*[x.grip.sticks for x in near]))
-    slopes = ca.vertcat(*[x.slopes for x in near]) + sharing
-    step, shares = -_solve(_factors(slopes), ca.vertcat(*[x.value for x in near])), list[ca.SX]()
+    step, shares = _newton_step(near), list[ca.SX]()
     for i, x in enumerate(near):
         beyond = ca.logic_and(x.grip.sticks, ca.fabs(Q[i] + step[i]) > x.most)
         room = ca.if_else(step[i] > 0, x.most, -x.most) - Q[i]
@@ -197,6 +226,13 @@ def _step(near: Sequence[Linear], Q: ca.SX) -> tuple[ca.SX, list[Grip]]:
         for i, (x, mine) in enumerate(zip(near, shares, strict=True))
     ]
     return Q + share * step, grips
+
+
+def _newton_step(near: Sequence[Linear]) -> ca.SX:
+    """(n, 1) the change of Q after which all equations hold as long as they are linear and their joints stay held."""
+    sharing = SHARING * ca.diag(ca.vertcat(*[x.grip.sticks for x in near]))
+    slopes = ca.vertcat(*[x.slopes for x in near]) + sharing
+    return -_solve(_factors(slopes), ca.vertcat(*[x.value for x in near]))
 
 
 def _residual(equations: Sequence[Equation], Q: ca.SX) -> ca.SX:

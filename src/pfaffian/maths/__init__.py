@@ -24,6 +24,7 @@ se3.py                 poses and twists: SE(3) with poses (R, p), twists xi = [v
 selected_inverse.py    single entries of the inverse of a sparse symmetric matrix
 shifted.py             solutions of (mu - J) x = b for a real or complex shift mu
 so3.py                 rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials
+spare.py               the smallest solution of fewer rows than unknowns, and the directions that they leave
 span.py                orthonormal bases of subspaces, the same on every machine
 spectrum.py            eigenvalues of a real matrix with their multiplicities
 spline.py              slopes and second derivatives of cubic splines at their samples

@@ -22,7 +22,7 @@ import numpy as np
 from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.interpret import constant
 from pfaffian.kernel.program.ops import OPS
-from pfaffian.kernel.program.program import Program, callees_first
+from pfaffian.kernel.program.program import GUARDED, Program, callees_first
 from pfaffian.kernel.program.stages import Stages, cut
 from pfaffian.kernel.text.source import file_text, reduction_text, stage_lines
 
@@ -176,7 +176,8 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
             call = f"p{order[callee.digest()]}({x}, {y}, w + {pieces.slots});"
             turns = [f"  for (int k = 0; k < {times}; k++) {{", f"    {call}",
                      f"    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;", "  }"]  # fmt: skip
-            body += [f"  {call}"] if times <= 1 else turns
+            needed = f"if ({x.replace('w + ', 'w[')}] != 0) " if times == GUARDED else ""
+            body += [f"  {needed}{call}"] if times <= 1 else turns
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
     head = f"static void p{index}(const {V} *in, {V} *out, {V} *w) {{"
     return "\n".join([*text, head, *unused, *body, "}", ""]), most + FRAME
