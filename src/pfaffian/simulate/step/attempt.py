@@ -26,7 +26,16 @@ from pfaffian.simulate.step.events import (
     gradual,
     switched_now,
 )
-from pfaffian.simulate.step.lane import Lane, before_law, inputs_after, lane_of, lane_samplers, sampled_lane
+from pfaffian.simulate.step.lane import (
+    BARRIER,
+    Lane,
+    before_law,
+    input_row,
+    inputs_at,
+    lane_of,
+    lane_samplers,
+    sampled_lane,
+)
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
@@ -94,10 +103,10 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     """(step, observe, *samplers) for `compile_rollout`: a step that is tried, all numbers of a lane that change, and the parts
     of a law that are called before a step.
 
-    The inputs are [w; w_dot], the inputs of the run at `from` and their rates.
+    Each lane takes the row of inputs that its `interval` tells, and the next one from its barrier on.
     """
     at, f = lane_of(s), embedded_step(s)
-    lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
+    lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, input_row(s)
     tried, faults = _tried(s, at, lane, p, w)
     h, good, time, length, event = tried.h, tried.good, tried.time, lane[at.length, 0], tried.event
     begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
@@ -120,7 +129,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     accepted, repeated = _discrete(s, at, lane, tried)
     first = first_length_of(s.scheme.stiff, h, tried.turn, next_length)
     first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
-    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, accepted)
+    interval = lane[at.interval, 0] + (time_next == w[BARRIER, 0])
+    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, interval, tried.speeds, tried.law, accepted)
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], repeated)
     old, new = lane[: at.stepped, 0], each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
@@ -156,18 +166,18 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
 def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
     """The step that a lane tries, and its faults."""
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
-    begin, since, _, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
+    begin, _, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     x, time, length = lane[at.x, 0], lane[at.time, 0], lane[at.length, 0]
-    barrier = before_law(s, time, barrier)
+    barrier = before_law(s, time, w[BARRIER, 0])
     ends = ca.fmin(barrier, lane[at.events.aim, 0]) if events else barrier
     proposed, left = ca.fmin(length, longest), ends - time
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
-        here = events.at(ca.vertcat(x, d), inputs_after(w, time - since), p, begin + time)
+        here = events.at(ca.vertcat(x, d), inputs_at(w, time), p, begin + time)
         before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0], time)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
-    u0, u1 = (inputs_after(w, instant - since) for instant in (time, time + h))
+    u0, u1 = (inputs_at(w, instant) for instant in (time, time + h))
     x_next, faults, differences, fastest, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
     speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
     error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
@@ -180,7 +190,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
         return tried, faults
 
     def along(c: float) -> tuple[ca.SX, ca.SX]:
-        return inputs_after(w, time + c * h - since), begin + time + c * h
+        return inputs_at(w, time + c * h), begin + time + c * h
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
     event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
@@ -198,13 +208,12 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
 
 
 def record(s: Simulation) -> ca.Function:
-    """(lane, [w; w_dot], p, time) -> signals and [q; v] at an instant within the step that follows the lane's state."""
+    """(lane, its inputs, p, time) -> signals and [q; v] at an instant within the step that follows the lane's state."""
     at, f, rhs = lane_of(s), embedded_step(s), s.traced.rhs
     lane, p, time = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("time")
-    w = ca.SX.sym("w", 2 * f.size1_in(1))
-    begin, since = lane[at.begin, 0], lane[at.since, 0]
+    begin, w = lane[at.begin, 0], input_row(s)
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
-    u0, u1 = (inputs_after(w, instant - since) for instant in (lane[at.time, 0], time))
+    u0, u1 = (inputs_at(w, instant) for instant in (lane[at.time, 0], time))
     h = time - lane[at.time, 0]
     x_next = f(x, u0, u1, p, begin + lane[at.time, 0], h)[0]
     x_next = each(h > 0, x_next, lane[at.x, 0])
@@ -266,16 +275,16 @@ def _displacement(s: Simulation, at: Lane, lane: ca.SX, change: ca.SX, h: ca.SX)
 
 
 def beginning(s: Simulation, changes: bool) -> ca.Function:
-    """(lane, [w; w_dot], p) -> the lane before its first step: the length of that, and parameters that change gradually.
+    """(lane, its inputs, p) -> the lane before its first step: the length of that, and parameters that change gradually.
 
     changes: whether the stiff pair may make steps.
     """
     at, events = lane_of(s), events_of(s)
-    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    lane, w, p = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols
     sampled, begun = sampled_lane(s, lane, w, p), ca.SX(lane)
     if events:
         x = ca.vertcat(sampled[at.x, 0], sampled[at.discrete, 0])
-        following = events.at(x, inputs_after(w, ca.SX(0)), p, lane[at.begin, 0])[2]
+        following = events.at(x, inputs_at(w, lane[at.time, 0]), p, lane[at.begin, 0])[2]
         for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
             if not stepwise:
                 sampled[at.discrete.start + place, 0] = begun[at.discrete.start + place, 0] = following[i, 0]
@@ -286,16 +295,16 @@ def beginning(s: Simulation, changes: bool) -> ca.Function:
 
 
 def _first_length(s: Simulation) -> ca.Function:
-    """(lane, [w; w_dot], p) -> the length of the first step that a lane tries [s].
+    """(lane, its inputs, p) -> the length of the first step that a lane tries [s].
 
     In it the speeds and accelerations at the start turn the machine by tolerance^(1 / order) rad, or move it by that part of
     its length. A machine at rest without acceleration begins with AT_REST.
     """
     at, m, functions = lane_of(s), s.mechanism, s.traced.functions
-    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    lane, w, p = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols
     begin, tolerance = lane[at.begin, 0], lane[at.tolerance, 0]
     x, d, t = lane[at.x, 0], lane[at.discrete, 0], begin + lane[at.time, 0]
-    rate = functions.rhs(ca.vertcat(x, d), inputs_after(w, ca.SX(0)), s.now(p, d), t)[0]
+    rate = functions.rhs(ca.vertcat(x, d), inputs_at(w, lane[at.time, 0]), s.now(p, d), t)[0]
     dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))
     long = _length(s)
 
