@@ -11,11 +11,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
+from pfaffian.kernel import guarded
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
-    LARGEST,
     MOST_AT_ONCE,
     Ahead,
     Tried,
@@ -24,6 +24,9 @@ from pfaffian.simulate.step.events import (
     events_of,
     exactness,
     gradual,
+    is_finite,
+    is_short,
+    met,
     switched_now,
 )
 from pfaffian.simulate.step.lane import (
@@ -184,7 +187,7 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     turn = s.pair.turn(*(_displacement(s, at, lane, fastest[:, k], h) for k in range(2)))
     if s.changing.names:
         error, speeds, turn = ca.substitute([error, speeds, turn], [p], [s.now(p, d)])
-    faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
+    faulty, finite = largest_entry(faults), is_finite(x_next)
     tried = Attempt(time, h, last, ends, barrier, x_next, speeds, law, finite, faulty, error, turn)
     if not events:
         return tried, faults
@@ -193,7 +196,11 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
         return inputs_at(w, time + c * h), begin + time + c * h
 
     exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    meets = met(events, s, Tried(x, reached, rates, before, d, h, along, here, switches))
+    some = ca.logic_not(meets.nothing)
+    passes, root, name = _located(s, at)(some, lane, w, p, d, switches, h, reached, rates, exact)
+    passes = ca.logic_and(some, passes)
+    event = Ahead(switches, passes, is_short(h, exact), root, is_finite(reached), meets.undefined, exact, name, meets.following)
     clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
     event = event._replace(finite=ca.logic_and(event.finite, clear))
     if events.kinks:  # kinks in quick succession are passed by ordinary steps
@@ -205,6 +212,25 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     moved = ca.if_else(switches, struck, x_next)
     faulty = ca.fmax(faulty, event.undefined)
     return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
+
+
+def _located(s: Simulation, at: Lane) -> ca.Function:
+    """(guard, lane, its inputs, p, discrete state in force, whether parameters jump, length, state at the end before its
+    correction, rates, exactness of instants) -> (whether the step passes an event, where, index of its name), see `Ahead`."""
+    events, f = events_of(s), embedded_step(s)
+    assert events is not None
+    lane, w, p, d = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols, ca.SX.sym("d", s.layout.size)
+    switches, h, exact = (ca.SX.sym(name) for name in ("switches", "h", "exact"))
+    reached, rates = (ca.SX.sym(name, f.sparsity_out(i)) for name, i in (("reached", 4), ("rates", 5)))
+    x, before, begin, time = lane[at.x, 0], lane[at.discrete, 0], lane[at.begin, 0], lane[at.time, 0]
+
+    def along(c: float) -> tuple[ca.SX, ca.SX]:
+        return inputs_at(w, time + c * h), begin + time + c * h
+
+    here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, exact]
+    return guarded("located", given, [event.passes, event.root, event.name])
 
 
 def record(s: Simulation) -> ca.Function:
