@@ -21,12 +21,12 @@ from pfaffian.simulate.step.events import (
     Tried,
     ahead,
     each,
+    event_check,
     events_of,
     exactness,
     gradual,
     is_finite,
     is_short,
-    met,
     switched_now,
 )
 from pfaffian.simulate.step.lane import (
@@ -195,23 +195,31 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     def along(c: float) -> tuple[ca.SX, ca.SX]:
         return inputs_at(w, time + c * h), begin + time + c * h
 
-    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
-    meets = met(events, s, Tried(x, reached, rates, before, d, h, along, here, switches))
-    some = ca.logic_not(meets.nothing)
-    passes, root, name = _located(s, at)(some, lane, w, p, d, switches, h, reached, rates, exact)
-    passes = ca.logic_and(some, passes)
-    event = Ahead(switches, passes, is_short(h, exact), root, is_finite(reached), meets.undefined, exact, name, meets.following)
     clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
-    event = event._replace(finite=ca.logic_and(event.finite, clear))
-    if events.kinks:  # kinks in quick succession are passed by ordinary steps
-        many = lane[at.events.count, 0] >= MOST_AT_ONCE
-        left_alone = ca.logic_and(events.is_kink(event.name), many)
-        event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(left_alone)))
+    event = _event(s, at, lane, w, p, Tried(x, reached, rates, before, d, h, along, here, switches), proposed, clear)
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)
     faulty = ca.fmax(faulty, event.undefined)
     return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
+
+
+def _event(s: Simulation, at: Lane, lane: ca.SX, w: ca.SX, p: ca.SX, tried: Tried, proposed: ca.SX, clear: ca.SX) -> Ahead:
+    """What a step meets.   proposed: its length if nothing were ahead [s].   clear: whether it tells where an event lies."""
+    events, time = events_of(s), lane[at.time, 0]
+    assert events is not None
+    exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
+    meets = event_check(events, s, tried)
+    some = ca.logic_not(meets.nothing)
+    given = lane, w, p, tried.d, tried.switches, tried.h, tried.x_next, tried.rates, exact
+    passes, root, name = _located(s, at)(some, *given)
+    passes = ca.logic_and(some, passes)
+    if events.kinks:  # kinks in quick succession are passed by ordinary steps
+        many = lane[at.events.count, 0] >= MOST_AT_ONCE
+        left_alone = ca.logic_and(events.is_kink(name), many)
+        passes = ca.logic_and(passes, ca.logic_not(left_alone))
+    finite, short = ca.logic_and(is_finite(tried.x_next), clear), is_short(tried.h, exact)
+    return Ahead(tried.switches, passes, short, root, finite, meets.undefined, exact, name, meets.following)
 
 
 def _located(s: Simulation, at: Lane) -> ca.Function:

@@ -312,7 +312,7 @@ class Tried(NamedTuple):
     switches: ca.SX
 
 
-class Met(NamedTuple):
+class EventCheck(NamedTuple):
     """What a step meets, before an event is located.   nothing: whether no condition changes or compares NaN in it and no
     parameter jumps at its begin.   undefined: whether a condition compares NaN at one of its ends.   following: next values of
     the parameters at its end."""
@@ -322,12 +322,12 @@ class Met(NamedTuple):
     following: ca.SX
 
 
-def met(events: Events, s: LawAndSystem, tried: Tried) -> Met:
+def event_check(events: Events, s: LawAndSystem, tried: Tried) -> EventCheck:
     """What a step meets, before an event is located."""
     points, end = step_points(events, s, tried)
     changes = [any_of(x.states != points[0].states) for x in points[1:]]
     undefined = ca.logic_or(any_of(tried.here.undefined), any_of(end.undefined))
-    return Met(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
+    return EventCheck(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
 
 
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
