@@ -125,6 +125,40 @@ def test_against_a_loop_in_python(rollouts, hold):
     np.testing.assert_allclose(result.x[0], x, rtol=1e-12)
 
 
+def chosen():
+    """Runs that go on to the next sample whenever the sum of their inputs has passed 2, or they have none."""
+    x, u, u1, p = ca.SX.sym("x", 2), ca.SX.sym("u", 2), ca.SX.sym("u1", 2), ca.SX.sym("p")
+    t, h, total = ca.SX.sym("t"), ca.SX.sym("h"), x[0] + u[0] + u1[1]
+    step = ca.Function("step", [x, u, u1, p, t, h], [ca.vertcat(total, x[1] + (total > 2 * p * (x[1] + 1))), ca.SX(0, 1)])
+    return step, ca.Function("observe", [x, u, p, t], [ca.vertcat(x, u)])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_runs_that_choose_their_samples(shared):
+    """Against the loop written out, for samples of all runs and of each: the last one holds beyond the end, the first one for
+    numbers below zero and for nan."""
+    random, n = np.random.default_rng(3), 11
+    u, p = random.uniform(0.1, 1, (5, 2) if shared else (5, n, 2)), np.ones((n, 1))
+    x0 = np.stack([np.zeros(n), np.r_[-3.0, 7.0, np.nan, np.zeros(n - 3)]], axis=1)
+    span, want = kernel.Span(0.0, 1.0, 40, last=True, chooser=1), np.full((41, n, 4), np.nan)
+    for run in range(n):
+        x = x0[run].copy()
+        for k in range(41):
+            now = (u if shared else u[:, run])[int(np.clip(np.nan_to_num(x[1]), 0, 4))]
+            want[k, run] = [*x, *now]
+            x += [now.sum(), x[0] + now.sum() > 2 * (x[1] + 1)]
+    going = np.arange(n) != 2  # the run of nan stops at once
+    for r in (*on_every_backend(chosen), kernel.compile_rollout(*chosen(), backend="interpreter")):
+        for threads in (1, 2):
+            found = r(x0, u, p, span, threads=threads)
+            np.testing.assert_allclose(found.records[:, going], want[:, going], rtol=1e-12)
+            np.testing.assert_array_equal(found.records[0, 2, 2:], want[0, 2, 2:])
+            assert found.status.tolist() == [0, 0, 1, *[0] * (n - 3)]
+    for wrong, match in (({"chooser": 2}, "chooser 2: the index"), ({"hold": "linear"}, "chooser")):
+        with pytest.raises(ModelError, match=match):
+            r(x0, u, p, span._replace(**wrong))
+
+
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("cuts", [(17, 40), (3, 4, 40), (0, 1, 2, 40)])
 def test_resumed_is_uninterrupted(rollouts, hold, cuts):

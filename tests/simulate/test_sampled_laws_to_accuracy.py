@@ -74,8 +74,8 @@ def test_the_records_change_no_bit():
     assert int(often.steps) == int(rare.steps) and float(often.error.max()) <= 1e-9
 
 
-def test_an_instant_of_the_law_ends_no_call(monkeypatch):
-    """The number of calls of the compiled loop does not grow with the rate of the law."""
+def test_neither_samples_nor_instants_of_the_law_end_a_call(monkeypatch):
+    """The number of calls of the compiled loop does not grow with the rate of the law or of the samples of inputs."""
     calls, call = [], Rollout.__call__
 
     def counted(self, *args, **kwargs):
@@ -84,9 +84,11 @@ def test_an_instant_of_the_law_ends_no_call(monkeypatch):
 
     monkeypatch.setattr(Rollout, "__call__", counted)
     for period in (0.02, 0.002):
-        calls.clear()
-        pf.run(pendulum(), {"pivot": 1.0}, duration=0.4, control=damped(period), **HOW)
-        assert 0 < len(calls) < 15
+        samples = np.sin(np.arange(1 + round(0.4 / period)))[:, None]
+        for how in ({"control": damped(period)}, {"u": samples, "u_step": period}, {"u": samples[:, None], "u_step": period}):
+            calls.clear()
+            pf.run(pendulum(), {"pivot": 1.0}, duration=0.4, **how, **HOW)
+            assert 0 < len(calls) < 15
 
 
 def test_a_law_that_fails_at_an_instant():

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Control
+from pfaffian.differentiation.jumps import refuse_jumps
 from pfaffian.dynamics import FORMULATIONS
 from pfaffian.dynamics.response import Factors, FixedMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
@@ -78,6 +79,8 @@ def _check(s: Simulation, what: str) -> None:
             f"{what}: the impacts of {', '.join(impacts)} occur at instants that depend on the state, where the motion has no "
             "such derivative; give stiffness in place of impact"
         )
+    if what != "fit":  # which compares whole motions, and takes the derivative as a direction
+        refuse_jumps(s, what)
 
 
 class _ClosedLoopRate(NamedTuple):

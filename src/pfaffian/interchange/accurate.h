@@ -8,21 +8,27 @@ static double instant(int j, double time) {
   return PHASE[j] + (k > 0 ? k : 0) * PERIOD[j];
 }
 
-/* The lane, u and its rate 0 once or twice, and the parameters, as programs of lanes take them. */
-static void asked(const Machine *now, int times, double *in) {
-  memset(in, 0, (LANE + 4 * N_U + N_P + 2) * sizeof(double));
+/* The inputs of a lane, [u, its rate 0, since, barrier], once or twice, and all that programs of lanes take. */
+enum { ROW = 2 * N_U + 2, ASKED = LANE + 2 * ROW + N_P + 2 };
+
+/* The lane, its inputs once or twice, and the parameters, as programs of lanes take them. */
+static void asked(const Machine *now, double since, double barrier, int times, double *in) {
+  memset(in, 0, ASKED * sizeof(double));
   memcpy(in, now->lane, LANE * sizeof(double));
-  for (int k = 0; k < times; k++) memcpy(in + LANE + 2 * k * N_U, now->u, N_U * sizeof(double));
-  memcpy(in + LANE + 2 * times * N_U, now->p, N_P * sizeof(double));
+  for (double *row = in + LANE; row < in + LANE + times * ROW; row += ROW) {
+    memcpy(row, now->u, N_U * sizeof(double));
+    row[2 * N_U] = since, row[2 * N_U + 1] = barrier;
+  }
+  memcpy(in + LANE + times * ROW, now->p, N_P * sizeof(double));
 }
 
 /* Calls the parts of the law as the loop does before each step: they change the lane if one of them is due. */
 static void sample(Instance *i, Machine *now) {
-  double in[LANE + 4 * N_U + N_P + 2], out[SAMPLER_OUT + 1];
+  double in[ASKED], out[SAMPLER_OUT + 1];
   int due = 0;
   for (int j = 0; !CLOCKED && j < N_SAMPLERS; j++) due |= same_instant(instant(j, now->lane[TIME]), now->lane[TIME]);
   for (int j = 0, first = FIRST_SAMPLED; due && j < N_SAMPLERS && !now->status; first += PART_FAULTS[j++]) {
-    asked(now, 1, in);
+    asked(now, now->lane[TIME], INFINITE, 1, in);
     PART[j](in, out, i->work, NULL, FRAME);
     now->status = judged(out, MOVING, out + MOVING, PART_FAULTS[j], first);
     if (!now->status) memcpy(now->lane, out, MOVING * sizeof(double));
@@ -31,13 +37,13 @@ static void sample(Instance *i, Machine *now) {
 
 /* Puts the state of a machine into its lane, at the start with the first length of a step. */
 static void enter_lane(Instance *i, Machine *now) {
-  double *lane = now->lane, in[LANE + 4 * N_U + N_P + 2];
+  double *lane = now->lane, in[ASKED];
   memcpy(lane, now->x, IN_X * sizeof(double));
   memcpy(lane + DISCRETE, now->x + IN_X, (N_X - IN_X) * sizeof(double));
-  lane[BEGIN_TIME] = now->t0, lane[TOLERANCE] = STEP_TOLERANCE, lane[LONGEST] = INFINITE, lane[SINCE] = lane[TIME];
+  lane[BEGIN_TIME] = now->t0, lane[TOLERANCE] = STEP_TOLERANCE, lane[LONGEST] = INFINITE;
   if (lane[TIME] > 0.0) return;
   lane[SAMPLED] = CLOCKED ? lane[TIME] : -1.0; /* ticks of clocks come before */
-  asked(now, 1, in);
+  asked(now, lane[TIME], INFINITE, 1, in);
   FP_ENTER;
   BEGIN(in, lane, i->work, NULL, FRAME);
   FP_LEAVE;
@@ -48,14 +54,15 @@ static void leave_lane(Machine *now) {
   memcpy(now->x + IN_X, now->lane + DISCRETE, (N_X - IN_X) * sizeof(double));
 }
 
-/* Tries steps up to the barrier. */
-static void pass(Instance *i, Machine *now) {
-  double *lane = now->lane, in[LANE + 4 * N_U + N_P + 2], out[ATTEMPT_OUT_TOTAL + 1];
+/* Tries steps up to a barrier. */
+static void pass(Instance *i, Machine *now, double barrier) {
+  double *lane = now->lane, in[ASKED], out[ATTEMPT_OUT_TOTAL + 1];
+  const double since = lane[TIME];
   FP_ENTER;
-  for (int64_t tried = 0; lane[TIME] < lane[BARRIER] && !now->status; tried++) {
+  for (int64_t tried = 0; lane[TIME] < barrier && !now->status; tried++) {
     sample(i, now);
     if (now->status) break;
-    asked(now, 2, in);
+    asked(now, since, barrier, 2, in);
     (lane[IMPLICIT] == 1.0 ? STIFF : ATTEMPT)(in, out, i->work, NULL, FRAME);
     now->status = judged(out, STEPPED, out + STEPPED, ATTEMPT_OUT[1], 2);
     if (!now->status) memcpy(lane, out, STEPPED * sizeof(double));
@@ -103,8 +110,8 @@ static int do_step(Instance *i, double t, double h, double *reached) {
   i->known = 0;
   while (!now->status && now->lane[TIME] * (1 + SAME) < end) {
     enter_lane(i, now);
-    now->lane[BARRIER] = now->lane[END] = barrier(now, end);
-    pass(i, now);
+    now->lane[END] = barrier(now, end);
+    pass(i, now, now->lane[END]);
     leave_lane(now);
   }
   now->t = now->t0 + now->lane[TIME];

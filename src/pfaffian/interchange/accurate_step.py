@@ -40,7 +40,7 @@ def accurate_tables(machine: FMUMachine) -> str:
     places = {
         "IN_X": at.x.stop, "TIME": at.time, "IMPLICIT": at.implicit, "DISCRETE": at.discrete.start, "STEPPED": at.stepped,
         "SAMPLED": at.sampled, "MOVING": at.moving,
-        "BEGIN_TIME": at.begin, "SINCE": at.since, "END": at.end, "BARRIER": at.barrier, "TOLERANCE": at.tolerance,
+        "BEGIN_TIME": at.begin, "END": at.end, "TOLERANCE": at.tolerance,
         "LONGEST": at.longest, "N_MARKS": len(marks), "MOST_TRIED": ATTEMPTS, "TOO_MANY": status_of(s, "integrator"),
     }  # fmt: skip
     assert machine.timing.accuracy is not None

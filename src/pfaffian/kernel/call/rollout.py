@@ -105,7 +105,7 @@ class _RolloutStruct(ctypes.Structure):
     _fields_ = (
         [(name, _PortStruct) for name in ("x0", "u", "p", "x", "records")]
         + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
-        + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
+        + [(name, ctypes.c_int64) for name in ("last", "linear", "stride", "chooser")]
         + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
         + [("parts", ctypes.c_void_p), ("room", ctypes.c_int64), ("noted", ctypes.c_void_p)]
@@ -184,6 +184,8 @@ class Rollout:
         span = as_span(span)
         if len(span.sampling) != len(self.shapes) - 2:
             raise ModelError(f"there are {len(self.shapes) - 2} samplers, but sampling has periods for {len(span.sampling)}")
+        if span.chooser is not None and not 0 <= span.chooser < nx:
+            raise ModelError(f"chooser {span.chooser}: the index of an entry of x is needed, from 0 to {nx - 1}")
         x0 = _array(x0, "x0", (1, 2), nx)
         u = _array(u, "u", (2, 3), nu)
         p = _array(p, "p", (1, 2), n_p)
@@ -243,6 +245,7 @@ def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: 
     shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
     shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
     when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
+    when.append(0 if span.chooser is None else 1 + span.chooser)
     return _RolloutStruct(
         *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
         *map(memory.address, (sampling, result.status, result.stopped)), span.t0, span.h, span.limit,

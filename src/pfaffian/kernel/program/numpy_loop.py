@@ -56,6 +56,8 @@ class Span(NamedTuple):
     sampling: (period, phase) of each sampler, in steps. A sampler is called at the steps k with k % period == phase, before
         the state is recorded; samplers are called in order. Samples after the final step affect its record only, so a call
         that continues from there takes them again.
+    chooser: index of an entry of the state that tells which sample of the inputs a run takes, the last beyond the end of
+        these; None: the sample of the time, by `hold` and `stride`.
     """
 
     t0: float
@@ -68,6 +70,7 @@ class Span(NamedTuple):
     stride: int = 1
     limit: float = LIMIT
     sampling: Sequence[tuple[int, int]] = ()
+    chooser: int | None = None
 
     def recorded(self) -> list[int]:
         """Step indices at which a record is taken."""
@@ -84,8 +87,9 @@ def as_span(s: Span) -> Span:
     sampling = tuple([(int(n), int(at)) for n, at in s.sampling])
     limit = min(float(s.limit), np.finfo(np.float64).max)
     span = Span(
-        float(s.t0), float(s.h), int(s.steps), int(s.every), int(s.first), bool(s.last), s.hold, int(s.stride), limit, sampling
-    )
+        float(s.t0), float(s.h), int(s.steps), int(s.every), int(s.first), bool(s.last), s.hold, int(s.stride), limit, sampling,
+        None if s.chooser is None else int(s.chooser),
+    )  # fmt: skip
     _check_span(span)
     return span
 
@@ -103,6 +107,8 @@ def _check_span(span: Span) -> None:
         raise ModelError(f"hold {span.hold!r}: choose zero or linear")
     if not (math.isfinite(span.t0) and math.isfinite(span.h)) or math.isnan(span.limit):
         raise ModelError("t0 and h must be finite, limit not nan")
+    if span.chooser is not None and span.hold != "zero":
+        raise ModelError("samples that the runs choose are held: take hold='zero' with a chooser")
 
 
 def run_loop(
@@ -124,7 +130,7 @@ def run_loop(
     first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
     for k in range(span.first, end + 1):
         t = np.array([span.t0 + k * span.h])
-        u0 = input_at(u, k, span)
+        u0 = input_at(u, k, span) if span.chooser is None else chosen_input(u, x[:, span.chooser])
         if k == end:
             result.x[...] = x
         for j in span.due(k) if k < end or k in recorded else ():
@@ -176,6 +182,12 @@ def input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
         return sample
     with np.errstate(all="ignore"):
         return sample + (j % span.stride) / span.stride * (u[i + 1] - sample)
+
+
+def chosen_input(u: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """(batch, nu) the inputs of runs that choose their samples, by numbers (batch,)."""
+    i = np.where(number > 0, np.minimum(number, len(u) - 1), 0).astype(int)  # 0 for nan
+    return u[i] if u.ndim == 2 else u[i, np.arange(len(i))]
 
 
 def _status(x: np.ndarray, fault: np.ndarray, limit: float, first_fault: int) -> np.ndarray:

@@ -4,6 +4,7 @@ typedef struct {
   Port x0, u, p, x, records;            /* u: element of one sample; records: element of one record */
   int64_t u_sample, record;             /* doubles between samples, between records */
   int64_t batch, count, samples, first, steps, every, last, linear, stride;
+  int64_t chooser;                      /* 1 + index of the entry of x that tells which sample a run takes, or 0 */
   const int64_t *sampling;              /* period and phase of each sampler, in steps */
   int32_t *status;
   int64_t *stopped;
@@ -25,8 +26,24 @@ static const int SAMPLER_NF[] = SAMPLER_FAULTS;
 #define SAMPLER(j) SAMPLER_PROGRAM[j]
 #endif
 
-/* The inputs at the time t0 + j h. */
-static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
+/* The inputs of runs that choose their samples, by these numbers. */
+static void chosen_input(const Rollout *r, int64_t b, const V *numbers, V *u) {
+  double number[W], *const lane = (double *)u, last = (double)(r->samples - 1);
+  __builtin_memcpy(number, numbers, sizeof number);
+  for (int j = 0; j < W; j++) {
+    const int64_t run = b + j < r->batch ? b + j : r->batch - 1;
+    const int64_t i = number[j] > 0.0 ? (int64_t)(number[j] < last ? number[j] : last) : 0; /* 0 for nan */
+    const double *const sample = r->u.data + i * r->u_sample + run * r->u.run;
+    for (int k = 0; k < NU; k++) lane[k * W + j] = sample[k * r->u.element];
+  }
+}
+
+/* The inputs at the time t0 + j h, or those that runs in the states x choose. */
+static void input_at(const Rollout *r, int64_t j, int64_t b, const V *x, V *u, V *next) {
+  if (r->chooser) {
+    chosen_input(r, b, x + r->chooser - 1, u);
+    return;
+  }
   const int64_t last = r->samples - 1, i = j / r->stride;
   Port sample = r->u;
   sample.data += (i < last ? i : last) * r->u_sample;
@@ -158,7 +175,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
     const double time = r->t0 + (double)k * r->h;
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
       t[f] = K(time);
-      input_at(r, k, blocks[i].run, u0 + f, u1 + f);
+      input_at(r, k, blocks[i].run, x + f, u0 + f, u1 + f);
       /* Samples at the end affect its record only: a call that continues from here takes them again. */
       if (k == end) __builtin_memcpy(kept + f, x + f, KEPT * sizeof(V));
     }
@@ -182,7 +199,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
       break;
     }
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
-      if (r->linear) input_at(r, k + 1, blocks[i].run, u1 + f, seen + f);
+      if (r->linear) input_at(r, k + 1, blocks[i].run, x + f, u1 + f, seen + f);
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
     for (int64_t i = 0; i < n; i++) blocks[i].open = blocks[i].running;

@@ -14,7 +14,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import Events, events_of
-from pfaffian.simulate.step.lane import lane_of
+from pfaffian.simulate.step.lane import SINCE, lane_of, rows_of_lanes
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
@@ -60,7 +60,7 @@ def passing(events: Events, time: np.ndarray, numbers: EventNumbers) -> np.ndarr
 def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarray, lanes: np.ndarray) -> PassedEvents | None:
     """Those of the steps that lanes have made that pass an event.
 
-    rows: (steps, lanes, numbers) before each step.   end: (lanes, numbers) after the last.   w: (lanes, 2 nw).
+    rows: (steps, lanes, numbers) before each step.   end: (lanes, numbers) after the last.   w: rows of their inputs.
     """
     events = events_of(s)
     if events is None:
@@ -69,8 +69,8 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
     moving = np.concatenate([rows, end[None, :, : at.moving]])
     k, i = np.nonzero(passing(events, moving[..., at.time], EventNumbers(*[moving[..., j] for j in at.events])))
     states = np.concatenate([moving[..., at.x], moving[..., at.discrete]], axis=-1)
-    time, nw = moving[k + 1, i, at.time], len(s.w_names)
-    now = w[i, :nw] + (time - end[i, at.since])[:, None] * w[i, nw:]
+    time, nw, w = moving[k + 1, i, at.time], len(s.w_names), rows_of_lanes(w, moving[k, i, at.interval], i)
+    now = w[:, :nw] + (time - w[:, SINCE])[:, None] * w[:, nw : 2 * nw]
     return PassedEvents(states[k, i], states[k + 1, i], end[i, at.begin] + time, now, lanes[i])
 
 

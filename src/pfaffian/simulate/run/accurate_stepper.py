@@ -153,12 +153,10 @@ class AccurateStepper:
             end = near if abs(end - near) <= WHOLE * period else end
         inputs = InputIntervals(now.u[None], marks=np.append(self._marks(now, end), end))
         o, twice = self._options, np.tile(np.arange(self.runs), 2)
-        solver = Solver(
-            self._s, *self._compiled, inputs, now.p, now.start, now.elapsed, now.elapsed, np.array([end]), np.inf, o.threads
-        )
+        solver = Solver(self._s, *self._compiled, inputs, now.p, now.start, now.elapsed, np.array([end]), np.inf, o.threads)
         tolerance = first_tolerance(self._accuracy) * np.repeat([1.0, COARSER], self.runs)
-        found = solver.solve(now.lane, np.tile(np.concatenate([now.u, 0 * now.u], axis=1), (2, 1)), twice, tolerance,
-                             UNWATCHED, now.status)  # fmt: skip
+        before = np.concatenate([now.u, 0 * now.u, np.full((self.runs, 1), now.elapsed)], axis=1)
+        found = solver.solve(now.lane, np.tile(before, (2, 1)), twice, tolerance, UNWATCHED, now.status)
         lane, going = found.lane.copy(), found.status == 0
         lane[going, : at.moving], lane[going, at.discrete] = found.last[going, : at.moving], found.last[going, at.moving :]
         records, q_v = found.records[-1], found.q_v[-1]

@@ -73,8 +73,8 @@ BLOCK = 2**12
 
 class LaneStarts(NamedTuple):
     """Where runs begin.   lane, coarse: (runs, numbers) their lanes and those of their coarser solutions, as in `Solver.solve`.
-    w: (runs, 2 nw) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot start.
-    error: (runs, kinds) estimated before, 0 at a new start."""
+    w: (runs, 2 nw + 1) inputs before.   tolerance: (runs,) of the first solution.   status: (runs,) nonzero if one cannot
+    start.   error: (runs, kinds) estimated before, 0 at a new start."""
 
     lane: np.ndarray
     coarse: np.ndarray

@@ -16,15 +16,23 @@ SAMPLE, MARK = -1, -2
 """What happens at the begin of an interval: the next sample of the inputs, an abrupt change; or the sampler of an index."""
 
 
-class Interval(NamedTuple):
-    """A part of a run in which nothing changes abruptly.   since, barrier: its ends, as times since the run began [s]; a
-    barrier that is inf may be passed.   w: [w; w_dot], (2 nw,) or (runs, 2 nw), the inputs at its begin and their rates.
-    due: indices of the samplers that are called at its begin."""
+class Intervals(NamedTuple):
+    """Successive parts of a run in which nothing changes abruptly.   since, barrier: (n,) their ends, as times since the run
+    began [s]; a barrier that is inf may be passed.   sample: (n,) number of the sample of the inputs that is in force.
+    due: interval -> indices of the samplers that are called at its begin."""
 
-    since: float
-    barrier: float
-    w: np.ndarray
-    due: tuple[int, ...]
+    since: np.ndarray
+    barrier: np.ndarray
+    sample: np.ndarray
+    due: dict[int, tuple[int, ...]]
+
+    def groups(self, end: float, apart: bool, most: int) -> list[slice]:
+        """The intervals in groups that the compiled loop passes at once: at most so many, and those before samplers are called
+        or before the `end` of the run, whose inputs are for its record alone.   apart: whether the first is a group."""
+        n = len(self.since)
+        begins = {0, n, *self.due, *np.flatnonzero(self.since == end).tolist(), *([1] if apart else [])}
+        cuts = [cut for a, b in zip(sorted(begins), sorted(begins)[1:], strict=False) for cut in range(a, b, max(1, most))]
+        return [slice(a, b) for a, b in zip(cuts, [*cuts[1:], n], strict=True)]
 
 
 class InputIntervals(NamedTuple):
@@ -44,29 +52,30 @@ class InputIntervals(NamedTuple):
         """The instants (times,), those that differ by rounding from the begin of an interval, or else from an instant of a
         sampler that the loop calls, moved there.   inner: period and phase of each of these [s]."""
         intervals = self.intervals(float(instants[-1]))
-        begins = np.array([interval.since for interval in intervals] + [intervals[-1].barrier])
+        begins = np.append(intervals.since, intervals.barrier[-1])
         begins = begins[np.isfinite(begins)]
         nearest = begins[np.clip(np.searchsorted(begins, instants * (1 - SAME)), 0, len(begins) - 1)]
         for near in (*[nearest_instant(*each, instants) for each in inner], nearest):
             instants = np.where(np.abs(instants - near) <= SAME * np.abs(instants), near, instants)
         return instants
 
-    def intervals(self, end: float, begin: float = 0.0) -> list[Interval]:
+    def intervals(self, end: float, begin: float = 0.0) -> Intervals:
         """The intervals of a run from that which contains `begin` [s] up to that which contains `end`, or begins there."""
-        grouped: list[tuple[float, list[int]]] = []
-        for t, j in sorted(self._events(begin, end)):
-            if not grouped or t > grouped[-1][0] * (1 + SAME):
-                grouped.append((t, []))
-            grouped[-1][1].append(j)
-        after = [t for t, _ in grouped[1:]] + [np.inf]
-        sample, found = self.first - 1, list[Interval]()
-        for (t, due), barrier in zip(grouped, after, strict=True):
-            sample += due.count(SAMPLE)
-            if t <= end * (1 + SAME):
-                found.append(Interval(t, barrier, self._inputs(sample, t), tuple(j for j in due if j >= 0)))
-        return found
+        times, kinds = self._events(begin, end)
+        order = np.lexsort((kinds, times))
+        times, kinds = times[order], kinds[order]
+        new = np.concatenate([[True], times[1:] > times[:-1] * (1 + SAME)])
+        since, of = times[new], np.cumsum(new) - 1
+        barrier = np.append(since[1:], np.inf)
+        sample = self.first - 1 + np.cumsum(np.bincount(of, kinds == SAMPLE)).astype(int)
+        some = np.flatnonzero((since <= end * (1 + SAME)) & (barrier > begin))
+        due = dict[int, tuple[int, ...]]()
+        for i, j in zip((of - some[0])[kinds >= 0].tolist(), kinds[kinds >= 0].tolist(), strict=True):
+            if 0 <= i < len(some):
+                due[i] = (*due.get(i, ()), j)
+        return Intervals(since[some], barrier[some], sample[some], due)
 
-    def _events(self, begin: float, end: float) -> list[tuple[float, int]]:
+    def _events(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
         """Instants at which something happens, from the last of each kind before `begin` to the first after `end`, and what.
 
         The end of a series, after its last sample, is an instant too: there another run may continue with other inputs.
@@ -74,18 +83,32 @@ class InputIntervals(NamedTuple):
         samples = len(self.series) + (len(self.series) > 1)
         if self.step < np.inf:
             samples = min(samples, max(1, int(end / self.step) + 3 - self.first))
-        found = [(i * self.step if i else 0.0, SAMPLE) for i in range(self.first, self.first + samples)]
+        number = self.first + np.arange(samples)
+        found: list[tuple[np.ndarray, int]] = [(number * (self.step if number[-1] else 0.0), SAMPLE)]
         for j, (period, phase) in enumerate(self.rates):
             first = max(0, int((begin - phase) / period) - 1)
-            found += [(phase + i * period, j) for i in range(first, max(0, int((end - phase) / period) + 3))]
-        if found[0][0] > 0:
-            found.append((0.0, MARK))
-        return found + [(float(t), MARK) for t in self.marks]
+            found.append((phase + np.arange(first, max(0, int((end - phase) / period) + 3)) * period, j))
+        found.append((np.concatenate([[0.0] if self.first else [], self.marks]), MARK))
+        return np.concatenate([t for t, _ in found]), np.concatenate([np.full(len(t), kind) for t, kind in found])
 
-    def _inputs(self, sample: int, t: float) -> np.ndarray:
-        """[w; w_dot] at an instant after a sample of the run."""
-        i = min(max(sample - self.first, 0), len(self.series) - 1)
-        w, last = self.series[i], sample - self.first >= len(self.series) - 1
-        rate = np.zeros_like(w) if last or not self.linear else (self.series[i + 1] - w) / self.step
-        since = sample * self.step if sample > 0 and i == sample - self.first else t
-        return np.concatenate([w + rate * (t - since), rate], axis=-1)
+    @property
+    def separate(self) -> bool:
+        """Whether runs have inputs of their own."""
+        return self.series.ndim == 3
+
+    def rows(self, of: Intervals, some: slice, runs: np.ndarray) -> np.ndarray:
+        """(n, entries) the rows of inputs of some intervals, [w; w_dot; since; barrier], or (n, runs, entries) if these differ.
+
+        runs: (runs,) which runs of the batch.
+        """
+        sample, since, series = of.sample[some] - self.first, of.since[some], self.series
+        i = np.clip(sample, 0, len(series) - 1)
+        w, following = (x[:, runs] if self.separate else x for x in (series[i], series[np.minimum(i + 1, len(series) - 1)]))
+        shaped = (-1, *[1] * (w.ndim - 1))
+        rate = np.zeros_like(w)
+        if self.linear and len(series) > 1:
+            rate = np.where((sample < len(series) - 1).reshape(shaped), (following - w) / self.step, 0.0)
+            begins = np.where((of.sample[some] > 0) & (i == sample), of.sample[some] * self.step, since)
+            w = w + rate * (since - begins).reshape(shaped)
+        ends = [np.broadcast_to(t.reshape(shaped), (*w.shape[:-1], 1)) for t in (since, of.barrier[some])]
+        return np.concatenate([w, rate, *ends], axis=-1)

@@ -56,7 +56,6 @@ def solver_of(
         p,
         begin,
         elapsed,
-        ended.inputs_since if ended else 0.0,
         inputs.snapped(instants, law_instants(s)),
         longest,
         threads_for(len(p), SHARE) if request.threads is None else as_whole(request.threads, "threads", most=MOST_THREADS),

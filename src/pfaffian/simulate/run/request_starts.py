@@ -12,7 +12,7 @@ from pfaffian.simulate.run.resume_lanes import LanesEnd, continued
 from pfaffian.simulate.run.roll import first_state, initial_status
 from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.step.first_states import check_start
-from pfaffian.simulate.step.lane import new_lanes
+from pfaffian.simulate.step.lane import new_lanes, row_size
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.given_start import Given
 from pfaffian.starts.start import Start, start_state
@@ -33,5 +33,5 @@ def lane_starts(s: Simulation, begun: Start, begin: float, count: int, seed: Any
     """The lanes of runs that begin with a start at a time [s]."""
     lane = new_lanes(s, first_state(s, begun, begin, count, seed))
     tolerance = np.full(count, first_tolerance(accuracy))
-    w, error = (np.broadcast_to(0.0, (count, n)) for n in (2 * len(s.w_names), len(ERROR_KINDS)))
+    w, error = (np.broadcast_to(0.0, (count, n)) for n in (row_size(s) - 1, len(ERROR_KINDS)))
     return LaneStarts(lane, lane, w, tolerance, initial_status(s, begun, count, 0)[0], error)

@@ -17,7 +17,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.run.controlled import COARSER, Controlled, LaneStarts
 from pfaffian.simulate.run.resume import checked_end, identity
 from pfaffian.simulate.run.solver import Solver
-from pfaffian.simulate.step.lane import Lane, lane_of
+from pfaffian.simulate.step.lane import Lane, lane_of, row_size
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import show
@@ -31,9 +31,8 @@ class LanesEnd(NamedTuple):
 
     rows: (runs, n) their lanes, those of their coarser solutions, and inputs, as `end_of_lanes` stores them.
     p: (runs, np) parameters.   tolerance: (runs,) of their steps.   error: (runs, kinds) estimated at the end.
-    begin: of the first run [s].   elapsed: since then [s].
-    inputs_since: since when the inputs are in force.   seed: of the noise.   digest: of mechanism, state, law and switches.
-    estimated: runs with a coarser solution.
+    begin: of the first run [s].   elapsed: since then [s].   seed: of the noise.   digest: of mechanism, state, law and
+    switches.   estimated: runs with a coarser solution.
     """
 
     rows: np.ndarray
@@ -42,7 +41,6 @@ class LanesEnd(NamedTuple):
     error: np.ndarray
     begin: float
     elapsed: float
-    inputs_since: float
     seed: Any
     digest: str
     estimated: np.ndarray
@@ -63,8 +61,7 @@ class LanesEnd(NamedTuple):
 def end_of_lanes(solver: Solver, done: Controlled) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The variable and the attributes that store the end of a result."""
     meaning = "state before the last step, with the inputs there: run(..., accuracy=, start_from=result) continues from it"
-    inputs_since = solver.inputs.intervals(solver.end)[-1].since
-    attributes = {"first_start": solver.begin, "time_made": solver.end, "inputs_since": inputs_since}
+    attributes = {"first_start": solver.begin, "time_made": solver.end}
     return (("run", "state_entry"), done.ends, {"meaning": meaning}), attributes | {"digest": identity(solver.simulation)}
 
 
@@ -80,16 +77,16 @@ def lanes_end_of(m: Mechanism, result: Any, given: dict[str, Any], accuracy: flo
     if float(a["accuracy"]) != accuracy:
         raise ModelError(f"start_from: the result has the accuracy {a['accuracy']:g} and this run {accuracy:g}: take that")
     estimated = np.flatnonzero(np.isfinite(rows).all(axis=1))
-    start, made, inputs_since = (float(a[name]) for name in ("first_start", "time_made", "inputs_since"))
+    start, made = float(a["first_start"]), float(a["time_made"])
     tolerance, seed = np.atleast_1d(r["tolerance"].values), json.loads(str(a.get("seed", 0)))
     error = np.nan_to_num(r["error"].isel(time=-1).values.reshape(len(rows), -1))
-    return LanesEnd(rows, p, tolerance, error, start, made, inputs_since, seed, str(a["digest"]), estimated)
+    return LanesEnd(rows, p, tolerance, error, start, made, seed, str(a["digest"]), estimated)
 
 
 def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStarts]:
     """The start at the end of other runs. Raises ModelError: their mechanism, state, law or number differs."""
     at, p = lane_of(s), end.p
-    n, n_w = at.moving + s.layout.size, 2 * len(s.w_names)
+    n, n_w = at.moving + s.layout.size, row_size(s) - 1
     if end.digest != identity(s) or end.rows.shape[1] != 2 * n + n_w:
         raise ModelError("start_from: the result is of another mechanism, state or law; start a new run at its last q and v")
     if len(end.rows) != runs:

@@ -19,12 +19,12 @@ from pfaffian.kernel.program.numpy_loop import Span
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.event_table import PassedEvents, at_last, passed_events
 from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
-from pfaffian.simulate.run.input_intervals import InputIntervals, Interval
+from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, beginning, record
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import STIFF_PAIR
-from pfaffian.simulate.step.lane import at_instant, lane_of, law_instants
+from pfaffian.simulate.step.lane import BARRIER, SINCE, at_instant, lane_of, law_instants, row_size, rows_of_lanes
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
@@ -51,7 +51,7 @@ FIRST_CALL, CALL_BYTES = 256, 2**26
 
 class SolvedRuns(NamedTuple):
     """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
-    last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw) inputs there.
+    last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw + 1) inputs there, without their barrier.
     status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
     tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record."""
 
@@ -128,9 +128,9 @@ class Watch(NamedTuple):
 class Solver(NamedTuple):
     """What solves runs.   first: steps of the pair with which they begin.   stiff: makes the steps of the stiff pair when they
     are first needed, if runs may change to it.   starter, samplers: compiled.   inputs: of the runs.   p: (runs, np).
-    begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   inputs_since: since
-    when the inputs until then are in force.   instants: (times,) of the records.   longest: greatest length of a step [s].
-    threads: of a call.   python: calls a law in Python, if that is the law; the batch is then solved as a whole."""
+    begin: of the first run [s]; all other times are counted from it.   elapsed: when the runs begin.   instants: (times,) of
+    the records.   longest: greatest length of a step [s].   threads: of a call.   python: calls a law in Python, if that is
+    the law; the batch is then solved as a whole."""
 
     simulation: Simulation
     first: StepsOfPair
@@ -141,7 +141,6 @@ class Solver(NamedTuple):
     p: np.ndarray
     begin: float
     elapsed: float
-    inputs_since: float
     instants: np.ndarray
     longest: float
     threads: int
@@ -163,36 +162,36 @@ class Solver(NamedTuple):
     ) -> SolvedRuns:
         """Solve runs, each with a tolerance (n,).
 
-        start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw) the inputs until
-        `elapsed`.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a lane has stopped already.
+        start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw + 1) the inputs
+        until `elapsed`, without their barrier.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a
+        lane has stopped already.
         """
         at, solved = lane_of(self.simulation), self.empty(len(start))
         solved.status[:] = status
         lane = solved.lane
         lane[...] = start
         lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
-        for interval in self.inputs.intervals(self.end, self.elapsed):
-            if interval.barrier <= self.elapsed:
-                continue
-            w = np.broadcast_to(interval.w[runs] if interval.w.ndim == 2 else interval.w, (len(runs), interval.w.shape[-1]))
-            since = np.full(len(runs), interval.since)
-            if interval.since <= self.elapsed and self.elapsed:
-                self._arrive(solved, interval, before, w, runs, watch)
-                since[lane[:, at.time] == self.elapsed] = self.elapsed
-            lane[:, at.since], lane[:, at.barrier] = since, interval.barrier
-            ends = np.flatnonzero(since == self.end)
+        intervals = self.inputs.intervals(self.end, self.elapsed)
+        resumed = bool(intervals.since[0] <= self.elapsed and self.elapsed)
+        most = CALL_BYTES // (8 * row_size(self.simulation) * (len(runs) if self.inputs.separate else 1))
+        rows = np.zeros((0, 0))
+        for some in intervals.groups(self.end, resumed, most):
+            rows, since = self.inputs.rows(intervals, some, runs), intervals.since[some.start]
+            if resumed and not some.start:
+                rows = self._arrive(solved, rows, before, runs, watch)
+            ends = np.flatnonzero(np.broadcast_to(rows[0, ..., SINCE], len(runs)) == self.end)
             if ends.size:
-                self._keep(solved, ends, lane[ends, : at.moving], w[ends])
-            if interval.since >= self.elapsed:
-                self._sample(solved, interval, w, self.p[runs])
-            if interval.since == self.elapsed == 0:
-                lane[:] = self.starter(lane, w, self.p[runs])[0]
-            self._pass(solved, w, runs, watch)
+                self._keep(solved, ends, lane[ends, : at.moving], np.broadcast_to(rows[0], (len(runs), rows.shape[-1]))[ends])
+            if since >= self.elapsed:
+                self._sample(solved, since, intervals.due.get(some.start, ()), rows[0], self.p[runs])
+            if since == self.elapsed == 0:
+                lane[:] = self.starter(lane, rows[0], self.p[runs])[0]
+            self._pass(solved, rows, runs, watch)
         if watch.events and eventful(self.simulation):
-            self._look_ahead(solved, w, runs, watch.events)
+            self._look_ahead(solved, rows, runs, watch.events)
         return solved
 
-    def _look_ahead(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, tell: Callable[[PassedEvents], None]) -> None:
+    def _look_ahead(self, solved: SolvedRuns, rows: np.ndarray, runs: np.ndarray, tell: Callable[[PassedEvents], None]) -> None:
         """Tell the events of lanes at the end of the run, where rounding decides on which side of it they are. The steps that
         pass them are made for that alone."""
         at, end = lane_of(self.simulation), self.end + at_last(self.begin + self.end)
@@ -200,10 +199,10 @@ class Solver(NamedTuple):
         for stiff in (False, True):
             some = lanes[(solved.lane[lanes, at.implicit] == 1) == stiff]
             if some.size:
-                lane, span = solved.lane[some], self._span(AHEAD)
+                lane, span, w = solved.lane[some], self._span(AHEAD), _of_lanes(rows, some)
                 lane[:, at.end] = end
-                r = self._steps_of(stiff).loop(lane, w[some][None], self.p[runs[some]], span, threads=self.threads)
-                if passed := passed_events(self.simulation, r.records, r.x, w[some], some):
+                r = self._steps_of(stiff).loop(lane, w, self.p[runs[some]], span, threads=self.threads)
+                if passed := passed_events(self.simulation, r.records, r.x, w, some):
                     tell(passed)
 
     def watched(self) -> Solver:
@@ -220,43 +219,51 @@ class Solver(NamedTuple):
         widths = (*self.first.recorder.shape.outputs, 1)
         records, q_v, stiff = (np.full((len(self.instants), n, width), np.nan) for width in widths)
         lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
-        w, status = np.zeros((n, self.first.loop.shapes[0].inputs[1])), np.zeros(n, np.int32)
+        w, status = np.zeros((n, row_size(self.simulation) - 1)), np.zeros(n, np.int32)
         steps, stiff_steps, tried = (np.zeros(n, np.int64) for _ in range(3))
         return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff)
 
-    def _arrive(
-        self, solved: SolvedRuns, now: Interval, before: np.ndarray, w: np.ndarray, runs: np.ndarray, watch: Watch
-    ) -> None:
-        """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it."""
-        at, lane = lane_of(self.simulation), solved.lane
-        stays = (before == w).all(axis=1) & (now.since < self.elapsed)
-        lane[:, at.since], lane[:, at.barrier] = self.inputs_since, np.where(stays, now.barrier, self.elapsed)
-        self._pass(solved, before, runs, watch)
+    def _arrive(self, solved: SolvedRuns, rows: np.ndarray, before: np.ndarray, runs: np.ndarray, watch: Watch) -> np.ndarray:
+        """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it. Returns the rows
+        (1, lanes, entries) of the interval that begins there for those that are there.   rows: of that which contains it."""
+        at = lane_of(self.simulation)
+        now = np.array(np.broadcast_to(rows[0], (len(runs), rows.shape[-1])))
+        stays = (before[:, :-1] == now[:, :SINCE]).all(axis=1) & (now[:, SINCE] < self.elapsed)
+        barrier = np.where(stays, now[:, BARRIER], self.elapsed)
+        self._pass(solved, np.concatenate([before, barrier[:, None]], axis=1)[None], runs, watch)
+        now[solved.lane[:, at.time] == self.elapsed, SINCE] = self.elapsed
+        return now[None]
 
-    def _sample(self, solved: SolvedRuns, interval: Interval, w: np.ndarray, p: np.ndarray) -> None:
-        """Call the samplers that are due at the begin of an interval, then a law in Python; lanes with a fault stop."""
+    def _sample(self, solved: SolvedRuns, since: float, due: tuple[int, ...], rows: np.ndarray, p: np.ndarray) -> None:
+        """Call the samplers that are due at the begin of an interval, then a law in Python; lanes with a fault stop.
+
+        rows: (entries,) or (lanes, entries) of inputs.
+        """
         at, lane, going = lane_of(self.simulation), solved.lane, solved.status == 0
         first = 2 + self.first.loop.shapes[0].outputs[1]
         for j, sampler in enumerate(self.samplers):
-            if j in interval.due:
+            if j in due:
                 x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-                t = np.array([self.begin + interval.since])
-                x, faults = sampler(x, w[..., : w.shape[-1] // 2], p, t)
+                t = np.array([self.begin + since])
+                x, faults = sampler(x, rows[..., : len(self.simulation.w_names)], p, t)
                 stops = going & (faults != 0).any(axis=1)
                 if stops.any():
                     solved.status[stops] = first + np.argmax(faults[stops] != 0, axis=1)
                 lane[going & ~stops, at.discrete] = x[going & ~stops, at.x.stop :]
             first += sampler.shape.outputs[1]
-        if self.python and len(self.samplers) in interval.due and not solved.status.all():
+        if self.python and len(self.samplers) in due and not solved.status.all():
             x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
-            x, failed = self.python.answered(x, self.begin + interval.since, solved.status)
+            x, failed = self.python.answered(x, self.begin + since, solved.status)
             solved.status[failed] = status_of(self.simulation, "python")
             lane[:, at.discrete] = x[:, at.x.stop :]
 
-    def _pass(self, solved: SolvedRuns, w: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
-        """Advance the lanes to their barriers or the end of the run, and write their records.   w: (lanes, 2 nw)."""
+    def _pass(self, solved: SolvedRuns, rows: np.ndarray, runs: np.ndarray, watch: Watch) -> None:
+        """Advance the lanes to the last barrier or the end of the run, and write their records.
+
+        rows: (intervals, entries) or (intervals, lanes, entries) of inputs.
+        """
         at, (lane, status, tried) = lane_of(self.simulation), (solved.lane, solved.status, solved.tried)
-        lane[:, at.end] = np.minimum(self.end, lane[:, at.barrier])
+        lane[:, at.interval], lane[:, at.end] = 0, np.minimum(self.end, rows[-1, ..., BARRIER])
         p, most = self.p[runs], {False: FIRST_CALL, True: AFTER_CHANGE}
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
@@ -266,7 +273,7 @@ class Solver(NamedTuple):
             for stiff in (False, True):
                 of_pair = going[(lane[going, at.implicit] == 1) == stiff]
                 if of_pair.size:
-                    recorded |= self._call(solved, of_pair, stiff, most[stiff], w[of_pair], p[of_pair], watch)
+                    recorded |= self._call(solved, of_pair, stiff, most[stiff], _of_lanes(rows, of_pair), p[of_pair], watch)
                 stayed = of_pair.size and ((lane[of_pair, at.implicit] == 1) == stiff).all()
                 most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else AFTER_CHANGE
             if recorded:
@@ -274,38 +281,39 @@ class Solver(NamedTuple):
             status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
                 status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
-        changed = (lane[:, at.since] == self.end) | self._unsampled(lane)
+        changed = (rows[0, ..., SINCE] == self.end) | self._unsampled(lane)
         ends = changed & (status == 0) & (lane[:, at.time] == self.end)
         for stiff in (False, True):  # inputs and samples at the end are only for its record
             if (some := np.flatnonzero(ends & ((lane[:, at.implicit] == 1) == stiff))).size:
                 lane[some, at.end] = np.inf
-                self._advance(solved, some, stiff, 0, w[some], p[some], watch)
+                self._advance(solved, some, stiff, 0, _of_lanes(rows, some), p[some], watch)
 
     def _call(
-        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, most: int, w: np.ndarray, p: np.ndarray, watch: Watch
+        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, most: int, rows: np.ndarray, p: np.ndarray, watch: Watch
     ) -> bool:
         """Try at most so many steps of a pair in some lanes, as `_advance` does."""
         at, lane = lane_of(self.simulation), solved.lane[lanes]
         longest = min([self.longest, *[period for period, _ in law_instants(self.simulation)]])
+        longest = min(longest, self.inputs.step) if len(rows) > 1 else longest
         left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], longest)
         most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
         steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
-        return self._advance(solved, lanes, stiff, steps, w, p, watch)
+        return self._advance(solved, lanes, stiff, steps, rows, p, watch)
 
     def _advance(
-        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, steps: int, w: np.ndarray, p: np.ndarray, watch: Watch
+        self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, steps: int, rows: np.ndarray, p: np.ndarray, watch: Watch
     ) -> bool:
         """Try so many steps of a pair in some lanes, and write their records; returns whether there are any. With no steps
         these are the records of their end, for which alone the law is called there."""
         at, lane = lane_of(self.simulation), solved.lane[lanes]
         loop, status = self._steps_of(stiff).loop, solved.status[lanes]
-        r = loop(lane, w[None], p, self._span(steps), threads=self.threads, status=status)
+        r = loop(lane, rows, p, self._span(steps), threads=self.threads, status=status)
         ended = np.isnan(r.records[:, :, at.time])  # a lane that stops stays at the end of its last step
         r.records[ended] = np.broadcast_to(r.x[:, : at.moving], r.records.shape)[ended]
-        recorded = self._record(solved, r.records, r.x, lanes, w, p)
+        recorded = self._record(solved, r.records, r.x, lanes, rows, p)
         if watch.steps:
-            watch.steps(self._steps(r.records, r.x, lanes, w, p), self._within)
-        passed = passed_events(self.simulation, r.records, r.x, w, lanes)
+            watch.steps(self._steps(r.records, r.x, lanes, rows, p), self._within)
+        passed = passed_events(self.simulation, r.records, r.x, rows, lanes)
         if passed and watch.events:
             watch.events(passed)
         watch.count(float((r.x[:, at.time] - lane[:, at.time]).sum()))
@@ -321,34 +329,39 @@ class Solver(NamedTuple):
     def _span(self, steps: int) -> Span:
         """The Span of so many steps that are tried, before each of which the parts of the law are called; of none, it records
         the end."""
-        s = self.simulation
-        return Span(0.0, 1.0, steps, last=steps == 0, limit=s.system.limit, sampling=[(1, 0)] * len(law_instants(s)))
+        s, at = self.simulation, lane_of(self.simulation)
+        each = [(1, 0)] * len(law_instants(s))
+        return Span(0.0, 1.0, steps, last=steps == 0, limit=s.system.limit, sampling=each, chooser=at.interval)
 
     def _steps_of(self, stiff: bool) -> StepsOfPair:
         """The steps of the stiff pair or of the explicit one."""
         return self.stiff() if stiff and self.stiff else self.first
 
     def _record(
-        self, solved: SolvedRuns, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray
+        self, solved: SolvedRuns, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray
     ) -> bool:
         """Write the records at instants within the steps that lanes have made; returns whether there are any.
 
-        passed: (steps, lanes, numbers) before each step.   x: (lanes, numbers) at the end.
+        passed: (steps, lanes, numbers) before each step.   x: (lanes, numbers) at the end.   rows: of inputs.
         """
-        at = lane_of(self.simulation)
+        at, each = lane_of(self.simulation), np.arange(len(lanes))
         times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
+        interval, since_of = passed[:, :, at.interval], rows[..., SINCE, None]
+        since, now = (rows_of_lanes(since_of, i, each)[..., 0] for i in (interval, x[:, at.interval]))
         sampled = times[:-1] == (passed[:, :, at.sampled] if law_instants(self.simulation) else -1.0)
         made = (times[1:] > times[:-1]).sum(axis=0)
         solved.steps[lanes] += made
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
-        unsampled = self._unsampled(x) & (ends == times[-1]) & (times[0] < times[-1])
-        through = (times[0] < self.end) & (times[-1] >= self.end) & (x[:, at.barrier] > self.end)
-        if (some := np.flatnonzero(through)).size:
-            before = passed[(times[:, some] < self.end).sum(axis=0) - 1, some]
-            self._keep(solved, lanes[some], before, w[some])
-        at_begin = (times[0] == x[:, at.since]) | sampled[0]
-        at_barrier = (ends == x[:, at.barrier]) | unsampled
+        arrived = (ends == times[-1]) & (times[0] < times[-1])
+        unsampled = arrived & (self._unsampled(x) | (ends == now))
+        if (some := np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end))).size:
+            last = (times[:, some] < self.end).sum(axis=0) - 1
+            w = rows_of_lanes(rows, interval[last, some], some)
+            some, last, w = (n[w[:, BARRIER] > self.end] for n in (some, last, w))
+            self._keep(solved, lanes[some], passed[last, some], w)
+        at_begin = (times[0] == since[0]) | sampled[0]
+        at_barrier = (ends == rows[-1, ..., BARRIER]) | unsampled
         begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
         begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)
         stop = np.where(at_barrier, np.searchsorted(self.instants, ends, "left"), stop)
@@ -356,24 +369,26 @@ class Solver(NamedTuple):
         i = np.repeat(np.arange(len(lanes)), count)
         j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]
         k = _step_at(times, i, self.instants[j])
-        following = np.minimum(k + 1, len(passed) - 1)
-        k = np.where(sampled[following, i] & (times[following, i] == self.instants[j]), following, k)
+        after, t = np.minimum(k + 1, len(passed) - 1), self.instants[j]
+        begins = sampled[after, i] | ((since[after, i] == t) & (times[k, i] < t))
+        k = np.where(begins & (times[after, i] == t), after, k)
         if len(i):
-            rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-            y, q_v = self._recorded(rows, w[i], p[i], self.instants[j])
+            begin_of_step = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+            y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)
             solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
-            solved.stiff[j, lanes[i], 0] = rows[:, at.implicit]
+            solved.stiff[j, lanes[i], 0] = begin_of_step[:, at.implicit]
         return len(i) > 0
 
-    def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, w: np.ndarray, p: np.ndarray) -> Steps:
+    def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray) -> Steps:
         """The steps that lanes have made since the run began, up to its end, there also one of length 0; as in `_record`."""
         at = lane_of(self.simulation)
         times = np.clip(np.concatenate([passed[:, :, at.time], x[None, :, at.time]]), self.elapsed, self.end)
         moved = times[1:] > times[:-1]
         moved[0] |= passed[0, :, at.time] == self.end
         k, i = np.nonzero(moved)
-        rows = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-        return Steps(rows, w[i], p[i], times[k, i], times[k + 1, i], lanes[i])
+        begins = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+        w = rows_of_lanes(rows, passed[k, i, at.interval], i)
+        return Steps(begins, w, p[i], times[k, i], times[k + 1, i], lanes[i])
 
     def _within(self, steps: Steps, instants: np.ndarray) -> np.ndarray:
         """(n, signals) at an instant (n,) within each step."""
@@ -395,11 +410,18 @@ class Solver(NamedTuple):
         return found
 
     def _keep(self, solved: SolvedRuns, lanes: np.ndarray, moving: np.ndarray, w: np.ndarray) -> None:
-        """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step."""
+        """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step, and
+        the inputs there, which are the first of that run."""
         at = lane_of(self.simulation)
         d = moving[:, at.discrete] if at.discrete.stop <= at.moving else solved.lane[lanes, at.discrete]
         solved.last[lanes] = np.concatenate([moving, d], axis=1)
-        solved.w[lanes] = w
+        solved.last[lanes, at.interval] = 0
+        solved.w[lanes] = w[:, :BARRIER]
+
+
+def _of_lanes(rows: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """The rows of inputs of some lanes."""
+    return rows[:, lanes] if rows.ndim == 3 else rows
 
 
 def _step_at(times: np.ndarray, lanes: np.ndarray, instants: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.simulate.step.lane import Lane
+from pfaffian.simulate.step.lane import SINCE, Lane
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 
 
@@ -44,5 +44,5 @@ class StepLog:
         count = np.bincount(of, minlength=runs)
         first = np.cumsum(count) - count
         points = order[first + np.minimum(np.arange(count.max())[:, None], count - 1)]
-        rows, w = rows[points], w[points][:, :, : w.shape[1] // 2]
-        return StepBegins(rows[:, :, at.time], rows[:, :, at.x], w, rows[:, :, at.since])
+        rows, w = rows[points], w[points]
+        return StepBegins(rows[:, :, at.time], rows[:, :, at.x], w[:, :, : w.shape[2] // 2 - 1], w[:, :, SINCE])

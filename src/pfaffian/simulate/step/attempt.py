@@ -11,22 +11,34 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
+from pfaffian.kernel import guarded
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
-    LARGEST,
     MOST_AT_ONCE,
     Ahead,
     Tried,
     ahead,
     each,
+    event_check,
     events_of,
     exactness,
     gradual,
+    is_finite,
+    is_short,
     switched_now,
 )
-from pfaffian.simulate.step.lane import Lane, before_law, inputs_after, lane_of, lane_samplers, sampled_lane
+from pfaffian.simulate.step.lane import (
+    BARRIER,
+    Lane,
+    before_law,
+    input_row,
+    inputs_at,
+    lane_of,
+    lane_samplers,
+    sampled_lane,
+)
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
@@ -94,10 +106,10 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     """(step, observe, *samplers) for `compile_rollout`: a step that is tried, all numbers of a lane that change, and the parts
     of a law that are called before a step.
 
-    The inputs are [w; w_dot], the inputs of the run at `from` and their rates.
+    Each lane takes the row of inputs that its `interval` tells, and the next one from its barrier on.
     """
     at, f = lane_of(s), embedded_step(s)
-    lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("w", 2 * f.size1_in(1))
+    lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, input_row(s)
     tried, faults = _tried(s, at, lane, p, w)
     h, good, time, length, event = tried.h, tried.good, tried.time, lane[at.length, 0], tried.event
     begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
@@ -120,7 +132,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     accepted, repeated = _discrete(s, at, lane, tried)
     first = first_length_of(s.scheme.stiff, h, tried.turn, next_length)
     first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
-    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, tried.speeds, tried.law, accepted)
+    interval = lane[at.interval, 0] + (time_next == w[BARRIER, 0])
+    moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, interval, tried.speeds, tried.law, accepted)
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], repeated)
     old, new = lane[: at.stepped, 0], each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
@@ -156,40 +169,34 @@ def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.
 def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
     """The step that a lane tries, and its faults."""
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
-    begin, since, _, barrier, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
+    begin, _, tolerance, longest = ca.vertsplit(lane[at.begin :, 0])
     x, time, length = lane[at.x, 0], lane[at.time, 0], lane[at.length, 0]
-    barrier = before_law(s, time, barrier)
+    barrier = before_law(s, time, w[BARRIER, 0])
     ends = ca.fmin(barrier, lane[at.events.aim, 0]) if events else barrier
     proposed, left = ca.fmin(length, longest), ends - time
     last = proposed >= left
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
     if events:
-        here = events.at(ca.vertcat(x, d), inputs_after(w, time - since), p, begin + time)
+        here = events.at(ca.vertcat(x, d), inputs_at(w, time), p, begin + time)
         before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0], time)
         h, last = ca.if_else(switches, 0, h), ca.logic_and(last, ca.logic_not(switches))
-    u0, u1 = (inputs_after(w, instant - since) for instant in (time, time + h))
+    u0, u1 = (inputs_at(w, instant) for instant in (time, time + h))
     x_next, faults, differences, fastest, reached, rates = f(ca.vertcat(x, d), u0, u1, p, begin + time, h)
     speeds, law = _sizes(s, at, lane, x_next, begin + time + h)
     error = error_of_step(s, at, lane, differences, ca.vertcat(speeds, law), h) / tolerance
     turn = s.pair.turn(*(_displacement(s, at, lane, fastest[:, k], h) for k in range(2)))
     if s.changing.names:
         error, speeds, turn = ca.substitute([error, speeds, turn], [p], [s.now(p, d)])
-    faulty, finite = largest_entry(faults), ca.sumsqr(x_next) < LARGEST
+    faulty, finite = largest_entry(faults), is_finite(x_next)
     tried = Attempt(time, h, last, ends, barrier, x_next, speeds, law, finite, faulty, error, turn)
     if not events:
         return tried, faults
 
     def along(c: float) -> tuple[ca.SX, ca.SX]:
-        return inputs_after(w, time + c * h - since), begin + time + c * h
+        return inputs_at(w, time + c * h), begin + time + c * h
 
-    exact = exactness(ca.fmax(ca.fabs(begin + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
     clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
-    event = event._replace(finite=ca.logic_and(event.finite, clear))
-    if events.kinks:  # kinks in quick succession are passed by ordinary steps
-        many = lane[at.events.count, 0] >= MOST_AT_ONCE
-        left_alone = ca.logic_and(events.is_kink(event.name), many)
-        event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(left_alone)))
+    event = _event(s, at, lane, w, p, Tried(x, reached, rates, before, d, h, along, here, switches), proposed, clear)
     d_next = ca.if_else(switches, d, gradual(events, d, event.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)
@@ -197,14 +204,50 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
 
 
+def _event(s: Simulation, at: Lane, lane: ca.SX, w: ca.SX, p: ca.SX, tried: Tried, proposed: ca.SX, clear: ca.SX) -> Ahead:
+    """What a step meets.   proposed: its length if nothing were ahead [s].   clear: whether it tells where an event lies."""
+    events, time = events_of(s), lane[at.time, 0]
+    assert events is not None
+    exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
+    meets = event_check(events, s, tried)
+    some = ca.logic_not(meets.nothing)
+    given = lane, w, p, tried.d, tried.switches, tried.h, tried.x_next, tried.rates, exact
+    passes, root, name = _located(s, at)(some, *given)
+    passes = ca.logic_and(some, passes)
+    if events.kinks:  # kinks in quick succession are passed by ordinary steps
+        many = lane[at.events.count, 0] >= MOST_AT_ONCE
+        left_alone = ca.logic_and(events.is_kink(name), many)
+        passes = ca.logic_and(passes, ca.logic_not(left_alone))
+    finite, short = ca.logic_and(is_finite(tried.x_next), clear), is_short(tried.h, exact)
+    return Ahead(tried.switches, passes, short, root, finite, meets.undefined, exact, name, meets.following)
+
+
+def _located(s: Simulation, at: Lane) -> ca.Function:
+    """(guard, lane, its inputs, p, discrete state in force, whether parameters jump, length, state at the end before its
+    correction, rates, exactness of instants) -> (whether the step passes an event, where, index of its name), see `Ahead`."""
+    events, f = events_of(s), embedded_step(s)
+    assert events is not None
+    lane, w, p, d = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols, ca.SX.sym("d", s.layout.size)
+    switches, h, exact = (ca.SX.sym(name) for name in ("switches", "h", "exact"))
+    reached, rates = (ca.SX.sym(name, f.sparsity_out(i)) for name, i in (("reached", 4), ("rates", 5)))
+    x, before, begin, time = lane[at.x, 0], lane[at.discrete, 0], lane[at.begin, 0], lane[at.time, 0]
+
+    def along(c: float) -> tuple[ca.SX, ca.SX]:
+        return inputs_at(w, time + c * h), begin + time + c * h
+
+    here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, exact]
+    return guarded("located", given, [event.passes, event.root, event.name])
+
+
 def record(s: Simulation) -> ca.Function:
-    """(lane, [w; w_dot], p, time) -> signals and [q; v] at an instant within the step that follows the lane's state."""
+    """(lane, its inputs, p, time) -> signals and [q; v] at an instant within the step that follows the lane's state."""
     at, f, rhs = lane_of(s), embedded_step(s), s.traced.rhs
     lane, p, time = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("time")
-    w = ca.SX.sym("w", 2 * f.size1_in(1))
-    begin, since = lane[at.begin, 0], lane[at.since, 0]
+    begin, w = lane[at.begin, 0], input_row(s)
     x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
-    u0, u1 = (inputs_after(w, instant - since) for instant in (lane[at.time, 0], time))
+    u0, u1 = (inputs_at(w, instant) for instant in (lane[at.time, 0], time))
     h = time - lane[at.time, 0]
     x_next = f(x, u0, u1, p, begin + lane[at.time, 0], h)[0]
     x_next = each(h > 0, x_next, lane[at.x, 0])
@@ -266,16 +309,16 @@ def _displacement(s: Simulation, at: Lane, lane: ca.SX, change: ca.SX, h: ca.SX)
 
 
 def beginning(s: Simulation, changes: bool) -> ca.Function:
-    """(lane, [w; w_dot], p) -> the lane before its first step: the length of that, and parameters that change gradually.
+    """(lane, its inputs, p) -> the lane before its first step: the length of that, and parameters that change gradually.
 
     changes: whether the stiff pair may make steps.
     """
     at, events = lane_of(s), events_of(s)
-    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    lane, w, p = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols
     sampled, begun = sampled_lane(s, lane, w, p), ca.SX(lane)
     if events:
         x = ca.vertcat(sampled[at.x, 0], sampled[at.discrete, 0])
-        following = events.at(x, inputs_after(w, ca.SX(0)), p, lane[at.begin, 0])[2]
+        following = events.at(x, inputs_at(w, lane[at.time, 0]), p, lane[at.begin, 0])[2]
         for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
             if not stepwise:
                 sampled[at.discrete.start + place, 0] = begun[at.discrete.start + place, 0] = following[i, 0]
@@ -286,16 +329,16 @@ def beginning(s: Simulation, changes: bool) -> ca.Function:
 
 
 def _first_length(s: Simulation) -> ca.Function:
-    """(lane, [w; w_dot], p) -> the length of the first step that a lane tries [s].
+    """(lane, its inputs, p) -> the length of the first step that a lane tries [s].
 
     In it the speeds and accelerations at the start turn the machine by tolerance^(1 / order) rad, or move it by that part of
     its length. A machine at rest without acceleration begins with AT_REST.
     """
     at, m, functions = lane_of(s), s.mechanism, s.traced.functions
-    lane, w, p = ca.SX.sym("lane", at.size), ca.SX.sym("w", 2 * len(s.w_names)), s.mechanism.p_symbols
+    lane, w, p = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols
     begin, tolerance = lane[at.begin, 0], lane[at.tolerance, 0]
     x, d, t = lane[at.x, 0], lane[at.discrete, 0], begin + lane[at.time, 0]
-    rate = functions.rhs(ca.vertcat(x, d), inputs_after(w, ca.SX(0)), s.now(p, d), t)[0]
+    rate = functions.rhs(ca.vertcat(x, d), inputs_at(w, lane[at.time, 0]), s.now(p, d), t)[0]
     dq, dv = functions.tangent.into(x, t, s.system.variables.rate(x, rate))
     long = _length(s)
 

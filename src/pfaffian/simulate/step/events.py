@@ -312,13 +312,22 @@ class Tried(NamedTuple):
     switches: ca.SX
 
 
-def meets_nothing(events: Events, s: LawAndSystem, tried: Tried) -> tuple[ca.SX, ca.SX]:
-    """Whether no condition changes or compares NaN in a step at whose begin no parameter jumps, so that it passes no event; and
-    the next values of the parameters at its end."""
+class EventCheck(NamedTuple):
+    """What a step meets, before an event is located.   nothing: whether no condition changes or compares NaN in it and no
+    parameter jumps at its begin.   undefined: whether a condition compares NaN at one of its ends.   following: next values of
+    the parameters at its end."""
+
+    nothing: ca.SX
+    undefined: ca.SX
+    following: ca.SX
+
+
+def event_check(events: Events, s: LawAndSystem, tried: Tried) -> EventCheck:
+    """What a step meets, before an event is located."""
     points, end = step_points(events, s, tried)
     changes = [any_of(x.states != points[0].states) for x in points[1:]]
-    found = ca.vertcat(tried.switches, *changes, tried.here.undefined, end.undefined)
-    return ca.logic_not(any_of(found)), end.following
+    undefined = ca.logic_or(any_of(tried.here.undefined), any_of(end.undefined))
+    return EventCheck(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
 
 
 def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
@@ -336,9 +345,18 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
-    short = tried.h <= 1.5 * PASSING * exact
-    finite = ca.sumsqr(tried.x_next) < LARGEST
+    short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
+
+
+def is_short(h: ca.SX, exact: ca.SX) -> ca.SX:
+    """Whether a step of the length h [s] is as short as one that passes an event should be.   exact: of instants [s]."""
+    return h <= 1.5 * PASSING * exact
+
+
+def is_finite(x: ca.SX) -> ca.SX:
+    """Whether the state at the end of a step is finite."""
+    return ca.sumsqr(x) < LARGEST
 
 
 def step_points(events: Events, s: LawAndSystem, tried: Tried) -> tuple[list[StepPoint], ConditionsHere]:

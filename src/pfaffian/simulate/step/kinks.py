@@ -6,7 +6,7 @@ instants at which a motion passes them are therefore events, like those at which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -65,10 +65,10 @@ def may_have_kinks(s: LawAndSystem) -> bool:
 @remembered(64)
 def has_kinks(s: LawAndSystem) -> bool:
     """Whether compliant surfaces, forces, the law or rows of a simulation have kinks that are located."""
-    return bool(compliant_parts(s.mechanism)) or bool(_kinks(s, shared(s.mechanism), *_symbols(s)))
+    return bool(compliant_parts(s.mechanism)) or bool(_kinks(s, shared(s.mechanism), *symbols_of_law(s)))
 
 
-def _symbols(s: LawAndSystem) -> tuple[ca.SX, ca.SX, ca.SX]:
+def symbols_of_law(s: LawAndSystem) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Symbols of the law's state, the discrete state and the inputs."""
     return ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
 
@@ -76,7 +76,8 @@ def _symbols(s: LawAndSystem) -> tuple[ca.SX, ca.SX, ca.SX]:
 def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, list[ca.SX]]:
     """{name: numbers that pass zero} of the parts with kinks; none at all if they are many, or costly to evaluate."""
     moving = ca.vertcat(T.q, T.v, z)
-    found = [(name, x) for name, part in _parts(s, T, z, d, w) for x in islice(_passing_zero(part, moving), 2 * MOST + 1)]
+    parts = parts_that_act(s, T, z, d, w)
+    found = [(name, x) for name, part in parts for x in islice(passing_zero(part, moving), 2 * MOST + 1)]
     if not found or len(found) > 2 * MOST:
         return {}
     numbers = ca.vertcat(*[x for _, x in found])
@@ -106,7 +107,7 @@ def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
     return (moves & np.array(same, dtype=bool)).tolist()
 
 
-def _parts(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:
+def parts_that_act(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:
     """(name, expression) of each force, each constraint of a user and the inputs that act."""
     m, k = s.mechanism, T.kinematics
     surfaces = {part.name for c in m.compounds if c.name in compliant_parts(m) for part in c.parts}
@@ -121,8 +122,11 @@ def _parts(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[
         yield "control law", acting(s, T, z, d, w)
 
 
-def _passing_zero(x: ca.SX, moving: ca.SX) -> Iterator[ca.SX]:
-    """The numbers in an expression that are zero at its kinks and jumps, as far as they change with the symbols `moving`."""
+def passing_zero(x: ca.SX, moving: ca.SX, numbers: Mapping[int, Callable[..., Any]] = KINKS) -> Iterator[ca.SX]:
+    """The numbers in an expression that are zero at its kinks and jumps, as far as they change with the symbols `moving`.
+
+    numbers: operation -> what is zero there.
+    """
     pending, seen = ca.vertsplit(ca.vec(ca.densify(x))), set[int]()
     while pending:
         node = pending.pop()
@@ -131,8 +135,8 @@ def _passing_zero(x: ca.SX, moving: ca.SX) -> Iterator[ca.SX]:
         seen.add(node.element_hash())
         operands = [node.dep(i) for i in range(node.n_dep())]
         pending += operands
-        if node.op() in KINKS and not any(_is_least(y) for y in operands):
-            difference = KINKS[node.op()](*operands)
+        if node.op() in numbers and not any(_is_least(y) for y in operands):
+            difference = numbers[node.op()](*operands)
             if ca.depends_on(difference, moving):
                 yield difference
 

@@ -3,19 +3,23 @@
 Each lane has its own time and step, which are numbers of its state, so that no bit of a run depends on the others. The state of
 a lane is
 
-    [x; z | time, length, refused, root, implicit, evidence, patience, spent, speeds, law |
-     d, sampled | begin, since, end, barrier, tolerance, longest]
+    [x; z | time, length, refused, root, implicit, evidence, patience, spent, interval, speeds, law |
+     d, sampled | begin, end, tolerance, longest]
 
 where the first group and the second change in a step, in machines with events (`events.py`) also d, which samplers change too.
+The inputs of a lane are a row of numbers, [w; w_dot; since; barrier], of the interval in which it is: the loop has the rows of
+many intervals, and each lane chooses its own.
 
 x: state of the system.   z, d: states of the law that it integrates, and samples.   time: since the run began [s].
 length: of the next step [s].   refused: whether the last step was.   root: fifth root of the factor by which the error of the
 step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
 leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
-the explicit pair gives way to the stiff one.   spent: steps since the pair changed.   speeds: the largest so far, of each unit.
-law: the largest |z| so far.   sampled: when a law in discrete time was called last [s], where the loop calls it.
-begin: time at which the run began [s].   since: where the present inputs begin.   end: the lane stays where it passes this.
-barrier: no step passes this.   tolerance: largest error of a step.   longest: greatest length of a step [s].
+the explicit pair gives way to the stiff one.   spent: steps since the pair changed.   interval: index of its inputs, among
+those that a call of the loop has.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+sampled: when a law in discrete time was called last [s], where the loop calls it.
+begin: time at which the run began [s].   end: the lane stays where it passes this.   tolerance: largest error of a step.
+longest: greatest length of a step [s].
+w, w_dot: inputs at the begin of an interval, and their rates.   since, barrier: its ends [s]; no step passes the second.
 """
 
 from __future__ import annotations
@@ -52,14 +56,13 @@ class Lane(NamedTuple):
     evidence: int
     patience: int
     spent: int
+    interval: int
     speeds: slice
     law: slice
     discrete: slice
     sampled: int
     begin: int
-    since: int
     end: int
-    barrier: int
     tolerance: int
     longest: int
     stepped: int
@@ -81,16 +84,16 @@ def lane_of(s: Simulation) -> Lane:
 def _lane(s: Simulation) -> Lane:
     """The Lane of a simulation, in the order of the text above."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 8, n + 8 + len(units))
+    speeds = slice(n + 9, n + 9 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     stepped = d.stop if eventful(s) else d.start
     events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
     moving = d.stop + 1 if law_instants(s) else stepped
-    time, length, refused, root, implicit, evidence, patience, spent = range(n, n + 8)
-    sampled, begin, since, end, barrier, tolerance, longest = range(d.stop, d.stop + 7)
-    pair, ends = (implicit, evidence, patience, spent, speeds, law), (begin, since, end, barrier, tolerance, longest)
-    return Lane(slice(0, n), time, length, refused, root, *pair, d, sampled, *ends, stepped, moving, events, units)
+    time, length, refused, root, implicit, evidence, patience, spent, interval = range(n, n + 9)
+    sampled, begin, end, tolerance, longest = range(d.stop, d.stop + 5)
+    pair, given = (implicit, evidence, patience, spent, interval, speeds, law), (begin, end, tolerance, longest)
+    return Lane(slice(0, n), time, length, refused, root, *pair, d, sampled, *given, stepped, moving, events, units)
 
 
 def new_lanes(s: Simulation, x: np.ndarray) -> np.ndarray:
@@ -129,16 +132,16 @@ def before_law(s: Simulation, time: ca.SX, barrier: ca.SX) -> ca.SX:
 
 
 def lane_samplers(s: Simulation) -> tuple[ca.Function, ...]:
-    """A function (lane, [w; w_dot], p, t) -> (the numbers of the lane up to `moving`, faults) for each part of the law, which
+    """A function (lane, its inputs, p, t) -> (the numbers of the lane up to `moving`, faults) for each part of the law, which
     the loop calls before each step: it changes lanes at one of its instants before their end, unless sampled there before."""
     at, instants = lane_of(s), law_instants(s)
     lane, p, t = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, ca.SX.sym("t")
-    w, time, found = ca.SX.sym("w", 2 * len(s.w_names)), lane[at.time, 0], list[ca.Function]()
+    w, time, found = input_row(s), lane[at.time, 0], list[ca.Function]()
     new = ca.logic_and(lane[at.sampled, 0] != time, time < lane[at.end, 0])
     due = [ca.logic_and(new, ca.fabs(nearest_instant(*one, time) - time) <= SAME * ca.fabs(time)) for one in instants]
     for j, sampler in enumerate(s.traced.samplers if instants else ()):
         x = ca.vertcat(lane[at.x, 0], lane[at.discrete, 0])
-        x_next, faults = sampler(x, inputs_after(w, time - lane[at.since, 0]), p, lane[at.begin, 0] + time)
+        x_next, faults = sampler(x, inputs_at(w, time), p, lane[at.begin, 0] + time)
         moved = ca.SX(lane[: at.moving, 0])
         moved[at.discrete, 0] = each(due[j], x_next[at.x.stop :, 0], lane[at.discrete, 0])
         if j == len(instants) - 1:
@@ -156,7 +159,30 @@ def sampled_lane(s: Simulation, lane: ca.SX, w: ca.SX, p: ca.SX) -> ca.SX:
     return lane
 
 
-def inputs_after(w: ca.SX, since: ca.SX) -> ca.SX:
-    """The inputs of the run, some time after their beginning.   w: [w; w_dot] there."""
-    n = w.numel() // 2
-    return w[:n, 0] + since * w[n:, 0]
+SINCE, BARRIER = -2, -1
+"""Where the ends of an interval stand in a row of inputs."""
+
+
+def row_size(s: Simulation) -> int:
+    """Number of entries of a row of inputs, [w; w_dot; since; barrier]."""
+    return 2 * len(s.w_names) + 2
+
+
+def input_row(s: Simulation) -> ca.SX:
+    """Symbols of a row of inputs."""
+    return ca.SX.sym("w", row_size(s))
+
+
+def inputs_at(row: ca.SX, time: ca.SX) -> ca.SX:
+    """(nw, 1) the inputs of a lane at a time since the run began [s], from their row."""
+    n = row.numel() // 2 - 1
+    return row[:n, 0] + (time - row[2 * n, 0]) * row[n : 2 * n, 0]
+
+
+def rows_of_lanes(rows: np.ndarray, interval: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """(..., entries) the rows of inputs that lanes choose by numbers `interval` (...), the last one beyond the end.
+
+    rows: (intervals, entries) of all lanes, or (intervals, lanes, entries).   lanes: (...) which they are.
+    """
+    i = np.minimum(interval, len(rows) - 1).astype(int)
+    return rows[i, lanes] if rows.ndim == 3 else rows[i]

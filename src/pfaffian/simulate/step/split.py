@@ -17,10 +17,10 @@ from pfaffian.simulate.step.events import (
     Tried,
     ahead,
     each,
+    event_check,
     events_of,
     exactness,
     gradual,
-    meets_nothing,
     switched_now,
 )
 
@@ -83,11 +83,11 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     given, p = now.step[0], now.step[3]
     (begin, time), end = now.along(0.0), now.along(1.0)[0]
     x_next, faults, _, _, reached, rates = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
-    nothing, following = meets_nothing(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))
-    whole = ca.logic_and(nothing, ca.logic_and(now.numbers.count == 0, now.numbers.aim == NO_AIM))
+    meets = event_check(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))
+    whole = ca.logic_and(meets.nothing, ca.logic_and(now.numbers.count == 0, now.numbers.aim == NO_AIM))
     ended = NO_EVENTS._replace(unsplit=now.numbers.unsplit, last=now.numbers.last, total=now.numbers.total)
     d = given[n:, 0]
-    alone = ca.vertcat(x_next, gradual(now.events, d, following)[: s.layout.events.start, 0], *ended)
+    alone = ca.vertcat(x_next, gradual(now.events, d, meets.following)[: s.layout.events.start, 0], *ended)
     moved, over, stays, more = _with_events(s, now, part)(ca.logic_not(whole), *now.step, x_next, reached, rates)
     moved, over = each(whole, alone, moved), ca.logic_or(whole, over)
     stays, more = ca.logic_and(ca.logic_not(whole), stays), each(whole, ca.SX.zeros(*more.shape), more)
