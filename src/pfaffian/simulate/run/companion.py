@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
 from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
+from pfaffian.simulate.record.event_names import numbers_of
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.events import eventful
@@ -27,6 +28,9 @@ from pfaffian.states.abstract_system import show
 
 SAMPLE = 32
 """One run of a batch in this many has its error estimated: those whose numbers are its multiples."""
+
+UNLIKE = 4.0
+"""How many times larger than that of the order the factor may be; beyond, solutions are alike by chance."""
 
 SMALL = 1e-11
 """Differences up to this may be rounding."""
@@ -89,17 +93,39 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
 
 def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> None:
     """Write the estimated error of runs into `error` (times, batch, kinds)."""
-    if loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
-        (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
+    met = _met_events(loop, start, motion, runs)
+    quiet, unclear = runs[~met], runs[met]
+    if quiet.size and loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
+        (first, ended), (second, also) = (_differences(other, start, motion, quiet) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
-        least = 2.0 ** (_order(loop) - 1)
-        # Through events, where parts of steps are short or long by chance, the factor is only about that of the order.
-        of_order = max(2.0, least) if eventful(loop.simulation) else 2 * least
-        error[:, runs] = _filled(first / (np.where(ratio < least, ratio, of_order) - 1))
-        unclear = ended | also | (ratio < least).any(axis=1)
-        runs = runs[unclear & (motion.status[runs] == 0)]
-    if runs.size:
-        error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
+        of_order = 2.0 ** _order(loop)
+        error[:, quiet] = _filled(first / (np.minimum(ratio, of_order) - 1))
+        other = ((ratio < of_order / 2) | (ratio > UNLIKE * of_order)).any(axis=1)
+        quiet = quiet[(ended | also | other) & (motion.status[quiet] == 0)]
+    unclear = np.union1d(quiet, unclear)
+    if unclear.size:
+        error[:, unclear] = _differences(_halved(loop), _finer(loop, start), motion, unclear)[0] / (1 - 2.0 ** -_order(loop))
+
+
+def _met_events(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
+    """(len(runs),) whether runs met events. What lies between two events of a step is one part of it, however short or long the
+    steps are, so that longer ones do not tell its error."""
+    s = loop.simulation
+    if not eventful(s):
+        return np.zeros(len(runs), dtype=bool)
+    return numbers_of(s, motion.end[runs]).total > numbers_of(s, start.x[runs]).total
+
+
+def _finer(loop: TimeLoop, start: LoopStart) -> LoopStart:
+    """The start with what lies between two events of a step made in two parts, see `EventNumbers`."""
+    s = loop.simulation
+    if not eventful(s):
+        return start
+    numbers = numbers_of(s, start.x)._replace(finer=np.ones(len(start.x)))
+    events = s.nx - s.layout.size + np.arange(s.layout.size)[s.layout.events]
+    x = start.x.copy()
+    x[:, events] = np.stack(numbers, axis=1)
+    return start._replace(x=x)
 
 
 def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
