@@ -14,6 +14,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.error.global_error import SLOW
 from tests.by_scipy import run_adaptive, true_error, with_instants_between
 from tests.random_mechanisms import CLOSURES, constrained
 
@@ -114,6 +115,12 @@ def test_told_errors_are_true():
     found = judge([drawn(seed) for seed in range(COUNT)])
     assert found["machines"] >= 0.8 * COUNT and found["close"] >= 0.95, found
     assert found["worst"] <= FAR and found["not far above"] >= 0.9, found
+
+
+def test_the_rounding_of_a_machine_that_cannot_move_is_told():
+    """Its speeds are of 1e-16 rad/s and relative to a turn of 1e-6 rad in the run."""
+    locked = drawn(390)
+    assert locked.true <= CLOSE * locked.told and locked.told < 100 * np.finfo(float).eps / SLOW, locked
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
-from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
+from pfaffian.simulate.error.global_error import ERROR_KINDS, OF_SPEEDS, ROUNDING, Solutions, global_error, largest_speeds
 from pfaffian.simulate.record.event_names import numbers_of
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
@@ -193,7 +193,8 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
         known = np.searchsorted(motion.times, found.times - when.step / 4)
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
-    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps, speeds)
+    duration, both = when.step * when.steps, Solutions(its, mine)
+    difference[known] = global_error(s.mechanism, both, other.p[runs], duration, speeds, OF_SPEEDS)
     return difference, found.status != 0
 
 
