@@ -93,34 +93,34 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
 
 def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> None:
     """Write the estimated error of runs into `error` (times, batch, kinds)."""
-    met = _met_events(loop, start, motion, runs)
-    quiet, unclear = runs[~met], runs[met]
-    if quiet.size and loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
-        (first, ended), (second, also) = (_differences(other, start, motion, quiet) for other in (twice, four))
+    eventless, passing = runs, runs[:0]
+    if eventful(loop.simulation):
+        passes = _passed_events(loop, start, motion, runs)
+        eventless, passing = runs[~passes], runs[passes]
+    unclear = eventless
+    if eventless.size and loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
+        (first, ended), (second, also) = (_differences(other, start, motion, eventless) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
         of_order = 2.0 ** _order(loop)
-        error[:, quiet] = _filled(first / (np.minimum(ratio, of_order) - 1))
+        error[:, eventless] = _filled(first / (np.minimum(ratio, of_order) - 1))
         other = ((ratio < of_order / 2) | (ratio > UNLIKE * of_order)).any(axis=1)
-        quiet = quiet[(ended | also | other) & (motion.status[quiet] == 0)]
-    unclear = np.union1d(quiet, unclear)
+        unclear = eventless[(ended | also | other) & (motion.status[eventless] == 0)]
+    if passing.size:
+        unclear, start = np.union1d(unclear, passing), _finer(loop, start)
     if unclear.size:
-        error[:, unclear] = _differences(_halved(loop), _finer(loop, start), motion, unclear)[0] / (1 - 2.0 ** -_order(loop))
+        error[:, unclear] = _differences(_halved(loop), start, motion, unclear)[0] / (1 - 2.0 ** -_order(loop))
 
 
-def _met_events(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
-    """(len(runs),) whether runs met events. What lies between two events of a step is one part of it, however short or long the
-    steps are, so that longer ones do not tell its error."""
+def _passed_events(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
+    """(len(runs),) whether runs passed events. What lies between two events of a step is one part of it, of whatever length, so
+    that longer steps do not tell its error."""
     s = loop.simulation
-    if not eventful(s):
-        return np.zeros(len(runs), dtype=bool)
     return numbers_of(s, motion.end[runs]).total > numbers_of(s, start.x[runs]).total
 
 
 def _finer(loop: TimeLoop, start: LoopStart) -> LoopStart:
     """The start with what lies between two events of a step made in two parts, see `EventNumbers`."""
     s = loop.simulation
-    if not eventful(s):
-        return start
     numbers = numbers_of(s, start.x)._replace(finer=np.ones(len(start.x)))
     events = s.nx - s.layout.size + np.arange(s.layout.size)[s.layout.events]
     x = start.x.copy()
