@@ -57,7 +57,7 @@ class RowSample(NamedTuple):
     K: np.ndarray
 
 
-class _Decision(NamedTuple):
+class _ExaminedRank(NamedTuple):
     """What a configuration tells.   rank: of the rows.   plain: whether it is so without doubt, see PLAIN.
     shared: (m, m) whether two rows take part in one vanishing combination."""
 
@@ -78,7 +78,7 @@ def dependent_rows(
     long: the machine's length [m].
     """
     random = np.random.default_rng(22)
-    decisions, places = list[_Decision](), list[np.ndarray]()
+    decisions, places = list[_ExaminedRank](), list[np.ndarray]()
     last = None
     for attempt in range(TRIES):
         begin = m.neutral() if attempt == 1 else random_configuration(m, random, long)
@@ -95,7 +95,7 @@ def dependent_rows(
         last = q, here.K @ V[rank:].T
         Z = U[:, rank:]
         plain = not ((s > ROUNDED * s.max(initial=1.0)) & (s < PLAIN * s.max(initial=1.0))).any()
-        decisions.append(_Decision(rank, plain, np.abs(Z @ Z.T) > DEPENDENT))
+        decisions.append(_ExaminedRank(rank, plain, np.abs(Z @ Z.T) > DEPENDENT))
         places.append(q)
         if len(places) == SAMPLES:
             break
