@@ -17,6 +17,7 @@ from pfaffian.control.law import check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.number import floats, named_float
+from pfaffian.simulate.error.global_error import Solutions, global_error, largest_speeds
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, Recorded, build_result, status_of
 from pfaffian.simulate.run.findings import EndedRuns, with_findings
@@ -228,3 +229,19 @@ def _fault(answer: RightHandSide, before: np.ndarray) -> int:
     faults, side = answer.faults, answer.sides
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0
+
+
+BETWEEN = 20
+"""Number of parts of the time between two records in which the largest speeds are looked for."""
+
+
+def with_instants_between(times: np.ndarray) -> np.ndarray:
+    """The times with others between them, for a motion whose largest speeds are to be known."""
+    return np.interp(np.arange(BETWEEN * (len(times) - 1) + 1) / BETWEEN, np.arange(len(times)), times)
+
+
+def true_error(m, r, exact) -> np.ndarray:
+    """(times, kinds) the error of a run at its records.   exact: its motion at these times and `with_instants_between`."""
+    mine, its = (np.concatenate([x.q.values, x.v.values], axis=1)[:, None] for x in (r, exact))
+    p, duration = np.array([[x.default for x in m.parameters]]), float(r.time[-1] - r.time[0])
+    return global_error(m, Solutions(mine, its[::BETWEEN]), p, duration, largest_speeds(m, its))[:, 0]

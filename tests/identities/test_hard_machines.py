@@ -17,8 +17,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.error.global_error import Solutions, global_error
-from tests.by_scipy import run_adaptive
+from tests.by_scipy import run_adaptive, true_error, with_instants_between
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 
 STEP, ACCURACY, RECORDS = 1e-3, 1e-6, 10
@@ -227,14 +226,14 @@ class Found(NamedTuple):
 def found(of: Hard) -> list[Found]:
     """A machine in steps of one length and to an accuracy."""
     times, results = np.linspace(0, of.duration, RECORDS + 1), []
-    exact = run_adaptive(of.m, of.q, of.v, times=times, tolerance=1e-12, max_step=of.longest, **of.how)
+    dense = with_instants_between(times)
+    exact = run_adaptive(of.m, of.q, of.v, times=dense, tolerance=1e-12, max_step=of.longest, **of.how)
     every = round(of.duration / RECORDS / STEP)
     for how in ({"duration": of.duration, "step": STEP, "every": every}, {"times": times, "accuracy": ACCURACY}):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             r = pf.run(of.m, of.q, of.v, record=["q", "v"], backend="interpreter", **of.how, **how)
-        motion = Solutions(*(np.concatenate([x.q.values, x.v.values], axis=1)[:, None] for x in (r, exact)))
-        true = global_error(of.m, motion, np.array([[p.default for p in of.m.parameters]]), of.duration)
+        true = true_error(of.m, r, exact)
         told = [issubclass(w.category, pf.RunWarning) for w in said]
         results.append(Found(float(np.nanmax(true)), float(np.nanmax(r.error.values)), any(told), int(r.status)))
     return results

@@ -14,8 +14,8 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.error.global_error import Solutions, global_error
-from tests.by_scipy import run_adaptive
+from pfaffian.simulate.error.global_error import SLOW
+from tests.by_scipy import run_adaptive, true_error, with_instants_between
 from tests.random_mechanisms import CLOSURES, constrained
 
 COUNT, DURATION = 20, 2.0
@@ -70,9 +70,9 @@ def drawn(seed: int) -> Told:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         r = pf.run(m, case.q, v, u=u, start=case.t, control=law, backend="interpreter", **switches, **how)
-        exact = run_adaptive(same, case.q, v, u=u, times=times, control=law, tolerance=1e-13, max_step=5e-4 if abrupt else 0.1)
-    motion = Solutions(*(np.concatenate([x.q.values, x.v.values], axis=1)[:, None] for x in (r, exact)))
-    true = global_error(m, motion, np.array([[p.default for p in m.parameters]]), DURATION)
+        dense, longest = with_instants_between(times), 5e-4 if abrupt else 0.1
+        exact = run_adaptive(same, case.q, v, u=u, times=dense, control=law, tolerance=1e-13, max_step=longest)
+    true = true_error(m, r, exact)
     extras += ["a gate"] if seed % 7 == 5 else ["a stop"] if seed % 7 == 3 else []
     what = f"{seed}: {', '.join(kinds)}; {', '.join(closures + extras)}; {'steps of 2 ms' if stepped else accuracy}"
     missed = any("was not reached" in str(w.message) for w in said)
@@ -115,6 +115,12 @@ def test_told_errors_are_true():
     found = judge([drawn(seed) for seed in range(COUNT)])
     assert found["machines"] >= 0.8 * COUNT and found["close"] >= 0.95, found
     assert found["worst"] <= FAR and found["not far above"] >= 0.9, found
+
+
+def test_the_rounding_of_a_machine_that_cannot_move_is_told():
+    """Its speeds are of 1e-16 rad/s and relative to a turn of 1e-6 rad in the run."""
+    locked = drawn(390)
+    assert locked.true <= CLOSE * locked.told and locked.told < 100 * np.finfo(float).eps / SLOW, locked
 
 
 if __name__ == "__main__":

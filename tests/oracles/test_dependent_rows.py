@@ -63,6 +63,17 @@ def pentagon() -> np.ndarray:
     return np.concatenate([[r * np.sin(a), -r * np.cos(a), 0, 0, 0, np.sin(a / 2), np.cos(a / 2)] for a in angles])
 
 
+def test_rhombs_are_judged_where_they_are_not_flat() -> None:
+    """Steps onto the constraints often end near flat ones. Rows that depend on each other there alone, many in a long row of
+    rhombs, would make the factor full."""
+    hinge = {"kind": "revolute", "axis": (0, 1, 0)}
+    bodies = [pf.body(f"{part} {i}", 1.0, inertia=0.1) for i in range(8) for part in ("post", "beam")]
+    joints = [pf.joint(f"foot {i}", parent="world", child=f"post {i}", placement=(0.7 * i, 0, 0), **hinge) for i in range(8)]
+    joints += [pf.joint(f"top {i}", parent=f"post {i}", child=f"beam {i}", placement=(0, 0, 0.7), **hinge) for i in range(8)]
+    meets = [pf.coincide(f"corner {i}", f"beam {i}", (0.7, 0, 0), f"post {i + 1}", (0, 0, 0.7)) for i in range(7)]
+    assert not pf.symbols(pf.mechanism("row of rhombs", bodies, joints, constraints=meets)).typical.dependent
+
+
 def test_light_axes_by_a_parameter() -> None:
     """The 25 rows have rank 22 whatever the inertia; an inertia far from its default is refused by name."""
     q, v = pentagon(), np.random.default_rng(1).normal(size=30)

@@ -37,6 +37,11 @@ def cart(*forces, **more) -> pf.Mechanism:
     return pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], forces=forces, gravity=(0, 0, 0), **more)
 
 
+def pushed(f) -> pf.Force:
+    """A force along the only coordinate."""
+    return pf.forces.generalised_force("push", f)
+
+
 def arm(*forces) -> pf.Mechanism:
     """Three rods that hang from each other, with motors of 1.5 N m."""
     bodies = [pf.body(f"rod {i}", 1 + 0.3 * i, com=(0, 0, -0.4), inertia=(0.02, 0.03, 0.01)) for i in range(3)]
@@ -114,6 +119,21 @@ def test_steps_of_one_length_keep_their_order_through_kinks_and_jumps(case):
         assert true <= CLOSE * float(r.error.max()), (every, true)
         found.append(true)
     assert found[2] < found[0] / ORDER, found
+
+
+@pytest.mark.parametrize("speed", [1.0, 1.234, 2.5])
+@pytest.mark.parametrize("part", [0.05, 0.3, 1.7])
+def test_the_error_of_a_contact_that_begins_and_ends_within_a_step_is_told(part, speed):
+    """It is one part of its step, however long the steps are. At the first speed it begins just where a step ends; the shortest
+    at the second speed is met by two lengths of steps alike, and by others not."""
+    w = np.pi / (part * 5e-3)
+    m = cart(pushed(lambda k: -2 * w**2 * ca.fmax(k.q[0] - 0.5, 0)))
+    r = pf.run(m, [0.0], [speed], duration=0.8, step=5e-3, every=10, error_bound=np.inf, backend="interpreter")
+    s = r.time.values - 0.5 / speed
+    inside, after = (s > 0) & (s < part * 5e-3), s >= part * 5e-3
+    x = 0.5 + np.where(inside, speed / w * np.sin(w * s), np.where(after, -speed * (s - part * 5e-3), speed * s))
+    true, told = np.abs(r.q.values[:, 0] - x), r.error.sel(error_kind="length").values
+    assert told.max() > 0.0 and true.max() / max(0.5, np.abs(r.q.values).max()) <= CLOSE * told.max()
 
 
 def simulation(m: pf.Mechanism, law: control.Control | None = None) -> Simulation:

@@ -199,8 +199,7 @@ def test_a_motion_that_ends_in_finite_time():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"accuracy": 0}, "above 0"), ({"accuracy": 1e-15}, "smallest that makes sense is 1e-12"),
-        ({"accuracy": np.nan}, "accuracy"),
+        *[({"accuracy": x}, "smallest that makes sense is 1e-12") for x in (0, -1e-6, np.nan, np.inf, 1e-15)],
         ({"accuracy": 1e-6, "step": 1e-3}, "step"), ({"accuracy": 1e-6, "every": 2}, "every"),
         ({"accuracy": 1e-6, "scheme": pf.Scheme(integrator="midpoint")}, "dopri5, dop853"), ({"max_step": 1e-3}, "max_step"),
         ({"times": [0.0, 2.0, 1.0], "duration": None}, "increasing"), ({"times": [0.0, 1.0]}, "either duration or times"),
@@ -210,6 +209,15 @@ def test_a_motion_that_ends_in_finite_time():
 def test_bad_arguments(options, words):
     with pytest.raises(ModelError, match=words):
         pf.run(flying_pair(), **{"duration": 1.0, **options})
+
+
+def test_a_fall_into_a_centre_ends_at_its_instant_and_names_the_force():
+    """1 / x^3 from x = 1 at rest ends after 1 s, where the rate of the force is 1e14 1/s and more, and grows."""
+    rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
+    pull = pf.forces.generalised_force("pull", lambda k: -1 / k.q[0] ** 3)
+    m = pf.mechanism("fall", [pf.body("b", 1.0)], [rail], forces=[pull], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="at t = 1 s.*'pull'.*grows"):
+        pf.run(m, [1.0], duration=2.0, accuracy=1e-9, backend="interpreter")
 
 
 @pytest.mark.parametrize("step, every", [(8e-3, 1), (4e-3, 2500), (2e-3, 5), (1e-3, 1)])

@@ -240,6 +240,8 @@ class EventNumbers(NamedTuple):
     count: number of the parts of a step of one length, or of events in quick succession.   unsplit: number of steps that were
     not split at all of their events.   last: index of the name that changed at the last event.   width: exactness of the
     instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
+    finer: 1 in a solution that tells the error of another one: of a step of one length that meets events, it makes what lies
+    between two of them in two parts; 2 after the first of these; 0 elsewhere.
     """
 
     done: Any
@@ -249,12 +251,13 @@ class EventNumbers(NamedTuple):
     last: Any
     width: Any
     total: Any
+    finer: Any
 
 
 NO_AIM = 1e11
 """Where the next part of a step ends that may end anywhere [s]."""
 
-NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0, 0.0)
+NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0)
 """The numbers of a run before its first event."""
 
 

@@ -40,6 +40,11 @@ five digits. A close decision is told by runs, not here: they count rows of no g
 they leave out although these are not exactly dependent (`simulate/record/near_dependent_rows.py`).
 """
 
+ROUNDED, PLAIN = 1e-10, 1e-3
+"""A rank is plain where no singular value lies between these. Steps that end near a singular configuration leave some of about
+the square root of rounding, and there rows depend on each other that do so nowhere else.
+"""
+
 STRIDE = 0.5
 """Largest change of a coordinate in one iteration [rad, machine lengths]."""
 
@@ -52,19 +57,28 @@ class RowSample(NamedTuple):
     K: np.ndarray
 
 
+class _ExaminedRank(NamedTuple):
+    """What a configuration tells.   rank: of the rows.   plain: whether it is so without doubt, see PLAIN.
+    shared: (m, m) whether two rows take part in one vanishing combination."""
+
+    rank: int
+    plain: bool
+    shared: np.ndarray
+
+
 def dependent_rows(
     m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, long: float
 ) -> tuple[list[list[int]], list[np.ndarray]]:
     """Groups of two or more rows that depend on each other, and the configurations (nq,) on the constraints that were examined.
 
-    A row that is in no group is independent of all others.
+    A row that is in no group is independent of all others. A configuration near a singular one does not decide: its rank is not
+    plain, and lower than at another where it is.
 
     sample: function that returns the rows at q (nq,).   lengths: (m, 1) typical length of each row.
     long: the machine's length [m].
     """
     random = np.random.default_rng(22)
-    shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
-    places = list[np.ndarray]()
+    decisions, places = list[_ExaminedRank](), list[np.ndarray]()
     last = None
     for attempt in range(TRIES):
         begin = m.neutral() if attempt == 1 else random_configuration(m, random, long)
@@ -80,12 +94,14 @@ def dependent_rows(
             continue  # the machine cannot move in this assembly
         last = q, here.K @ V[rank:].T
         Z = U[:, rank:]
-        shared |= np.abs(Z @ Z.T) > DEPENDENT
+        plain = not ((s > ROUNDED * s.max(initial=1.0)) & (s < PLAIN * s.max(initial=1.0))).any()
+        decisions.append(_ExaminedRank(rank, plain, np.abs(Z @ Z.T) > DEPENDENT))
         places.append(q)
         if len(places) == SAMPLES:
             break
-    if not places:
-        shared[:] = True
+    most = max((x.rank for x in decisions if x.plain), default=0)
+    deciding = [x.shared for x in decisions if x.plain or x.rank >= most]
+    shared = np.any(deciding, axis=0) if deciding else np.ones((len(lengths), len(lengths)), dtype=bool)
     supports = [{int(i) for i in np.flatnonzero(row)} for row in shared]
     return [part for part in connected(supports) if len(part) > 1], places
 

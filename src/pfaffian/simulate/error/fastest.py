@@ -76,7 +76,9 @@ def fastest(
     S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
     spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
     spin = max(spins, key=lambda s: s.size, default=Fastest("", 0j))
-    found = spectrum(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]])).clusters
+    # Beside a singularity the square of a rate would hide it behind rounding: speeds count by the rate of the springs.
+    units = np.repeat([1.0, float(np.sqrt(np.linalg.norm(sum(S)))) or 1.0], n)
+    found = spectrum(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]), units).clusters
     rates = np.array([abs(x.value) for x in found])
     most = found[int(np.argmax(rates >= rates.max() * (1 - EQUAL)))] if n else None
     part = _named_part(m, names, S, D, most.value, _displacements(most), Z) if most else spin

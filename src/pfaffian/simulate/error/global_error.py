@@ -24,6 +24,9 @@ ERROR_KINDS = ("angle", "length", "speed")
 ROUNDING = 1e-13
 """Error that remains where two solutions do not differ."""
 
+OF_SPEEDS = 4 * float(np.finfo(float).eps)
+"""Rounding of speeds in steps of one length, relative to the fastest or to a turn of 1 rad in the time of the run."""
+
 FRACTION = 1e-9
 """Least size of a position, relative to a free fall in the time of the run."""
 
@@ -58,11 +61,17 @@ def _kinds(m: Mechanism) -> EntryKinds:
 
 
 def global_error(
-    m: Mechanism, of: Solutions, p: np.ndarray, duration: float, speeds: Mapping[str, np.ndarray] = MappingProxyType({})
+    m: Mechanism,
+    of: Solutions,
+    p: np.ndarray,
+    duration: float,
+    speeds: Mapping[str, np.ndarray] = MappingProxyType({}),
+    rounding: float = 0.0,
 ) -> np.ndarray:
     """(times, runs, 3) the difference of each of the ERROR_KINDS.   p: (runs, np) parameters.   duration: of the runs [s].
 
-    speeds: unit -> (runs,) largest speeds of the run, at records or between them.
+    speeds: unit -> (runs,) largest speeds of the run, at records or between them.   rounding: of speeds, see OF_SPEEDS: it
+    counts where a machine, or one unit of its speeds, hardly moves.
     """
     kinds, off = once_for(m, "kinds of entries", lambda: _kinds(m)), np.abs(of.motion - of.finer)
     error = np.zeros((*off.shape[:2], len(ERROR_KINDS)))
@@ -78,7 +87,7 @@ def global_error(
         error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
         lever = long.max(axis=-1)
     of_unit = {unit: speeds.get(unit, np.zeros(len(lever))) / (lever if unit == "m/s" else 1.0) for unit in kinds.speeds}
-    error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration, of_unit)
+    error[..., 2] = _speed_error(kinds, off[..., m.nq :], of.finer[..., m.nq :], lever, duration, of_unit, rounding)
     error[np.isnan(off).any(axis=-1)] = np.nan
     return error
 
@@ -95,10 +104,17 @@ def largest_speeds(m: Mechanism, q_v: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _speed_error(
-    kinds: EntryKinds, off: np.ndarray, v: np.ndarray, lever: np.ndarray, duration: float, speeds: Mapping[str, np.ndarray]
+    kinds: EntryKinds,
+    off: np.ndarray,
+    v: np.ndarray,
+    lever: np.ndarray,
+    duration: float,
+    speeds: Mapping[str, np.ndarray],
+    rounding: float,
 ) -> np.ndarray:
     """(times, runs) the largest difference `off` of speeds v (times, runs, nv), relative to the largest of their unit; that of
-    slides is at least that of the fastest turn on the machine's length, `lever` (runs,).   speeds: unit -> (runs,) largest."""
+    slides is at least that of the fastest turn on the machine's length, `lever` (runs,).   speeds: unit -> (runs,) largest.
+    rounding: see `global_error`."""
     sized = {unit: np.abs(v[..., at]).max(axis=-1) / (lever if unit == "m/s" else 1.0) for unit, at in kinds.speeds.items()}
     largest = {unit: np.fmax(np.fmax.reduce(x, axis=0, initial=0.0), speeds[unit]) for unit, x in sized.items()}
     fastest = np.max([*largest.values(), np.full(len(lever), 1 / duration if duration else 1.0)], axis=0)
@@ -106,6 +122,6 @@ def _speed_error(
         largest["m/s"] = np.maximum(largest["m/s"], largest["rad/s"])
     found = np.zeros(off.shape[:2])
     for unit, at in kinds.speeds.items():
-        size = np.maximum(largest[unit], SLOW * fastest) * (lever if unit == "m/s" else 1.0)
-        found = np.fmax(found, off[..., at].max(axis=-1) / size)
+        size, long = np.maximum(largest[unit], SLOW * fastest), lever if unit == "m/s" else 1.0
+        found = np.fmax(found, (off[..., at].max(axis=-1) / long + rounding * fastest) / size)
     return found

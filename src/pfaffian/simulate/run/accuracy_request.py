@@ -29,7 +29,7 @@ LEAST = 1e-12
 
 def as_accuracy(value: Any) -> float:
     """The accuracy: a number from LEAST to 0.1. Raises ModelError: it is none."""
-    number = as_number(value, "accuracy", above=0)
+    number = value if isinstance(value, float) else as_number(value, "accuracy")  # which nan and inf are not
     if not LEAST <= number <= 0.1:
         raise ModelError(
             f"accuracy {number:g}: a number from {LEAST:g} to 0.1 is needed; the smallest that makes sense is {LEAST:g}, since "

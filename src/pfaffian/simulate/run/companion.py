@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice
-from pfaffian.simulate.error.global_error import ERROR_KINDS, ROUNDING, Solutions, global_error, largest_speeds
+from pfaffian.simulate.error.global_error import ERROR_KINDS, OF_SPEEDS, ROUNDING, Solutions, global_error, largest_speeds
+from pfaffian.simulate.record.event_names import numbers_of
 from pfaffian.simulate.run.roll import LoopStart, first_step, next_steps
 from pfaffian.simulate.run.singular_start import REGULAR
 from pfaffian.simulate.step.events import eventful
@@ -27,6 +28,9 @@ from pfaffian.states.abstract_system import show
 
 SAMPLE = 32
 """One run of a batch in this many has its error estimated: those whose numbers are its multiples."""
+
+UNLIKE = 4.0
+"""How many times larger than that of the order the factor may be; beyond, solutions are alike by chance."""
 
 SMALL = 1e-11
 """Differences up to this may be rounding."""
@@ -89,17 +93,39 @@ def estimated_error(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, ru
 
 def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> None:
     """Write the estimated error of runs into `error` (times, batch, kinds)."""
-    if loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
-        (first, ended), (second, also) = (_differences(other, start, motion, runs) for other in (twice, four))
+    eventless, passing = runs, runs[:0]
+    if eventful(loop.simulation):
+        passes = _passed_events(loop, start, motion, runs)
+        eventless, passing = runs[~passes], runs[passes]
+    unclear = eventless
+    if eventless.size and loop.when.steps % 4 == 0 and (twice := _longer(loop, 2)) and (four := _longer(loop, 4)):
+        (first, ended), (second, also) = (_differences(other, start, motion, eventless) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
-        least = 2.0 ** (_order(loop) - 1)
-        # Through events, where parts of steps are short or long by chance, the factor is only about that of the order.
-        of_order = max(2.0, least) if eventful(loop.simulation) else 2 * least
-        error[:, runs] = _filled(first / (np.where(ratio < least, ratio, of_order) - 1))
-        unclear = ended | also | (ratio < least).any(axis=1)
-        runs = runs[unclear & (motion.status[runs] == 0)]
-    if runs.size:
-        error[:, runs] = _differences(_halved(loop), start, motion, runs)[0] / (1 - 2.0 ** -_order(loop))
+        of_order = 2.0 ** _order(loop)
+        error[:, eventless] = _filled(first / (np.minimum(ratio, of_order) - 1))
+        other = ((ratio < of_order / 2) | (ratio > UNLIKE * of_order)).any(axis=1)
+        unclear = eventless[(ended | also | other) & (motion.status[eventless] == 0)]
+    if passing.size:
+        unclear, start = np.union1d(unclear, passing), _finer(loop, start)
+    if unclear.size:
+        error[:, unclear] = _differences(_halved(loop), start, motion, unclear)[0] / (1 - 2.0 ** -_order(loop))
+
+
+def _passed_events(loop: TimeLoop, start: LoopStart, motion: RecordedMotion, runs: np.ndarray) -> np.ndarray:
+    """(len(runs),) whether runs passed events. What lies between two events of a step is one part of it, of whatever length, so
+    that longer steps do not tell its error."""
+    s = loop.simulation
+    return numbers_of(s, motion.end[runs]).total > numbers_of(s, start.x[runs]).total
+
+
+def _finer(loop: TimeLoop, start: LoopStart) -> LoopStart:
+    """The start with what lies between two events of a step made in two parts, see `EventNumbers`."""
+    s = loop.simulation
+    numbers = numbers_of(s, start.x)._replace(finer=np.ones(len(start.x)))
+    events = s.nx - s.layout.size + np.arange(s.layout.size)[s.layout.events]
+    x = start.x.copy()
+    x[:, events] = np.stack(numbers, axis=1)
+    return start._replace(x=x)
 
 
 def _ratio(twice: np.ndarray, four: np.ndarray, order: int) -> np.ndarray:
@@ -167,7 +193,8 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
         known = np.searchsorted(motion.times, found.times - when.step / 4)
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
-    difference[known] = global_error(s.mechanism, Solutions(its, mine), other.p[runs], when.step * when.steps, speeds)
+    duration, both = when.step * when.steps, Solutions(its, mine)
+    difference[known] = global_error(s.mechanism, both, other.p[runs], duration, speeds, OF_SPEEDS)
     return difference, found.status != 0
 
 

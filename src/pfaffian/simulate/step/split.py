@@ -11,6 +11,7 @@ from pfaffian.kernel import guarded
 from pfaffian.simulate.step.closed_loop import LawAndSystem
 from pfaffian.simulate.step.events import (
     EARLY,
+    PASSING,
     Ahead,
     ConditionsHere,
     Events,
@@ -38,7 +39,8 @@ class Begun(NamedTuple):
 
     events: of the simulation.   step: [x; z; d], inputs at both ends, parameters, time and length of the whole step.
     numbers: in d.   d: discrete state in force.   here: conditions.   switches: whether parameters jump.   gives_up: whether it
-    is the last part and passes events as they come.   ends: where it ends [s].   length: [s].
+    is the last part and passes events as they come.   ends: where it ends [s].   length: [s].   halved: whether it is the first
+    of two in place of one.
     """
 
     events: Events
@@ -50,6 +52,7 @@ class Begun(NamedTuple):
     gives_up: ca.SX
     ends: ca.SX
     length: ca.SX
+    halved: ca.SX
 
     def along(self, c: float) -> tuple[ca.SX, ca.SX]:
         """Inputs and time [s] at c, in parts of it."""
@@ -84,8 +87,9 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     (begin, time), end = now.along(0.0), now.along(1.0)[0]
     x_next, faults, _, _, reached, rates = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
     meets = event_check(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))
-    whole = ca.logic_and(meets.nothing, ca.logic_and(now.numbers.count == 0, now.numbers.aim == NO_AIM))
-    ended = NO_EVENTS._replace(unsplit=now.numbers.unsplit, last=now.numbers.last, total=now.numbers.total)
+    numbers = now.numbers
+    whole = ca.logic_and(meets.nothing, ca.logic_and(numbers.count == 0, numbers.aim == NO_AIM))
+    ended = NO_EVENTS._replace(unsplit=numbers.unsplit, last=numbers.last, total=numbers.total, finer=numbers.finer)
     d = given[n:, 0]
     alone = ca.vertcat(x_next, gradual(now.events, d, meets.following)[: s.layout.events.start, 0], *ended)
     moved, over, stays, more = _with_events(s, now, part)(ca.logic_not(whole), *now.step, x_next, reached, rates)
@@ -106,7 +110,17 @@ def _begun(s: LawAndSystem, part: ca.Function) -> Begun:
     d, switches = switched_now(events, given[n:, 0], here, numbers.aim, numbers.done)
     gives_up = ca.logic_not(numbers.count < MOST_PARTS)
     ends = ca.if_else(gives_up, h, ca.fmin(h, numbers.aim))
-    return Begun(events, step, numbers, d, here, switches, gives_up, ends, ca.if_else(switches, 0, ends - numbers.done))
+    halved = _halved(numbers, ends, h, exactness(t, h, numbers.width))
+    ends = ca.if_else(halved, (numbers.done + ends) / 2, ends)
+    length = ca.if_else(switches, 0, ends - numbers.done)
+    return Begun(events, step, numbers, d, here, switches, gives_up, ends, length, halved)
+
+
+def _halved(numbers: EventNumbers, ends: ca.SX, h: ca.SX, exact: ca.SX) -> ca.SX:
+    """Whether a part up to `ends` is the first of two in place of one, see `EventNumbers.finer`. The parts around events are so
+    short that their errors do not count."""
+    of_several = ca.logic_or(numbers.done > 0, ends < h)
+    return ca.logic_and(numbers.finer == 1, ca.logic_and(of_several, ends - numbers.done > 4 * PASSING * exact))
 
 
 def _tried(now: Begun, made: PartResult, n: int) -> Tried:
@@ -120,12 +134,12 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     faults) of a part that may meet an event, or is not the only one of its step."""
     events, at, n = now.events, s.layout, s.system.nx + len(s.z)
     given, _, _, p, t, h = now.step
-    x, d, (done, aim, count, unsplit, last, width, total) = given[:n, 0], given[n:, 0], now.numbers
+    x, d, (done, aim, count, unsplit, last, width, total, finer) = given[:n, 0], given[n:, 0], now.numbers
     symbols = [ca.SX.sym(name, part.sparsity_out(i)) for name, i in (("x_next", 0), ("reached", 4), ("rates", 5))]
     made = PartResult(*symbols)
     event = ahead(events, s, _tried(now, made, n), exactness(t, h, width))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(now.gives_up)))
-    after, before = event.aims(aim, done, now.length, aim < h)
+    after, before = event.aims(aim, done, now.length, ca.logic_and(aim < h, ca.logic_not(now.halved)))
     before = ca.if_else(_far(events, event, now.length, h), done + (1 - NEAR) * event.root * now.length, before)
     stays = ca.logic_or(event.located, now.switches)
     over = ca.logic_not(ca.logic_or(stays, now.ends < h))
@@ -138,9 +152,10 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
         ca.if_else(event.jumps, event.name, last),
         ca.if_else(event.located, width, event.widened(width, now.length)),
         total + event.jumps,
+        ca.if_else(event.jumps, ca.fmin(finer, 1), ca.if_else(ca.logic_and(now.halved, ca.logic_not(stays)), 2, finer)),
     )
     lost = unsplit + ca.logic_and(now.gives_up, ca.logic_not(events.is_kink(last)))
-    ended = NO_EVENTS._replace(unsplit=lost, last=going.last, total=going.total)
+    ended = NO_EVENTS._replace(unsplit=lost, last=going.last, total=going.total, finer=ca.fmin(finer, 1))
     numbers = [ca.if_else(over, b, a) for a, b in zip(going, ended, strict=True)]
     struck = events.rebound(ca.vertcat(x, now.d), now.along(0.0)[0], p, t + done) if events.rebound else x
     x_next = ca.if_else(now.switches, struck, ca.if_else(stays, x, made.x_next))
