@@ -80,3 +80,27 @@ def test_a_joint_to_a_prim_within_a_body_is_placed_in_that_body(tmp_path):
     at = j.placement if j.parent == "arm" else j.child_placement
     close(np.array(m.value(at.p)).ravel(), np.array([1, 2, 3.5]), SINGLE, "place")
     close(np.array(m.value(at.R))[:, 2], np.array([0, 0, 1.0]), SINGLE, "axis")  # a hinge turns about z of its frame
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("quatf physics:localRot1 = (1.5, 0, 1.5, 0)", "'/j.physics:localRot1'"),
+     ("quatf physics:localRot0 = (0.7071, 0, 0, 0.7071)", None)],
+    ids=["long", "four digits"],
+)  # fmt: skip
+def test_quaternions_of_joints_off_unit_length_are_named(tmp_path, line, words):
+    _, told = read(tmp_path, BODY, prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", line))
+    assert words is None if "quaternions" not in told else f"not of unit length are normalised: {words}" in told
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [(("float physics:mass = 2", "quatf physics:principalAxes = (1, 1, 0, 0)"), "are normalised: '/b.physics:principalAxes'"),
+     (("float physics:mass = 2", "quatf physics:principalAxes = (0, 0, 0, 0)"), None),
+     (("quatd xformOp:orient = (1, 1, 0, 0)", 'uniform token[] xformOpOrder = ["xformOp:orient"]'),
+      "also change lengths, as in USD: '/b.xformOp:orient'")],
+    ids=["axes", "none", "transform"],
+)  # fmt: skip
+def test_quaternions_of_bodies_off_unit_length_are_named(tmp_path, lines, words):
+    _, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, BOX))
+    assert words is None if "quaternions" not in told else words in told
