@@ -1,12 +1,13 @@
 """Parts of a stage that are not there, or that UsdPhysics does not know, are named; a disabled body is part of its parent."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.errors import ModelWarning
+from pfaffian.errors import ModelError, ModelWarning
 from tests.formats.test_usd_facts import CUBE, RIGID, prim
 from tests.tolerance import close
 
@@ -104,3 +105,33 @@ def test_quaternions_of_joints_off_unit_length_are_named(tmp_path, line, words):
 def test_quaternions_of_bodies_off_unit_length_are_named(tmp_path, lines, words):
     _, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, BOX))
     assert words is None if "quaternions" not in told else words in told
+
+
+def solid(kind, *lines, api="PhysicsCollisionAPI"):
+    """A body with a round solid."""
+    return prim("Xform", "b", RIGID, "float physics:mass = 2", prim(kind, "c", api, "double height = 1", *lines))
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "y"'), "'/j': physics:axis is 'y'"),
+     (prim("PhysicsSphericalJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "-Z"'), "physics:axis is '-Z'"),
+     (solid("Cylinder", 'token axis = "W"').replace('"b"', '"d"'), "'/d/c': axis is 'W'"),
+     (solid("Cone", 'token axis = ""', api="").replace('"b"', '"d"'), "'/d/c': axis is ''")],
+    ids=["hinge", "ball", "collider", "picture"],
+)  # fmt: skip
+def test_axes_other_than_three_are_refused(tmp_path, other, words):
+    with pytest.raises(ModelError, match=re.escape(f"{words}; it must be X, Y or Z")):
+        read(tmp_path, BODY, other)
+
+
+def test_a_stage_with_x_up_is_refused(tmp_path):
+    (tmp_path / "s.usda").write_text(f'#usda 1.0\n(\n upAxis = "X"\n)\n{BODY}\n')
+    with pytest.raises(ModelError, match="upAxis is 'X'; it must be Y or Z"):
+        pf.read(tmp_path / "s.usda")
+
+
+def test_errors_of_usd_begin_with_what_is_wrong(tmp_path):
+    (tmp_path / "s.usda").write_text('#usda 1.0\ndef Xform "a"\n{\n float x = }\n')
+    with pytest.raises(ModelError, match=r"^s\.usda: this USD file cannot be read: s\.usda:4"):
+        pf.read(tmp_path / "s.usda")

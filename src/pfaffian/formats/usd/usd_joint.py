@@ -143,7 +143,7 @@ def _axes(s: UsdStage, prim: Any) -> Axes:
     if word not in _KINDS:
         raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
     kind = _KINDS[word]
-    axis = str(prim.GetAttribute("physics:axis").Get() or "X") if word != "PhysicsFixedJoint" else "X"
+    axis = "X" if kind in ("fixed", "distance") else s.axis(prim, "physics:axis")
     names = {"revolute": (f"rot{axis}",), "prismatic": (f"trans{axis}",)}.get(kind, ())
     return Axes(kind, _AXES[axis], names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ MAX_LAYERS = 100
 
 OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity", "contactoffset", "restoffset")
 """Ends of the names of attributes that may be infinite, in lower case: limits, and distances that PhysX chooses itself."""
+
+_OF_USD = re.compile(r"Error in '.*?' at line \d+ in file \S+ : '(?:\S*/)?")
+"""The place within USD's own code with which its messages begin, and the folder of the file."""
 
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
@@ -79,6 +83,13 @@ class UsdStage:
         given = UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr().Get()
         return float(given) * self.mass / self.length**3 if given and given > 0 else None
 
+    def axis(self, prim: Any, name: str) -> str:
+        """The axis X, Y or Z that an attribute of a joint or a solid names. Raises ModelError: it names another one."""
+        found = str(prim.GetAttribute(name).Get())
+        if found not in ("X", "Y", "Z"):
+            raise self.error(prim, f"{name} is {printable(found)}; it must be X, Y or Z")
+        return found
+
     def place(self, prim: Any) -> str:
         """The place of a prim, as errors begin."""
         return f"{self.source}: {printable(str(prim.GetPath()))}"
@@ -110,7 +121,10 @@ def open_stage(path: Path) -> UsdStage:
     length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     if not (0 < length < 1e6 and 0 < mass < 1e9):
         raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
-    up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
+    upward = str(UsdGeom.GetStageUpAxis(stage))
+    if upward not in ("Y", "Z"):
+        raise ModelError(f"{source}: upAxis is {printable(upward)}; it must be Y or Z")
+    up = _UP if upward == "Y" else np.eye(3)
     return UsdStage(stage, length, mass, up, source, prims)
 
 
@@ -126,6 +140,7 @@ def readable(source: str) -> Iterator[None]:
             words = " ".join(str(error).split())
         except UnicodeDecodeError:  # the message quotes the file
             words = "it contains bytes that are not UTF-8"
+        words = _OF_USD.sub("", words, count=1).rstrip("'")
         raise ModelError(f"{source}: this USD file cannot be read: {printable(words)[1:-1]}") from None
 
 
