@@ -114,7 +114,7 @@ def solid(kind, *lines, api="PhysicsCollisionAPI"):
 
 @pytest.mark.parametrize(
     ("other", "words"),
-    [(prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "y"'), "'/j': physics:axis is 'y'"),
+    [(prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "y"'), "physics:axis is 'y'"),
      (prim("PhysicsSphericalJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "-Z"'), "physics:axis is '-Z'"),
      (solid("Cylinder", 'token axis = "W"').replace('"b"', '"d"'), "'/d/c': axis is 'W'"),
      (solid("Cone", 'token axis = ""', api="").replace('"b"', '"d"'), "'/d/c': axis is ''")],
@@ -135,3 +135,29 @@ def test_errors_of_usd_begin_with_what_is_wrong(tmp_path):
     (tmp_path / "s.usda").write_text('#usda 1.0\ndef Xform "a"\n{\n float x = }\n')
     with pytest.raises(ModelError, match=r"^s\.usda: this USD file cannot be read: s\.usda:4"):
         pf.read(tmp_path / "s.usda")
+
+
+@pytest.mark.parametrize(
+    ("line", "type"),
+    [("float3 physics:mass = (1, 2, 3)", "float"), ("float physics:centerOfMass = 1", "point3f"),
+     ("float physics:diagonalInertia = 1", "float3"), ("float4 physics:principalAxes = (1, 0, 0, 0)", "quatf"),
+     ("bool physics:mass = 1", "float"), ("int physics:rigidBodyEnabled = 0", "bool"),
+     ("float physics:velocity = 1", "vector3f"), ("string newton:inertia = \"1 1 1 0 0 0\"", "float[]")],
+    ids=lambda x: x.split()[1] if " " in x else "",
+)  # fmt: skip
+def test_values_of_another_type_than_the_schema_has_are_refused(tmp_path, line, type):
+    with pytest.raises(ModelError, match=re.escape(f"{line.split()[1]}' has a value of a type other than {type}; correct it")):
+        read(tmp_path, prim("Xform", "b", RIGID, line, BOX))
+
+
+@pytest.mark.parametrize("line", ["float[] physics:lowerLimit = [1]", "float3 newton:armature = (1, 1, 1)",
+                                  "float4 physics:localRot0 = (1, 0, 0, 0)", "float physics:localPos1 = 1"])  # fmt: skip
+def test_values_of_joints_of_another_type_are_refused(tmp_path, line):
+    with pytest.raises(ModelError, match="has a value of a type other than"):
+        read(tmp_path, BODY, prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", line))
+
+
+def test_other_precisions_than_the_schema_has_are_read(tmp_path):
+    lines = "double physics:mass = 3", "double3 physics:diagonalInertia = (1, 2, 2.5)", "vector3d physics:velocity = (1, 0, 0)"
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, "quatd physics:principalAxes = (1, 0, 0, 0)"))
+    assert float(m.bodies[0].mass) == 3 and not told

@@ -352,10 +352,11 @@ def _newton(s: UsdStage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple
     turns = [True, True] if kind == "universal" else [x >= 3 for x in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
 
     def value(*names: str) -> float:
-        found = next((a.Get() for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None), 0.0)
+        given = {n: float(a.Get()) for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None}
+        name, found = next(iter(given.items()), ("", 0.0))
         if not (np.isfinite(found) and found >= 0):
-            raise s.error(prim, f"{names[0]} is {found}; it must be zero or positive")
-        return float(found)
+            raise s.error(prim, f"{name} is {found}; it must be zero or positive")
+        return found
 
     armature, damping = value("physxJoint:armature", "newton:armature"), value("newton:damping")
     friction = value("newton:friction")

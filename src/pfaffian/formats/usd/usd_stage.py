@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ MAX_LAYERS = 100
 
 OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity", "contactoffset", "restoffset")
 """Ends of the names of attributes that may be infinite, in lower case: limits, and distances that PhysX chooses itself."""
+
+NUMBERS = re.compile(
+    r"newton:(armature|damping|friction|mimicCoef[01])|physxJoint:armature|physxMimicJoint:\w+:(gearing|offset)"
+)
+"""Attributes of other engines that are single numbers; the schemas of these need not be installed."""
+
+SAME = {"token": "str", "string": "str"} | dict.fromkeys(("double", "half", "int", "uint", "int64", "uint64", "uchar"), "float")
+"""Kinds of values that may stand for others: texts, and numbers of any precision."""
 
 _OF_USD = re.compile(r"Error in '.*?' at line \d+ in file \S+ : '(?:\S*/)?")
 """The place within USD's own code with which its messages begin, and the folder of the file."""
@@ -145,20 +154,27 @@ def readable(source: str) -> Iterator[None]:
 
 
 def _check_types(prims: Sequence[Any], source: str, Sdf: Any) -> None:
-    """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
-    number that is not finite."""
-    words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
+    """Raise ModelError if the value of an attribute has an unknown type or another one than the attribute, such as a text, or
+    three numbers for one, or is a number that is not finite."""
+    types = Sdf.ValueTypeNames
     for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
-            kind, value = attribute.GetTypeName(), attribute.Get()
-            unknown = isinstance(value, Sdf.UnregisteredValue)
-            if unknown or (value is not None and not kind.isArray and isinstance(value, str) != (kind in words)):
-                what = f"{source}: {printable(str(attribute.GetPath()))}"
-                raise ModelError(
-                    f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
-                )
+            kind, value, name = attribute.GetTypeName(), attribute.Get(), attribute.GetName()
+            what = f"{source}: {printable(str(attribute.GetPath()))}"
+            if isinstance(value, Sdf.UnregisteredValue):
+                raise ModelError(f"{what} has a value of an unknown type; correct it")
+            expected = types.Float if NUMBERS.fullmatch(name) else types.FloatArray if name == "newton:inertia" else kind
+            if value is not None and _form(type(value).__name__) != _form(type(expected.defaultValue).__name__):
+                raise ModelError(f"{what} has a value of a type other than {expected}; correct it")
             if _is_wrong(attribute, kind, value):
-                raise ModelError(f"{source}: {printable(str(attribute.GetPath()))}: {value} is not finite; correct it")
+                raise ModelError(f"{what}: {value} is not finite; correct it")
+
+
+@cache
+def _form(name: str) -> tuple[str, bool]:
+    """What values of a Python type of USD contain, whatever its precision, and whether they are arrays.   name: of the type."""
+    entry = name.removesuffix("Array").lower()
+    return SAME.get(entry, entry.rstrip("fdhi")), name.endswith("Array")  # Vec3f and Vec3d, Quatf and Quatd are the same
 
 
 def _is_wrong(attribute: Any, kind: Any, value: Any) -> bool:
