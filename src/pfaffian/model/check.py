@@ -40,7 +40,7 @@ def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[Numb
     yield "", "", "gravity", gravity
     for what, items in parts.items():
         for item in items:
-            for field in _field_names(type(item)):
+            for field in _field_names(item.__class__):
                 for x in _numbers_in(getattr(item, field)):
                     yield what, item.name, field, x
 
