@@ -31,11 +31,11 @@ Values = Callable[[Sequence[ca.SX]], list[np.ndarray]]
 """Function that gives the values of numbers at the parameters' defaults."""
 
 
-Number = tuple[str, str, str, ca.SX]
+LabelledNumber = tuple[str, str, str, ca.SX]
 """A number of the model, after the noun, the name and the field of the element to which it belongs."""
 
 
-def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[Number]:
+def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[LabelledNumber]:
     """Every number of the model.   parts: noun -> the elements of this kind."""
     yield "", "", "gravity", gravity
     for what, items in parts.items():
@@ -45,7 +45,7 @@ def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[Numb
                     yield what, item.name, field, x
 
 
-def _label(number: Number) -> str:
+def _label(number: LabelledNumber) -> str:
     """The element and the field of a number, for a message."""
     what, name, field, _ = number
     return f"{what} {name!r}: {field}" if what else field
@@ -319,13 +319,13 @@ def _check_path(what: str, path: Any) -> None:
         )
 
 
-def check_parameters(found: Iterable[Number], parameters: Sequence[Parameter], values: Values) -> None:
+def check_parameters(found: Iterable[LabelledNumber], parameters: Sequence[Parameter], values: Values) -> None:
     """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values.
 
     found: the `numbers` of the model.
     """
     known = {p.symbol.element_hash() for p in parameters}
-    varying = list[Number]()
+    varying = list[LabelledNumber]()
     for number in found:
         x = number[-1]
         if not x.is_constant():
