@@ -11,6 +11,8 @@ import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats import parse_mjcf, parse_sdf, parse_urdf, parse_yaml, read_usd
 from pfaffian.model.circle import circle
+from pfaffian.model.number import all_constants, constants
+from pfaffian.model.pose import IDENTITY, Pose
 from tests.work import lines
 
 LINKS = 40
@@ -143,3 +145,18 @@ def test_many_numbers_are_evaluated_as_each_alone():
     oblong = ca.horzcat(m.p_symbols, 2 * m.p_symbols)
     assert np.array_equal(m.value(oblong, p), np.c_[p, 2 * p])
     assert [x.item() for x in m.values([f.stiffness for f in m.forces], p)] == [1.0, 4.0, 9.0, 16.0]
+
+
+def test_constants_are_read_together_as_each_alone():
+    """Also those that are sparse, empty, or of several columns."""
+    given = [ca.SX([[1, 2, 3], [4, 5, 6]]), ca.SX(2, 2), ca.SX(0, 1), ca.SX(1.5), ca.SX(ca.DM.eye(3)), ca.SX(1, 3)]
+    for x, found in zip(given, all_constants(given), strict=True):
+        assert found.shape == x.shape and np.array_equal(found, constants(x))
+    assert all_constants([]) == []
+
+
+def test_a_place_followed_by_a_direction_is_their_product():
+    turn, place = pf.pose(rpy=(0.1, 0.2, 0.3)), pf.pose((1, 2, 3))
+    found = place @ pf.pose((0, 0, 0), rpy=(0.1, 0.2, 0.3)), place @ Pose(turn.R, IDENTITY.p)
+    assert found[0] == found[1] == Pose(turn.R, place.p)
+    assert turn @ Pose(turn.R, IDENTITY.p) == Pose(turn.R @ turn.R, IDENTITY.p)

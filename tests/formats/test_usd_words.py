@@ -1,12 +1,13 @@
 """Parts of a stage that are not there, or that UsdPhysics does not know, are named; a disabled body is part of its parent."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.errors import ModelWarning
+from pfaffian.errors import ModelError, ModelWarning
 from tests.formats.test_usd_facts import CUBE, RIGID, prim
 from tests.tolerance import close
 
@@ -80,3 +81,83 @@ def test_a_joint_to_a_prim_within_a_body_is_placed_in_that_body(tmp_path):
     at = j.placement if j.parent == "arm" else j.child_placement
     close(np.array(m.value(at.p)).ravel(), np.array([1, 2, 3.5]), SINGLE, "place")
     close(np.array(m.value(at.R))[:, 2], np.array([0, 0, 1.0]), SINGLE, "axis")  # a hinge turns about z of its frame
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("quatf physics:localRot1 = (1.5, 0, 1.5, 0)", "'/j.physics:localRot1'"),
+     ("quatf physics:localRot0 = (0.7071, 0, 0, 0.7071)", None)],
+    ids=["long", "four digits"],
+)  # fmt: skip
+def test_quaternions_of_joints_off_unit_length_are_named(tmp_path, line, words):
+    _, told = read(tmp_path, BODY, prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", line))
+    assert words is None if "quaternions" not in told else f"not of unit length are normalised: {words}" in told
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [(("float physics:mass = 2", "quatf physics:principalAxes = (1, 1, 0, 0)"), "are normalised: '/b.physics:principalAxes'"),
+     (("float physics:mass = 2", "quatf physics:principalAxes = (0, 0, 0, 0)"), None),
+     (("quatd xformOp:orient = (1, 1, 0, 0)", 'uniform token[] xformOpOrder = ["xformOp:orient"]'),
+      "also change lengths, as in USD: '/b.xformOp:orient'")],
+    ids=["axes", "none", "transform"],
+)  # fmt: skip
+def test_quaternions_of_bodies_off_unit_length_are_named(tmp_path, lines, words):
+    _, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, BOX))
+    assert words is None if "quaternions" not in told else words in told
+
+
+def solid(kind, *lines, api="PhysicsCollisionAPI"):
+    """A body with a round solid."""
+    return prim("Xform", "b", RIGID, "float physics:mass = 2", prim(kind, "c", api, "double height = 1", *lines))
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "y"'), "physics:axis is 'y'"),
+     (prim("PhysicsSphericalJoint", "j", "", "rel physics:body1 = </b>", 'token physics:axis = "-Z"'), "physics:axis is '-Z'"),
+     (solid("Cylinder", 'token axis = "W"').replace('"b"', '"d"'), "'/d/c': axis is 'W'"),
+     (solid("Cone", 'token axis = ""', api="").replace('"b"', '"d"'), "'/d/c': axis is ''")],
+    ids=["hinge", "ball", "collider", "picture"],
+)  # fmt: skip
+def test_axes_other_than_three_are_refused(tmp_path, other, words):
+    with pytest.raises(ModelError, match=re.escape(f"{words}; it must be X, Y or Z")):
+        read(tmp_path, BODY, other)
+
+
+def test_a_stage_with_x_up_is_refused(tmp_path):
+    (tmp_path / "s.usda").write_text(f'#usda 1.0\n(\n upAxis = "X"\n)\n{BODY}\n')
+    with pytest.raises(ModelError, match="upAxis is 'X'; it must be Y or Z"):
+        pf.read(tmp_path / "s.usda")
+
+
+def test_errors_of_usd_begin_with_what_is_wrong(tmp_path):
+    (tmp_path / "s.usda").write_text('#usda 1.0\ndef Xform "a"\n{\n float x = }\n')
+    with pytest.raises(ModelError, match=r"^s\.usda: this USD file cannot be read: s\.usda:4"):
+        pf.read(tmp_path / "s.usda")
+
+
+@pytest.mark.parametrize(
+    ("line", "type"),
+    [("float3 physics:mass = (1, 2, 3)", "float"), ("float physics:centerOfMass = 1", "point3f"),
+     ("float physics:diagonalInertia = 1", "float3"), ("float4 physics:principalAxes = (1, 0, 0, 0)", "quatf"),
+     ("bool physics:mass = 1", "float"), ("int physics:rigidBodyEnabled = 0", "bool"),
+     ("float physics:velocity = 1", "vector3f"), ("string newton:inertia = \"1 1 1 0 0 0\"", "float[]")],
+    ids=lambda x: x.split()[1] if " " in x else "",
+)  # fmt: skip
+def test_values_of_another_type_than_the_schema_has_are_refused(tmp_path, line, type):
+    with pytest.raises(ModelError, match=re.escape(f"{line.split()[1]}' has a value of a type other than {type}; correct it")):
+        read(tmp_path, prim("Xform", "b", RIGID, line, BOX))
+
+
+@pytest.mark.parametrize("line", ["float[] physics:lowerLimit = [1]", "float3 newton:armature = (1, 1, 1)",
+                                  "float4 physics:localRot0 = (1, 0, 0, 0)", "float physics:localPos1 = 1"])  # fmt: skip
+def test_values_of_joints_of_another_type_are_refused(tmp_path, line):
+    with pytest.raises(ModelError, match="has a value of a type other than"):
+        read(tmp_path, BODY, prim("PhysicsRevoluteJoint", "j", "", "rel physics:body1 = </b>", line))
+
+
+def test_other_precisions_than_the_schema_has_are_read(tmp_path):
+    lines = "double physics:mass = 3", "double3 physics:diagonalInertia = (1, 2, 2.5)", "vector3d physics:velocity = (1, 0, 0)"
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, "quatd physics:principalAxes = (1, 0, 0, 0)"))
+    assert float(m.bodies[0].mass) == 3 and not told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -30,23 +31,38 @@ Values = Callable[[Sequence[ca.SX]], list[np.ndarray]]
 """Function that gives the values of numbers at the parameters' defaults."""
 
 
-def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[tuple[str, ca.SX]]:
-    """Every number of the model, preceded by a label of the element and field to which it belongs.
+LabelledNumber = tuple[str, str, str, ca.SX]
+"""A number of the model, after the noun, the name and the field of the element to which it belongs."""
 
-    parts: noun -> the elements of this kind.
-    """
-    yield "gravity", gravity
+
+def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[LabelledNumber]:
+    """Every number of the model.   parts: noun -> the elements of this kind."""
+    yield "", "", "gravity", gravity
     for what, items in parts.items():
         for item in items:
-            for field in fields(item):
-                for x in _numbers_in(getattr(item, field.name)):
-                    yield f"{what} {item.name!r}: {field.name}", x
+            for field in _field_names(item.__class__):
+                for x in _numbers_in(getattr(item, field)):
+                    yield what, item.name, field, x
+
+
+def _label(number: LabelledNumber) -> str:
+    """The element and the field of a number, for a message."""
+    what, name, field, _ = number
+    return f"{what} {name!r}: {field}" if what else field
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a class."""
+    return tuple(field.name for field in fields(kind))
 
 
 def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     """The numbers that the value of one field contains."""
     if isinstance(value, ca.SX):
         return (value,)
+    if value is None or isinstance(value, (str, float)):
+        return ()
     if isinstance(value, Pose):
         return value.R, value.p
     if isinstance(value, Mimic):
@@ -303,23 +319,24 @@ def _check_path(what: str, path: Any) -> None:
         )
 
 
-def check_parameters(found: Iterable[tuple[str, ca.SX]], parameters: Sequence[Parameter], values: Values) -> None:
+def check_parameters(found: Iterable[LabelledNumber], parameters: Sequence[Parameter], values: Values) -> None:
     """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values.
 
     found: the `numbers` of the model.
     """
     known = {p.symbol.element_hash() for p in parameters}
-    varying = list[tuple[str, ca.SX]]()
-    for what, x in found:
+    varying = list[LabelledNumber]()
+    for number in found:
+        x = number[-1]
         if not x.is_constant():
             if any(s.element_hash() not in known for s in ca.symvar(x)):
-                raise ModelError(f"{what} uses a Parameter that is not among the mechanism's parameters=(...)")
-            varying.append((what, x))
+                raise ModelError(f"{_label(number)} uses a Parameter that is not among the mechanism's parameters=(...)")
+            varying.append(number)
         elif not x.is_regular():
-            raise ModelError(f"{what} is not finite at the parameters' default values")
-    for (what, _), value in zip(varying, values([x for _, x in varying]), strict=True):
+            raise ModelError(f"{_label(number)} is not finite at the parameters' default values")
+    for number, value in zip(varying, values([number[-1] for number in varying]), strict=True):
         if not np.isfinite(value).all():
-            raise ModelError(f"{what} is not finite at the parameters' default values")
+            raise ModelError(f"{_label(number)} is not finite at the parameters' default values")
 
 
 def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], values: Values) -> None:

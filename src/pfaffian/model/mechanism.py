@@ -19,7 +19,7 @@ from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.number import Parameter, constants, named_float, several, vector
+from pfaffian.model.number import Parameter, all_constants, named_float, several, vector
 from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
@@ -357,8 +357,9 @@ class Mechanism:
             pieces = np.split(flat, np.cumsum([x.numel() for x in columns])[:-1])
             for i, piece in zip(varying, pieces, strict=True):
                 found[i] = piece.reshape(numbers[i].shape, order="F")
-        for i in {*range(len(numbers))}.difference(varying):
-            found[i] = constants(numbers[i])
+        fixed = sorted({*range(len(numbers))}.difference(varying))
+        for i, value in zip(fixed, all_constants([numbers[i] for i in fixed]), strict=True):
+            found[i] = value
         return found
 
 

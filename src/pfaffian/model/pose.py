@@ -49,6 +49,8 @@ class Pose:
             raise ModelError(f"X @ Y needs another pose(...), got {brief(other)}; X.R @ x + X.p transforms a point x (3, 1)")
         if self is IDENTITY or other is IDENTITY:
             return other if self is IDENTITY else self
+        if self.R is IDENTITY.R and other.p is IDENTITY.p:  # a place and a direction, as most joints have: nothing to compute
+            return Pose(other.R, self.p)
         return Pose(*_product()(self.R, self.p, other.R, other.p))
 
     def inverse(self) -> Pose:

@@ -394,25 +394,27 @@ def _start(s: UsdStage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: 
     """Name -> value of the coordinates that give the poses of the bodies in the stage."""
     world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
-    found: dict[str, float] = {}
-    for j, flipped in tree:
-        frames = []
-        for body, (R, p) in zip(j.bodies, j.frames, strict=True):
-            Rb, pb = world[body]
-            frames.append((Rb @ R, pb + Rb @ p))
-        (Ra, pa), (Rb, pb) = frames
-        found |= _coordinates(m, j, Ra.T @ Rb, Ra.T @ (pb - pa), flipped)
+    motions = list[NumericPose]()
+    for j, _ in tree:
+        (Ra, pa), (Rb, pb) = (
+            (world[body][0] @ R, world[body][1] + world[body][0] @ p) for body, (R, p) in zip(j.bodies, j.frames, strict=True)
+        )
+        motions.append((Ra.T @ Rb, Ra.T @ (pb - pa)))
+    found = dict[str, float]()
+    turns = so3.quaternions(np.array([R for R, _ in motions]))
+    for (j, flipped), motion, turn in zip(tree, motions, turns, strict=True):
+        found |= _coordinates(m, j, motion, turn, flipped)
     return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
 
 
-def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:
-    """Name -> value of the coordinates of a joint.   R, p: pose of its second frame in the first."""
-    n = np.array(j.axis)
+def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarray, flipped: bool) -> dict[str, float]:
+    """Name -> value of the coordinates of a joint.   motion: pose of its second frame in the first.   turn: (4,) quaternion of
+    its rotation."""
+    R, p = motion
     if j.kind == "revolute":
-        *turn, w = so3.quaternions(R)
-        return {j.name: float(2 * np.arctan2(turn @ n, w))}
+        return {j.name: float(2 * np.arctan2(turn[:3] @ j.axis, turn[3]))}
     if j.kind == "prismatic":
-        return {j.name: float(p @ n)}
+        return {j.name: float(p @ j.axis)}
     if j.kind == "fixed" or m.joint(j.name).mimic:
         return {}
     if flipped:

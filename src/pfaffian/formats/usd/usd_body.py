@@ -87,7 +87,7 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
         return shape("box", size=(value("size") * scale * s.length).tolist(), placement=at, **style)
     if kind == "Sphere":
         return shape("sphere", radius=value("radius") * float(scale.max()) * s.length, placement=at, **style)
-    axis = str(part.GetAttribute("axis").Get())
+    axis = s.axis(part, "axis")
     k = "XYZ".index(axis)
     radius = max(map(value, radii(kind))) * float(np.delete(scale, k).max()) * s.length
     length = value("height") * float(scale[k]) * s.length

@@ -14,6 +14,7 @@ from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
+from pfaffian.model.pose import NumericPose
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 _KINDS = {
@@ -142,7 +143,7 @@ def _axes(s: UsdStage, prim: Any) -> Axes:
     if word not in _KINDS:
         raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
     kind = _KINDS[word]
-    axis = str(prim.GetAttribute("physics:axis").Get() or "X") if word != "PhysicsFixedJoint" else "X"
+    axis = "X" if kind in ("fixed", "distance") else s.axis(prim, "physics:axis")
     names = {"revolute": (f"rot{axis}",), "prismatic": (f"trans{axis}",)}.get(kind, ())
     return Axes(kind, _AXES[axis], names)
 
@@ -203,17 +204,14 @@ def _by_locks(s: UsdStage, prim: Any, free: list[str]) -> Axes:
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
-def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
+def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, NumericPose]:
     """Name of the body at one end, and the joint's frame in it; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
         raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; name one")
     q, x = turn.Get(), at.Get()
-    R, p = np.eye(3), np.zeros(3)
-    if x is not None:
-        p = np.array(tuple(x), dtype=float)
-    if q is not None:
-        R = _rotation((*q.imaginary, q.real), s, prim)
+    R = np.eye(3) if q is None else _rotation((*q.imaginary, q.real), s, prim)
+    p = np.zeros(3) if x is None else np.array(tuple(x), dtype=float)
     target = s.stage.GetPrimAtPath(targets[0]) if targets else None
     if targets and not target:
         raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which does not exist; correct the path")
@@ -233,15 +231,18 @@ def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str,
 
 def _rotation(q: tuple[float, ...], s: UsdStage, prim: Any) -> np.ndarray:
     """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
-    if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
+    R = _normalised(*q)
+    if R is None:
         raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
-    return _matrix(*(np.array(q) / np.linalg.norm(q)).tolist())
+    return R
 
 
 @lru_cache(maxsize=4096)
-def _matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
-    """(3, 3) rotation of a unit quaternion; cached, since a machine has few directions."""
-    return so3.quat_to_matrix([x, y, z, w]).full()
+def _normalised(x: float, y: float, z: float, w: float) -> np.ndarray | None:
+    """(3, 3) rotation of a quaternion, None if it has no direction; cached, since a machine has few rotations."""
+    q = np.array((x, y, z, w))
+    length = np.linalg.norm(q)
+    return so3.quat_to_matrix((q / length).tolist()).full() if np.isfinite(length) and length > 1e-6 else None
 
 
 def _unit(s: UsdStage, name: str) -> float:
@@ -351,10 +352,11 @@ def _newton(s: UsdStage, prim: Any, kind: str) -> tuple[tuple[float, ...], tuple
     turns = [True, True] if kind == "universal" else [x >= 3 for x in SUBGROUPS[kind].axes] if kind in SUBGROUPS else []
 
     def value(*names: str) -> float:
-        found = next((a.Get() for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None), 0.0)
+        given = {n: float(a.Get()) for n in names if (a := prim.GetAttribute(n)) and a.Get() is not None}
+        name, found = next(iter(given.items()), ("", 0.0))
         if not (np.isfinite(found) and found >= 0):
-            raise s.error(prim, f"{names[0]} is {found}; it must be zero or positive")
-        return float(found)
+            raise s.error(prim, f"{name} is {found}; it must be zero or positive")
+        return found
 
     armature, damping = value("physxJoint:armature", "newton:armature"), value("newton:damping")
     friction = value("newton:friction")

@@ -161,7 +161,7 @@ def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
         return ellipsoid(np.full(3, value("radius") * scale.max()))
     if kind not in ("Cylinder", "Capsule", "Cone", "Cylinder_1", "Capsule_1"):
         return None
-    axis = str(prim.GetAttribute("axis").Get())
+    axis = s.axis(prim, "axis")
     k = "XYZ".index(axis)
     thick, length = float(np.delete(scale, k).max()), value("height") * float(scale[k])
     bottom, top = (value(n) * thick for n in radii(kind))

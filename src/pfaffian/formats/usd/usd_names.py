@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.usd.usd_stage import UsdStage
 
 PHYSICS = re.compile(r"physics:|drive:|limit:|state:|newton:|physx|mjc:")
@@ -51,6 +52,11 @@ UNKNOWN = "prims that are not read"
 
 MISSING = "prims with references, payloads or layers that USD does not find"
 
+QUATERNIONS = ("quatd", "quatf", "quath")
+"""Types of attributes that are quaternions."""
+
+SCALED = "transforms by quaternions that are not of unit length also change lengths, as in USD"
+
 CORE = re.compile(r"physics:|drive:|limit:")
 """Beginnings of the names of properties that usd-core's schemas define; those of other engines need not be installed."""
 
@@ -84,6 +90,8 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
                 a = prim.GetAttribute(name)
                 if a and a.ValueMightBeTimeVarying():
                     leave(lost, VARYING, f"{prim.GetPath()}.{name}")
+                if a and a.GetTypeName() in QUATERNIONS and not _is_turn(a.Get()):
+                    leave(lost, NORMALISED if physics else SCALED, f"{prim.GetPath()}.{name}")
     if found:
         leave(lost, "properties that are not read", *found)
     if idle:
@@ -109,6 +117,12 @@ def _repeats_bodies(prim: Any) -> bool:
     kinds = (UsdPhysics.RigidBodyAPI, UsdPhysics.CollisionAPI)
     made = [prim.GetStage().GetPrimAtPath(t) for t in UsdGeom.PointInstancer(prim).GetPrototypesRel().GetTargets()]
     return any(below.HasAPI(k) for p in made if p for below in Usd.PrimRange(p) for k in kinds)
+
+
+def _is_turn(q: Any) -> bool:
+    """Whether a quaternion has unit length, or is zero or left out, which means that none is given."""
+    numbers = () if q is None else (*q.imaginary, q.real)
+    return not any(numbers) or is_of_unit_length(numbers)
 
 
 def _is_defined(prim: Any, name: str) -> bool:

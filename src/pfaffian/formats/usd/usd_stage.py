@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,17 @@ MAX_LAYERS = 100
 
 OPEN = ("limit", ":low", ":high", "force", "torque", "distance", "velocity", "contactoffset", "restoffset")
 """Ends of the names of attributes that may be infinite, in lower case: limits, and distances that PhysX chooses itself."""
+
+NUMBERS = re.compile(
+    r"newton:(armature|damping|friction|mimicCoef[01])|physxJoint:armature|physxMimicJoint:\w+:(gearing|offset)"
+)
+"""Attributes of other engines that are single numbers; the schemas of these need not be installed."""
+
+SAME = {"token": "str", "string": "str"} | dict.fromkeys(("double", "half", "int", "uint", "int64", "uint64", "uchar"), "float")
+"""Kinds of values that may stand for others: texts, and numbers of any precision."""
+
+_OF_USD = re.compile(r"Error in '.*?' at line \d+ in file \S+ : '(?:\S*/)?")
+"""The place within USD's own code with which its messages begin, and the folder of the file."""
 
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
@@ -79,6 +92,13 @@ class UsdStage:
         given = UsdPhysics.MaterialAPI(material.GetPrim()).GetDensityAttr().Get()
         return float(given) * self.mass / self.length**3 if given and given > 0 else None
 
+    def axis(self, prim: Any, name: str) -> str:
+        """The axis X, Y or Z that an attribute of a joint or a solid names. Raises ModelError: it names another one."""
+        found = str(prim.GetAttribute(name).Get())
+        if found not in ("X", "Y", "Z"):
+            raise self.error(prim, f"{name} is {printable(found)}; it must be X, Y or Z")
+        return found
+
     def place(self, prim: Any) -> str:
         """The place of a prim, as errors begin."""
         return f"{self.source}: {printable(str(prim.GetPath()))}"
@@ -110,7 +130,10 @@ def open_stage(path: Path) -> UsdStage:
     length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     if not (0 < length < 1e6 and 0 < mass < 1e9):
         raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
-    up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
+    upward = str(UsdGeom.GetStageUpAxis(stage))
+    if upward not in ("Y", "Z"):
+        raise ModelError(f"{source}: upAxis is {printable(upward)}; it must be Y or Z")
+    up = _UP if upward == "Y" else np.eye(3)
     return UsdStage(stage, length, mass, up, source, prims)
 
 
@@ -126,24 +149,32 @@ def readable(source: str) -> Iterator[None]:
             words = " ".join(str(error).split())
         except UnicodeDecodeError:  # the message quotes the file
             words = "it contains bytes that are not UTF-8"
+        words = _OF_USD.sub("", words, count=1).rstrip("'")
         raise ModelError(f"{source}: this USD file cannot be read: {printable(words)[1:-1]}") from None
 
 
 def _check_types(prims: Sequence[Any], source: str, Sdf: Any) -> None:
-    """Raise ModelError if the value of an attribute has an unknown type, is a text instead of a number, or the reverse, or is a
-    number that is not finite."""
-    words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
+    """Raise ModelError if the value of an attribute has an unknown type or another one than the attribute, such as a text, or
+    three numbers for one, or is a number that is not finite."""
+    types = Sdf.ValueTypeNames
     for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
-            kind, value = attribute.GetTypeName(), attribute.Get()
-            unknown = isinstance(value, Sdf.UnregisteredValue)
-            if unknown or (value is not None and not kind.isArray and isinstance(value, str) != (kind in words)):
-                what = f"{source}: {printable(str(attribute.GetPath()))}"
-                raise ModelError(
-                    f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
-                )
+            kind, value, name = attribute.GetTypeName(), attribute.Get(), attribute.GetName()
+            what = f"{source}: {printable(str(attribute.GetPath()))}"
+            if isinstance(value, Sdf.UnregisteredValue):
+                raise ModelError(f"{what} has a value of an unknown type; correct it")
+            expected = types.Float if NUMBERS.fullmatch(name) else types.FloatArray if name == "newton:inertia" else kind
+            if value is not None and _form(type(value).__name__) != _form(type(expected.defaultValue).__name__):
+                raise ModelError(f"{what} has a value of a type other than {expected}; correct it")
             if _is_wrong(attribute, kind, value):
-                raise ModelError(f"{source}: {printable(str(attribute.GetPath()))}: {value} is not finite; correct it")
+                raise ModelError(f"{what}: {value} is not finite; correct it")
+
+
+@cache
+def _form(name: str) -> tuple[str, bool]:
+    """What values of a Python type of USD contain, whatever its precision, and whether they are arrays.   name: of the type."""
+    entry = name.removesuffix("Array").lower()
+    return SAME.get(entry, entry.rstrip("fdhi")), name.endswith("Array")  # Vec3f and Vec3d, Quatf and Quatd are the same
 
 
 def _is_wrong(attribute: Any, kind: Any, value: Any) -> bool:
