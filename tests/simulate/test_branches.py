@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import casadi as ca
@@ -332,7 +333,7 @@ def rope(links: int) -> pf.Mechanism:
     names = ["world", *[f"link {i}" for i in range(links)]]
     bodies = [pf.body(name, 0.2, com=(0.01, 0, -0.05), inertia=(3e-4, 2e-4, 1e-4)) for name in names[1:]]
     below = (0, 0, -0.1)
-    joints = [pf.joint(f"to {b}", "universal", a, b, placement=below) for a, b in zip(names, names[1:], strict=False)]
+    joints = [pf.joint(f"to {b}", "universal", a, b, placement=below) for a, b in itertools.pairwise(names)]
     return pf.mechanism("rope", bodies, joints)
 
 
