@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import casadi as ca
@@ -12,6 +13,7 @@ import pfaffian as pf
 from benchmarks.assembly import ankle
 from pfaffian.starts import continuation
 from pfaffian.starts.branch import UNKNOWN, determinant, sides
+from pfaffian.starts.branch import _function as distances
 from pfaffian.starts.newton import Fixed, Problem
 from pfaffian.viewer import zoo
 from tests.folded_quadrilaterals import Quadrilaterals, parameters_of, quadrilateral
@@ -321,3 +323,28 @@ def test_a_state_is_on_no_side_where_branches_meet_whatever_the_size_of_a_machin
             fixed = np.eye(m.nv, dtype=bool)[[0]]
             found = sides(Problem(m, p, 0.0, Fixed(fixed, fixed, np.ones(m.nv)), "numpy"), np.zeros((1, m.nq)))
             assert (found[0] != UNKNOWN) == known, (size, turned)
+
+
+# -- distances of long machines --------------------------------------------------------------------------------------------
+
+
+def rope(links: int) -> pf.Mechanism:
+    """Links on universal joints, one below the other, with unequal moments of inertia."""
+    names = ["world", *[f"link {i}" for i in range(links)]]
+    bodies = [pf.body(name, 0.2, com=(0.01, 0, -0.05), inertia=(3e-4, 2e-4, 1e-4)) for name in names[1:]]
+    below = (0, 0, -0.1)
+    joints = [pf.joint(f"to {b}", "universal", a, b, placement=below) for a, b in itertools.pairwise(names)]
+    return pf.mechanism("rope", bodies, joints)
+
+
+def test_the_work_of_a_distance_grows_with_the_links_and_not_with_their_square():
+    short, long = (distances(m, (False,) * m.nv).n_instructions() for m in map(rope, (6, 24)))
+    assert long < 5 * short
+
+
+def test_a_distance_is_that_in_the_metric_of_the_mass_matrix():
+    m, random = rope(3), np.random.default_rng(2)
+    q, given, weight = random.normal(size=m.nq), random.normal(size=m.nq), np.array([1.0, 1, 0, 2, 1, 1])
+    _, squared = distances(m, (False, False, True, False, False, False))(q, given, weight, m.p_defaults, 0)
+    moved = weight * (q - given)
+    assert float(squared) == pytest.approx(moved @ pf.mass_matrix(m, q) @ moved, rel=1e-12)

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import so3
 from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
@@ -54,7 +55,7 @@ class Pose:
         return Pose(*_product()(self.R, self.p, other.R, other.p))
 
     def inverse(self) -> Pose:
-        return self if self is IDENTITY else Pose(*_inverse()(self.R, self.p))
+        return self if self is IDENTITY else once_for(self, "inverse", lambda: Pose(*_inverse()(self.R, self.p)))
 
     def seen_from(self, other: Pose) -> Pose:
         """`other.inverse() @ self`: the pose of B in C for those of B and C in A, with the digits of their distance."""

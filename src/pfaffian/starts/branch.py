@@ -22,7 +22,7 @@ from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.generic_states import generic_states
 from pfaffian.terms.lengths import default_length, slides
 from pfaffian.terms.pfaffian import POSITION
-from pfaffian.terms.terms import row_lengths, shared, typical
+from pfaffian.terms.terms import Terms, row_lengths, shared, typical
 from pfaffian.terms.traced_now import remembered
 
 UNKNOWN = -1
@@ -99,9 +99,9 @@ def _function(m: Mechanism, fixed: tuple[bool, ...]) -> ca.Function:
     """(q, given, stiffness, p, t) -> index of the branch, squared distance."""
     T, given, stiffness = shared(m), ca.SX.sym("given", m.nq), ca.SX.sym("stiffness", m.nv)
     R = coordinate_rates(T)
-    move = _change(m, T.kinematics.kinematic_matrix @ R, given, T.q) * stiffness  # zero where a coordinate is fixed
+    move = R @ (_change(m, T.kinematics.kinematic_matrix @ R, given, T.q) * stiffness)  # zero where a coordinate is fixed
     index = _index(T.A[T.rows.at(POSITION), :] @ R, chosen_blocks(m, fixed))
-    outputs = index, move.T @ (R.T @ T.M @ R) @ move
+    outputs = index, 2 * Terms(m, T.q, move, T.u, T.t).T  # move^T M move; M itself would take n^2 operations for n links
     inputs = [T.q, given, stiffness, m.p_symbols, T.t]
     return ca.Function("branch", inputs, [ca.densify(x) for x in outputs], {"cse": True})
 

@@ -551,6 +551,7 @@ def fixed_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
     return marked
 
 
+@remembered(64)
 def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q, the velocities in its row of K."""
     pattern = shared(m).kinematics.kinematic_matrix.sparsity()
@@ -564,11 +565,10 @@ def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
 def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q, the velocity coordinates that move it: one, or the three of a quaternion's rotation."""
     movers: list[tuple[int, ...]] = []
-    by_K = _moved_together(m)
     for j in m.owners:
         v, k = m.v_slices[j.name].start, j.plain
         if m.velocities or isinstance(j, Coordinates) or j.distribution is not None:
-            movers += by_K[m.q_slices[j.name]]
+            movers += _moved_together(m)[m.q_slices[j.name]]
         else:
             movers += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
     return tuple(movers)

@@ -6,7 +6,9 @@ Scalars stay text. The reader of each key decides whether a scalar is a number, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,10 @@ from pfaffian.formats.text.strict_number import printable
 
 MAX_CHARACTERS = 4_000_000
 MAX_DEPTH = 16
+IN_C = getattr(yaml, "CSafeLoader", None)
+"""PyYAML's loader by libyaml, which gives the same events in a tenth of the time; None where PyYAML was built without it."""
+COMMON = re.compile(r"[ ->@-~\n]*")
+"""Texts for libyaml: printable ASCII without `?`. Beside tabs, `?` and special characters it accepts what PyYAML refuses."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,10 @@ def parse_tree(text: str, source: str) -> Node:
     source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: the text has more than {MAX_CHARACTERS} characters; put large robots into a URDF file")
+    if IN_C is not None and COMMON.fullmatch(text):
+        # Any error is left to the parser in Python: what is refused, and in which words, depends on no library in C.
+        with suppress(ModelError, yaml.YAMLError, ValueError, OverflowError):
+            return _document(yaml.parse(text, Loader=IN_C), source)
     try:
         return _document(yaml.parse(text, Loader=yaml.SafeLoader), source)
     except yaml.MarkedYAMLError as error:
@@ -149,7 +159,7 @@ def _node(event: yaml.Event, events: Iterator[yaml.Event], source: str, line: in
     if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
         raise ModelError(f"{where}: tags such as {printable(event.tag)} are not allowed; remove it")
     if isinstance(event, yaml.ScalarEvent):
-        return Node(event.value, where, event.style is None)
+        return Node(event.value, where, not event.style)
     if depth == MAX_DEPTH:
         raise ModelError(f"{where}: lists and maps are nested more than {MAX_DEPTH} deep; write them flatter")
     if isinstance(event, yaml.SequenceStartEvent):
