@@ -121,7 +121,7 @@ def compiled() -> ctypes.CDLL | None:
         return None
     try:
         text = f"{sources.read('viewer/picture.h')}\n{_TRIAL}"
-        built, _ = library.load(text, "fast", Trial(_answers, 0, False), compiler)
+        built, _ = library.load(text, "pictures", Trial(_answers, 0, False), compiler)
     except BuildError:
         return None
     built.pfaffian_picture.argtypes, built.pfaffian_picture.restype = [ctypes.c_void_p], ctypes.c_int

@@ -24,15 +24,16 @@ TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for the compiler's answer to --version
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
-BuildMode = Literal["strict", "interpreter", "passes", "fast"]
-# All modes but fast compute a b + c by two operations, as NumPy does. A first run waits for the interpreter and the passes:
-# -O2 with unrolled loops would compile the interpreter in twice the time and make it 7 % faster, and any optimisation of the
-# passes takes longer than they need for a million operations.
+BuildMode = Literal["strict", "interpreter", "passes", "fast", "pictures"]
+# All modes but fast and pictures compute a b + c by two operations, as NumPy does. A first run waits for the interpreter and
+# the passes: -O2 with unrolled loops would compile the interpreter in twice the time and make it 7 % faster, and any
+# optimisation of the passes takes longer than they need for a million operations.
 MODES: dict[BuildMode, tuple[str, ...]] = {
     "strict": ("-O1", "-ffp-contract=off"),
     "interpreter": ("-Og", "-ffp-contract=off"),
     "passes": ("-O0", "-ffp-contract=off"),
     "fast": ("-O2", "-ffp-contract=fast"),
+    "pictures": ("-O3", "-ffp-contract=fast"),
 }
 # Flags of gcc for long blocks of arithmetic: instructions are scheduled before registers are assigned, and are not paired in
 # short vectors, which makes one lane 40 % slower. The code is 4 to 10 % faster than with -O1 alone and takes 40 % longer to
