@@ -281,6 +281,14 @@ def test_a_batch_without_finished_runs_ends_at_the_first_stop_of_the_drawn_runs(
     assert figure.axes[0].get_title(loc="left").startswith("drawn: 2 of 4 runs; run 0 stopped first at t = 0.1 s")
 
 
+@pytest.mark.parametrize(("without", "note"), [((2,), "drawn: 3 of 4 runs"), ((0, 1, 2, 3), "drawn: 0 of 4 runs")])
+def test_runs_without_a_finite_state_are_not_counted(without: tuple[int, ...], note: str) -> None:
+    result = fake(2, 11, runs=4)
+    there = xr.DataArray(~np.isin(np.arange(4), without), dims="run")
+    figure = figures.overview(result.assign({name: result[name].where(there) for name in ("q", "v", "energy")}))
+    assert figure.axes[0].get_title(loc="left") == note
+
+
 def test_forces_and_errors_are_drawn_if_recorded() -> None:
     result, per = fake(2, 30), ("run", "time")
     grows = np.linspace(0, 1, 30)[None, :, None]

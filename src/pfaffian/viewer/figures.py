@@ -115,7 +115,10 @@ def heading(result: xr.Dataset) -> str:
 
 
 def _comparable(batch: xr.Dataset) -> xr.Dataset:
-    """The runs whose medians are drawn, over a time in which none of them stops, so that no median jumps."""
+    """The runs whose medians are drawn: those with a finite state, over a time in which none of them stops, so that no median
+    jumps."""
+    some = _has_values(batch)
+    batch = batch.isel(run=np.flatnonzero(some)) if some.any() else batch
     if "stopped" not in batch:
         return batch
     stopped, time = batch["stopped"].values, batch["time"].values
@@ -127,6 +130,12 @@ def _comparable(batch: xr.Dataset) -> xr.Dataset:
     return batch.isel(
         run=np.flatnonzero(finished), time=np.flatnonzero(time <= max(end, time[0]) + SAME_TIME * (time[-1] - time[0]))
     )
+
+
+def _has_values(batch: xr.Dataset) -> np.ndarray:
+    """Whether each run has a finite record of its state, (run,)."""
+    states = [batch[name].transpose("run", ...).values for name in ("q", "v", "energy") if name in batch]
+    return np.any([np.isfinite(x).reshape(len(x), -1).any(axis=1) for x in states], axis=0)
 
 
 def _panels(batch: xr.Dataset) -> Iterator[Panel]:
@@ -280,7 +289,7 @@ def _note_stop(ax: Any, runs: xr.Dataset, batch: xr.Dataset) -> None:
     """Title the first axes with the first stop and its cause, and in a batch with the number of runs drawn."""
     stop, notes = _first_stop(runs), []
     if len(runs["run"]) > 1:
-        notes.append(f"drawn: {len(batch['run'])} of {plural(len(runs['run']), 'run')}")
+        notes.append(f"drawn: {_has_values(batch).sum()} of {plural(len(runs['run']), 'run')}")
     if stop is not None:
         first = int(np.nanargmin(runs["stopped"].values))
         which = f"run {first} stopped first" if len(runs["run"]) > 1 else "stopped"
