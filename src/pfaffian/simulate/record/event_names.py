@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pfaffian.control.layout import EventNumbers
-from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.errors import RunWarning, listed, notice, plural
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import ConditionsHere, eventful, events_of
@@ -79,10 +79,10 @@ def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
         return
     run = int(lost[np.argmax(unsplit[lost])])
     which = "" if len(x) == 1 else f" in {len(lost)} of {len(x)} runs, most in run {run},"
-    name = last_names(s, x[run : run + 1])[0]
+    name, count = last_names(s, x[run : run + 1])[0], int(unsplit[run])
     notice(
-        f"events{f' of {name!r}' if name else ''} follow one another so fast that{which} {int(unsplit[run])} steps "
-        "were not split at all of them; their error falls with the step only. If a condition turns false where it has just "
-        "become true, give it a memory: switches={mode: function of the mode}",
+        f"events{f' of {name!r}' if name else ''} follow one another so fast that{which} {plural(count, 'step')} "
+        f"{'was' if count == 1 else 'were'} not split at all of them, so that the error there falls with the step only. If a "
+        "condition turns false where it has just become true, give it a memory: switches={mode: function of the mode}",
         RunWarning,
     )
