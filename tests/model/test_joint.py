@@ -12,7 +12,6 @@ import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.joint import KINDS
-from pfaffian.model.pose import IDENTITY
 from pfaffian.terms.equations_digest import digest
 from pfaffian.viewer.describe import describe
 
@@ -197,12 +196,6 @@ def test_bodies_are_described_below_their_parents():
     lines = [line for line in describe(m, RunSettings()).splitlines() if " to " in line and "prismatic" in line]
     assert [line.split()[0] for line in lines] == [*names, "other"]
     assert [len(line) - len(line.lstrip()) for line in lines] == [2 + i for i in (*range(24), *[24] * 6, 0)]
-
-
-def test_the_frames_of_a_joint_about_z_take_no_products():
-    j = pf.joint("hinge", "cylindrical", "world", "rod", axis=(0, 0, 2), placement=(1, 2, 3))
-    assert j.parts[0].placement is j.placement
-    assert j.child_placement is IDENTITY and j.end is IDENTITY
 
 
 def test_a_pose_is_inverted_once():

@@ -78,6 +78,16 @@ def test_a_spring_too_fast_for_the_step():
     close(fine.energy.values, np.full(11, 50.0), BOUND, "energy")
 
 
+def test_the_fastest_part_of_a_large_machine_is_not_derived(monkeypatch):
+    def never(*_):
+        raise AssertionError("its derivatives take longer than everything else")
+
+    monkeypatch.setattr("pfaffian.simulate.error.fastest.LARGE", 0)
+    monkeypatch.setattr("pfaffian.simulate.error.fastest._part_slopes", never)
+    (words,), _ = warned(block(coil(1e6)), [0.01])
+    assert "fastest part" not in words and advised(words) < 1e-3
+
+
 def turning(k):
     return k.q[0] - 0.3 * k.t
 

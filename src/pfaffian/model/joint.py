@@ -622,8 +622,6 @@ def _kinematic(kind: JointKind, q: ca.SX) -> tuple[ca.SX]:
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
     """The pose that turns z to the unit vector (x, y, z); cached, since the parts of a machine have few directions."""
-    if (x, y, z) == (0.0, 0.0, 1.0):
-        return IDENTITY
     return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), IDENTITY.p)
 
 

@@ -30,6 +30,9 @@ from pfaffian.terms.traced_now import remembered
 EQUAL = 1e-9
 """Relative difference of rates that count as equal; the first of them is named."""
 
+LARGE = 150
+"""Number of velocities above which no part is named: for 500, half a minute would go into the derivatives of this advice."""
+
 OF_JOINT, MOTION, TOUCHING = "spring or damper of ", "the motion of ", " once it touches"
 
 
@@ -60,11 +63,14 @@ class Fastest(NamedTuple):
 def fastest(
     m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
-    """The fastest part at one state; None if all rates are zero, a derivative is not finite, or a motion has no inertia.
+    """The fastest part at one state; None if all rates are zero, a derivative is not finite, a motion has no inertia, or the
+    machine is LARGE.
 
     q: (nq,).   v: (nv,).   w: inputs of the run.   z: states that the law integrates.   p: (np,) parameters.   control: a law
     in continuous time.
     """
+    if m.nv > LARGE:
+        return None
     names, f = _part_slopes(m, control, law_digest(control, m))
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
