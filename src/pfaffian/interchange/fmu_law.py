@@ -50,7 +50,7 @@ class FMUCalls:
     hold: str
 
     def __repr__(self) -> str:
-        return f"<the FMU {self.fmu.name!r}>"
+        return f"<the FMU {brief(self.fmu.name)}>"
 
     @cached_property
     def folder(self) -> Path:
@@ -73,10 +73,10 @@ class FMUCalls:
         optional("fmpy", "fmpy", "FMUs as parts need")
         if self.fmu.single and runs > 1:
             raise ModelError(
-                f"the FMU {self.fmu.name!r} allows one instance only, and there are {runs} runs: run them one by one"
+                f"the FMU {brief(self.fmu.name)} allows one instance only, and there are {runs} runs: run them one by one"
             )
         if self.fmu.single and any(of.calls.fmu.file == self.fmu.file for of in ALIVE):
-            raise ModelError(f"the FMU {self.fmu.name!r} allows one instance only, and another run has it")
+            raise ModelError(f"the FMU {brief(self.fmu.name)} allows one instance only, and another run has it")
         return FMURuns(self, m, runs).answer
 
     def check(self, m: Mechanism) -> None:
@@ -193,7 +193,7 @@ def fmu_law(
         raise ModelError(f"fmu_law: an FMU is needed, which pf.read(path, run_binary=True) returns, got {brief(fmu)}")
     if not fmu.run_binary:
         raise ModelError(
-            f"fmu_law: the binary of the FMU {fmu.name!r} may not run: pf.read(path, run_binary=True) allows it, with all "
+            f"fmu_law: the binary of the FMU {brief(fmu.name)} may not run: pf.read(path, run_binary=True) allows it, with all "
             "rights of this process; do so for FMUs of people whom you trust"
         )
     period, _ = timing(period, 0.0, "fmu_law")
@@ -223,7 +223,7 @@ def _inputs(fmu: FMU, given: Mapping[str, Any] | None) -> tuple[dict[str, float 
             read[name] = name
             sensors[name] = value if isinstance(value, Sensor) else sensor(value, unit=fmu.variables[name].unit)
         else:
-            read[name] = named_float(value, f"fmu_law: input {name!r} of {fmu.name!r}")
+            read[name] = named_float(value, f"fmu_law: input {name!r} of {brief(fmu.name)}")
     return read, sensors
 
 
@@ -242,7 +242,7 @@ def _driven(fmu: FMU, given: Mapping[str, Any] | None) -> tuple[Driven, ...]:
 def _mapping(fmu: FMU, given: Any, what: str, form: str) -> Mapping[str, Any]:
     """The argument as a mapping. Raises ModelError: it is none."""
     if given is not None and not isinstance(given, Mapping):
-        raise ModelError(f"fmu_law: {what} of {fmu.name!r}: {form} is needed, got {brief(given)}")
+        raise ModelError(f"fmu_law: {what} of {brief(fmu.name)}: {form} is needed, got {brief(given)}")
     return given or {}
 
 
@@ -251,5 +251,5 @@ def _known(fmu: FMU, name: Any, causality: str) -> str:
     names = fmu.named(causality)
     if not is_one_of(name, names):
         has = nearest(name, names) if names else f"it has no {causality}s that are numbers"
-        raise ModelError(f"fmu_law: {fmu.name!r} has no {causality} {brief(name)}; {has}")
+        raise ModelError(f"fmu_law: {brief(fmu.name)} has no {causality} {brief(name)}; {has}")
     return name

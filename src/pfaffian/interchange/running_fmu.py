@@ -93,7 +93,7 @@ def started(
         calls.exitInitializationMode()
         moved = CoSimulated(fmu, calls, written) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, written, t)
     except Exception as error:
-        raise ModelError(f"the FMU {fmu.name!r} cannot be started: {error}{last_words(messages)}") from None
+        raise ModelError(f"the FMU {brief(fmu.name)} cannot be started: {error}{last_words(messages)}") from None
     return RunningFMU(fmu, calls, written, read, moved, messages)
 
 
@@ -112,7 +112,7 @@ def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:
         calls = simulation.instantiate_fmu(str(folder), described, kind, logger=log)
     except Exception as error:
         way = "its binary does not load, or the GUID in its description is not that of its binary: export it again"
-        raise ModelError(f"the FMU {fmu.name!r} gives no instance: {way} ({error}){last_words(messages)}") from None
+        raise ModelError(f"the FMU {brief(fmu.name)} gives no instance: {way} ({error}){last_words(messages)}") from None
     finally:
         os.chdir(here)  # fmpy loads libraries from their folder, and stays there if one fails
     return calls
@@ -155,9 +155,10 @@ class Exchanged:
         self.next_event = np.inf
         self.settle(enter=False)
         three = fmu.version == "3.0"
+        states = calls.getNumberOfContinuousStates() if three else fmu.states  # in FMI 3.0 a state may be an array
         self.course: tuple[float, float, np.ndarray, np.ndarray] | None = None
         self.solver = optional("fmpy.sundials", "fmpy", "FMUs as parts need").CVodeSolver(
-            nx=fmu.states, nz=fmu.indicators, get_x=calls.getContinuousStates, set_x=calls.setContinuousStates,
+            nx=states, nz=fmu.indicators, get_x=calls.getContinuousStates, set_x=calls.setContinuousStates,
             get_dx=calls.getContinuousStateDerivatives if three else calls.getDerivatives, get_z=calls.getEventIndicators,
             get_nominals=calls.getNominalsOfContinuousStates, set_time=self.at, input=SimpleNamespace(apply=lambda t: None),
             startTime=t, relativeTolerance=TOLERANCE, maxNumSteps=100_000,
@@ -210,12 +211,12 @@ def check_start(fmu: FMU, values: Mapping[str, Any] | None) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, Mapping):
-        raise ModelError(f"FMU {fmu.name!r}: start_values: {{name: number}} is needed, got {brief(values)}")
+        raise ModelError(f"FMU {brief(fmu.name)}: start_values: {{name: number}} is needed, got {brief(values)}")
     for name, value in values.items():
         if name not in fmu.variables:
-            raise ModelError(f"FMU {fmu.name!r}: it has no variable {brief(name)}; {nearest(name, list(fmu.variables))}")
+            raise ModelError(f"FMU {brief(fmu.name)}: it has no variable {brief(name)}; {nearest(name, list(fmu.variables))}")
         if fmu.variables[name].type not in SETTERS or fmu.variables[name].array:
-            raise ModelError(f"FMU {fmu.name!r}: {name!r} is no single number or flag, and cannot be set")
+            raise ModelError(f"FMU {brief(fmu.name)}: {name!r} is no single number or flag, and cannot be set")
         if not isinstance(value, (bool, int, float, np.generic)) or not np.isfinite(value):
-            raise ModelError(f"FMU {fmu.name!r}: start value of {name!r}: a finite number is needed, got {brief(value)}")
+            raise ModelError(f"FMU {brief(fmu.name)}: start value of {name!r}: a finite number is needed, got {brief(value)}")
     return dict(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from platform import machine
@@ -15,7 +15,6 @@ from pfaffian.formats.fmu.fmu_contents import DESCRIPTION, described
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.strict_number import number, printable
 from pfaffian.formats.text.xml import Element, parse_xml
-from pfaffian.model import reprs
 
 TYPES = {"Real": "real", "Float64": "real", "Integer": "whole", "Int32": "whole", "Boolean": "flag"}
 """Type of a variable in FMI 2.0 or 3.0 -> what it is; of others only the name is read."""
@@ -88,7 +87,7 @@ class FMU:
     def __repr__(self) -> str:
         counts = [f"{n} {c}{'s' * (n != 1)}" for c in ("input", "output") for n in [len(self.named(c))]]
         may = "binary may run" if self.run_binary else "binary not to be run"
-        return reprs.words(self, f"{self.kind}, FMI {self.version}", *counts, may, name=self.name)
+        return f"<FMU {brief(self.name)}: {', '.join([self.kind, f'FMI {self.version}', *counts, may])}>"
 
     def named(self, causality: str) -> list[str]:
         """Names of the real variables with a causality, "input", "output" or "parameter"."""
@@ -176,32 +175,51 @@ def _counts(root: Element, version: str) -> tuple[int, int]:
     return len(derivatives.children) if derivatives else 0, int(indicators)
 
 
-def _variable(element: Element, typed: Element, array: bool) -> FMUVariable:
-    """A variable from its element, and from that of its type in FMI 2.0."""
+def _variable(element: Element, typed: Element, units: Mapping[str, str], array: bool) -> FMUVariable:
+    """A variable from its element, and from that of its type in FMI 2.0.   units: of the types that may be declared."""
     reference = element.number("valueReference")
     if reference != int(reference) or not 0 <= reference < 2**32:
         raise element.error(f"valueReference {reference:g} is no whole number from 0 to 2^32 - 1")
     a = element.attributes
-    described = a.get("causality", "local"), a.get("variability", "continuous"), typed.attributes.get("unit", "")
+    unit = typed.attributes.get("unit", units.get(typed.attributes.get("declaredType", ""), ""))
+    described = a.get("causality", "local"), a.get("variability", "continuous"), unit
     return FMUVariable(int(reference), TYPES.get(typed.tag, "other"), *described, typed.attributes.get("start"), array)
 
 
 def variables_two(root: Element) -> dict[str, FMUVariable]:
     """The variables of an FMU in FMI 2.0 by name."""
+    units = _declared_units((t.attributes.get("name", ""), typed) for t in _types(root) for typed in t.children)
     of: dict[str, FMUVariable] = {}
     for element in _listed(root):
         if element.tag == "ScalarVariable":
             typed = next((c for c in element.children if c.tag in TYPES), element)
-            _add(of, element, _variable(element, typed, False))
+            _add(of, element, _variable(element, typed, units, False))
     return of
 
 
 def variables_three(root: Element) -> dict[str, FMUVariable]:
-    """The variables of an FMU in FMI 3.0 by name."""
-    of: dict[str, FMUVariable] = {}
+    """The variables of an FMU in FMI 3.0 by name, and by its aliases."""
+    units = _declared_units((t.attributes.get("name", ""), t) for t in _types(root))
+    of, owners = dict[str, FMUVariable](), dict[int, str]()
     for element in _listed(root):
-        _add(of, element, _variable(element, element, bool(element.all("Dimension"))))
+        variable = _variable(element, element, units, bool(element.all("Dimension")))
+        for named in (element, *element.all("Alias")):
+            _add(of, named, variable)
+        owner = owners.setdefault(variable.reference, element.text("name"))
+        if owner != element.text("name"):
+            raise element.error(f"valueReference {variable.reference} is that of {printable(owner)}; each has its own in FMI 3.0")
     return of
+
+
+def _types(root: Element) -> list[Element]:
+    """The elements of the types that variables may declare."""
+    types = root.only("TypeDefinitions")
+    return types.children if types else []
+
+
+def _declared_units(types: Iterable[tuple[str, Element]]) -> dict[str, str]:
+    """Name of a type -> its unit, for those that have one."""
+    return {name: typed.attributes["unit"] for name, typed in types if "unit" in typed.attributes}
 
 
 def _listed(root: Element) -> list[Element]:
