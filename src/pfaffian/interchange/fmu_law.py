@@ -24,6 +24,7 @@ from pfaffian.formats.fmu.fmu_file import FMU
 from pfaffian.interchange.running_fmu import RunningFMU, check_start, started
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
+from pfaffian.simulate.step.signals import RESERVED, STANDARD
 
 
 class Driven(NamedTuple):
@@ -162,7 +163,8 @@ def fmu_law(
         inputs: {its input: function of the Kinematics that gives a number, a `control.sensor`, the name of a signal of a law
             before it in `control.several`, or a number}; inputs that are not named keep their start values.
         outputs: {its output: name of the actuator that it drives, or (name, factor)}.
-        record: names of its outputs that the result contains as signals.
+        record: names of its outputs that the result contains as signals; an input or output whose name results have already,
+            such as u, is called "motor.u" there, after the modelIdentifier of the FMU.
         start_values: {name: number or flag} of its parameters and variables before it starts.
         hold: "zero" (default): machine and FMU hold what they got from each other for a period, as laws in discrete time do;
             the error is of order 1. "first": the machine extrapolates linearly what the FMU gave, and the FMU, which comes
@@ -202,14 +204,19 @@ def fmu_law(
     read, sensors = _inputs(fmu, inputs)
     recorded = tuple(_known(fmu, name, "output") for name in record)
     calls = FMUCalls(fmu, read, _driven(fmu, outputs), recorded, check_start(fmu, start_values), hold)
-    units = {name: fmu.variables[name].unit for name in recorded if fmu.variables[name].unit}
+    units = {_signal(fmu, name): fmu.variables[name].unit for name in recorded if fmu.variables[name].unit}
 
     def answer(s: Sample) -> Command:
         calls.check(s.terms.mechanism)
-        return Command(ca.SX.zeros(s.terms.mechanism.nu, 1), signals={name: ca.SX.zeros(1) for name in recorded})
+        return Command(ca.SX.zeros(s.terms.mechanism.nu, 1), signals={_signal(fmu, name): ca.SX.zeros(1) for name in recorded})
 
     part = LawPart("law", answer, period, python=calls, begins=True, measures=True, hold=hold, units=units)
     return of_parts([*(sensing(name, s, part) for name, s in sensors.items()), part])
+
+
+def _signal(fmu: FMU, name: str) -> str:
+    """The name in a result of an input or output: its own, or with that of the FMU before it where results have it already."""
+    return f"{fmu.identifier}.{name}" if name in STANDARD | RESERVED else name
 
 
 def _inputs(fmu: FMU, given: Mapping[str, Any] | None) -> tuple[dict[str, float | str], dict[str, Sensor]]:
@@ -220,8 +227,8 @@ def _inputs(fmu: FMU, given: Mapping[str, Any] | None) -> tuple[dict[str, float 
         if isinstance(value, str):
             read[name] = value
         elif isinstance(value, Sensor) or callable(value):
-            read[name] = name
-            sensors[name] = value if isinstance(value, Sensor) else sensor(value, unit=fmu.variables[name].unit)
+            read[name] = _signal(fmu, name)
+            sensors[read[name]] = value if isinstance(value, Sensor) else sensor(value, unit=fmu.variables[name].unit)
         else:
             read[name] = named_float(value, f"fmu_law: input {name!r} of {brief(fmu.name)}")
     return read, sensors

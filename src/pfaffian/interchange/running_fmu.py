@@ -29,18 +29,20 @@ SETTERS = {"real": ("setReal", "setFloat64", float), "whole": ("setInteger", "se
 
 
 class Stepped(Protocol):
-    """What moves an instance from one instant to the next [s], while its inputs go from one value to another."""
+    """What moves an instance from one instant to the next [s], while its inputs go from one value to another; and what sets
+    its inputs at an instant."""
+
+    def apply(self, inputs: np.ndarray) -> None: ...
 
     def advance(self, t: float, to: float, begin: np.ndarray, end: np.ndarray) -> None: ...
 
 
 @dataclass(eq=False)
 class RunningFMU:
-    """An instance of an FMU.   inputs, outputs: value references of those that are written and read.   messages: its log."""
+    """An instance of an FMU.   outputs: value references of those that are read.   messages: its log."""
 
     fmu: FMU
     calls: Any
-    inputs: list[int]
     outputs: list[int]
     stepped: Stepped
     messages: list[str]
@@ -53,7 +55,7 @@ class RunningFMU:
     def outputs_under(self, inputs: np.ndarray) -> np.ndarray:
         """The outputs under inputs, at the time that was reached. Raises ModelError: the FMU cannot give them."""
         with self.explained():
-            set_real(self.fmu, self.calls, self.inputs, inputs)
+            self.stepped.apply(inputs)
             get = self.calls.getReal if self.fmu.version == "2.0" else self.calls.getFloat64
             return np.array(get(self.outputs) if self.outputs else [], dtype=float)
 
@@ -94,7 +96,7 @@ def started(
         moved = CoSimulated(fmu, calls, written) if fmu.kind == "co-simulation" else Exchanged(fmu, calls, written, t)
     except Exception as error:
         raise ModelError(f"the FMU {brief(fmu.name)} cannot be started: {error}{last_words(messages)}") from None
-    return RunningFMU(fmu, calls, written, read, moved, messages)
+    return RunningFMU(fmu, calls, read, moved, messages)
 
 
 def instantiated(fmu: FMU, folder: Path, messages: list[str]) -> Any:
@@ -139,20 +141,27 @@ class CoSimulated:
     calls: Any
     inputs: list[int]
 
+    def apply(self, inputs: np.ndarray) -> None:
+        """See Stepped."""
+        set_real(self.fmu, self.calls, self.inputs, inputs)
+
     def advance(self, t: float, to: float, begin: np.ndarray, end: np.ndarray) -> None:
         """See Stepped."""
-        set_real(self.fmu, self.calls, self.inputs, 0.5 * (begin + end))
+        self.apply(0.5 * (begin + end))
         flags = self.calls.doStep(currentCommunicationPoint=t, communicationStepSize=to - t)
         if flags and flags[1]:
             raise RuntimeError(ENDS)
 
 
 class Exchanged:
-    """The integration of an FMU for model exchange by CVODE, under inputs that change linearly."""
+    """The integration of an FMU for model exchange by CVODE, under inputs that change linearly; FMI allows discrete ones to
+    change in event mode alone, which is at the instants."""
 
     def __init__(self, fmu: FMU, calls: Any, inputs: list[int], t: float) -> None:
         self.fmu, self.calls, self.inputs = fmu, calls, inputs
         self.next_event = np.inf
+        discrete = {v.reference for v in fmu.variables.values() if v.variability == "discrete"}
+        self.smooth = np.array([r not in discrete for r in inputs], dtype=bool)
         self.settle(enter=False)
         three = fmu.version == "3.0"
         states = calls.getNumberOfContinuousStates() if three else fmu.states  # in FMI 3.0 a state may be an array
@@ -169,7 +178,16 @@ class Exchanged:
         self.calls.setTime(t)
         if self.course:
             begin, end, first, last = self.course
-            set_real(self.fmu, self.calls, self.inputs, first + (last - first) * ((t - begin) / (end - begin)))
+            now = first + (last - first) * ((t - begin) / (end - begin))
+            set_real(self.fmu, self.calls, [r for r, s in zip(self.inputs, self.smooth, strict=True) if s], now[self.smooth])
+
+    def apply(self, inputs: np.ndarray) -> None:
+        """See Stepped."""
+        if not self.smooth.all():
+            self.calls.enterEventMode()
+        set_real(self.fmu, self.calls, self.inputs, inputs)
+        if not self.smooth.all():
+            self.settle(enter=False)
 
     def settle(self, enter: bool = True) -> None:
         """Let events happen until none is left.   enter: whether event mode has to be entered first."""

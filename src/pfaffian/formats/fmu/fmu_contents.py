@@ -62,11 +62,13 @@ def unpack(path: Path, folder: Path) -> None:
 def _opened(path: Path) -> ZipFile:
     """The archive. Raises ModelError: it cannot be read."""
     try:
-        return ZipFile(path)
+        if stat.S_ISREG(path.stat().st_mode):  # reading from a pipe or a device could block or never end
+            return ZipFile(path)
     except DAMAGED as error:
         raise ModelError(f"{printable(path.name)}: it is no zip archive, as FMUs are: {error}") from None
     except OSError as error:
         raise ModelError(f"{printable(path.name)}: the file cannot be read: {error.strerror}") from None
+    raise ModelError(f"{printable(path.name)} is not a regular file; give the path of an FMU")
 
 
 def _bytes(archive: ZipFile, entry: ZipInfo, where: str) -> bytes:

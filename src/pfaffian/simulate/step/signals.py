@@ -140,6 +140,12 @@ def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
 BULKY = ("phi", "reaction", "multiplier")
 """Signals with an entry for each row or velocity, which a lean record leaves out."""
 
+STANDARD = frozenset({
+    "q", "v", "energy", "kinetic_energy", "loop", "loop_rate", "u", "u_cut", "phi", "violation", "velocity_violation", "rank",
+    "regularity", "reaction", "multiplier", "servo_force", "servo_hold", "servo_error", "servo_rate",
+})  # fmt: skip
+"""Names of the signals that `standard` may list."""
+
 RESERVED = frozenset({
     "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
