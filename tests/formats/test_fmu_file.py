@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 import zipfile
 from collections.abc import Mapping
@@ -151,3 +153,87 @@ def test_binary_for_this_platform_is_needed_to_run(tmp_path: Path) -> None:
         pf.read(file, run_binary=True)
     with pytest.raises(pf.ModelError, match="run_binary is True or False"):
         pf.read(file, run_binary=1)
+
+
+def test_what_a_description_says_of_types_aliases_and_references_is_read(tmp_path: Path) -> None:
+    types = '<TypeDefinitions><SimpleType name="Speed"><Real unit="m/s"/></SimpleType><SimpleType/></TypeDefinitions>'
+    two = TWO.replace("<ModelVariables>", types + "<ModelVariables>").replace(
+        '<Real unit="rad/s"/>', '<Real declaredType="Speed"/>'
+    )
+    motor = pf.read(packed(tmp_path / "two.fmu", two))
+    assert motor.variables["w"].unit == "m/s" and motor.variables["on"].unit == "" and motor.variables["u"].unit == "V"
+    types = '<TypeDefinitions><Float64Type name="Speed" unit="m/s"/><Int32Type name="Count"/></TypeDefinitions>'
+    alias = 'unit="Pa" declaredType="Speed"><Alias name="pressure"/></Float64>'
+    three = THREE.replace("<ModelVariables>", types + "<ModelVariables>").replace('unit="Pa"/>', alias)
+    declared = three.replace('valueReference="3"', 'valueReference="3" declaredType="Speed"')
+    valve = pf.read(packed(tmp_path / "three.fmu", declared))
+    assert valve.variables["pressure"] == valve.variables["p"] and valve.variables["p"].unit == "Pa"
+    assert valve.variables["n"].unit == "m/s" and valve.named("input") == ["p", "pressure"]
+    for text, words in (
+        (three.replace('valueReference="3"', 'valueReference="1"'), "<Int32> 'n': valueReference 1 is that of 'p'"),
+        (three.replace('name="pressure"', 'name="n"'), "<Int32> 'n': another variable has this name"),
+        (THREE.replace('valueReference="3"', 'valueReference="2.5"'), "valueReference 2.5 is no whole number"),
+        (THREE.replace('valueReference="3"', 'valueReference="-1"'), "valueReference -1 is no whole number"),
+        (THREE.replace('valueReference="3"', 'valueReference="4294967296"'), "no whole number from 0 to 2"),
+        (TWO.replace('Indicators="2"', 'Indicators="4294967296"'), "no whole number from 0 to 2"),
+        (TWO.replace('Indicators="2"', 'Indicators="-1"'), "no whole number from 0 to 2"),
+        (THREE.replace("ModelVariables", "Others"), "no ModelVariables"),
+        (THREE.replace('fmiVersion="3.0"', 'fmiVersion="3.1"'), "FMI '3.1' is not read"),
+        (THREE.replace('fmiVersion="3.0"', 'fmiVersion="2.0.1"'), "FMI '2.0.1' is not read"),
+        (THREE.replace('modelIdentifier="valve"', ""), "attribute 'modelIdentifier' is missing"),
+        (THREE.replace('instantiationToken="{2}"', ""), "attribute 'instantiationToken' is missing"),
+    ):  # fmt: skip
+        with pytest.raises(pf.ModelError, match=re.escape(words)):
+            pf.read(packed(tmp_path / "wrong.fmu", text))
+    last = pf.read(packed(tmp_path / "last.fmu", THREE.replace('valueReference="3"', 'valueReference="4294967295"')))
+    assert last.variables["n"].reference == 2**32 - 1
+    shared = TWO.replace('valueReference="4"', 'valueReference="3"')  # in FMI 2.0 variables may have the same number
+    assert pf.read(packed(tmp_path / "shared.fmu", shared)).variables["w"].reference == 3
+
+
+def test_defaults_of_a_description_are_those_of_the_standard(tmp_path: Path) -> None:
+    bare = """<fmiModelDescription fmiVersion="3.0.1" instantiationToken="{3}"><ModelExchange modelIdentifier="it"/>
+      <ModelVariables><Float64 name="x" valueReference="1"/></ModelVariables></fmiModelDescription>"""
+    it = pf.read(packed(tmp_path / "bare.fmu", bare))
+    assert (it.name, it.version, it.kind, it.identifier) == ("it", "3.0", "model exchange", "it")
+    assert (it.single, it.completes, it.states, it.indicators) == (False, False, 0, 0)
+    assert it.variables == {"x": (1, "real", "local", "continuous", "", None, False)}
+    said = bare.replace('modelIdentifier="it"', 'modelIdentifier="it" needsCompletedIntegratorStep=" 1 "')
+    structure = '<ModelStructure><ContinuousStateDerivative valueReference="1"/><EventIndicator valueReference="1"/><Output/>'
+    said = said.replace("</fmiModelDescription>", f"{structure}<EventIndicator/></ModelStructure></fmiModelDescription>")
+    it = pf.read(packed(tmp_path / "said.fmu", said))
+    assert (it.completes, it.states, it.indicators) == (True, 1, 2)
+    old = TWO.replace(' completedIntegratorStepNotNeeded="true"', "").replace(' numberOfEventIndicators="2"', "")
+    it = pf.formats.read_fmu(packed(tmp_path / "old.fmu", old), kind="model exchange")
+    assert (it.completes, it.indicators, it.states) == (True, 0, 1)
+    none = pf.formats.read_fmu(packed(tmp_path / "none.fmu", old.replace("Derivatives", "Outputs")), kind="model exchange")
+    assert none.states == 0
+
+
+def test_a_name_of_any_length_is_shown_short(tmp_path: Path) -> None:
+    long = packed(tmp_path / "long.fmu", TWO.replace('modelName="motor"', f'modelName="{"m" * 5_000_000}"'))
+    fmu = pf.read(long)
+    assert len(fmu.name) == 5_000_000 and len(repr(fmu)) < 300
+    with pytest.raises(pf.ModelError, match="may not run") as caught:
+        pf.bridges.fmu_law(fmu, 0.1)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_pipe_and_a_folder_are_no_fmus(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.fmu")
+    (tmp_path / "folder.fmu").mkdir()
+    for name in ("pipe.fmu", "folder.fmu"):
+        with pytest.raises(pf.ModelError, match=f"'{name}' is not a regular file"):
+            pf.formats.read_fmu(tmp_path / name)
+    with pytest.raises(pf.ModelError, match=r"'none\.fmu': the file cannot be read"):
+        pf.formats.read_fmu(tmp_path / "none.fmu")
+
+
+def test_only_what_runs_is_unpacked(tmp_path: Path) -> None:
+    others = {"binaries/linux64/motor.so": b"1", "resources/a/b": b"2", "sources/c.c": b"3", "binaries/": b""}
+    fmu_contents.unpack(packed(tmp_path / "x.fmu", TWO, others), tmp_path / "at")
+    found = {str(f.relative_to(tmp_path / "at")): f.read_bytes() for f in (tmp_path / "at").rglob("*") if f.is_file()}
+    assert found == {"binaries/linux64/motor.so": b"1", "resources/a/b": b"2"}
+    with pytest.raises(pf.ModelError, match=r"'binaries/linux64/motor\.so' cannot be unpacked"):
+        (tmp_path / "file").write_bytes(b"")
+        fmu_contents.unpack(tmp_path / "x.fmu", tmp_path / "file")

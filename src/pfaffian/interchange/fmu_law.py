@@ -227,8 +227,8 @@ def _inputs(fmu: FMU, given: Mapping[str, Any] | None) -> tuple[dict[str, float 
         if isinstance(value, str):
             read[name] = value
         elif isinstance(value, Sensor) or callable(value):
-            read[name] = _signal(fmu, name)
-            sensors[read[name]] = value if isinstance(value, Sensor) else sensor(value, unit=fmu.variables[name].unit)
+            read[name] = signal = _signal(fmu, name)
+            sensors[signal] = value if isinstance(value, Sensor) else sensor(value, unit=fmu.variables[name].unit)
         else:
             read[name] = named_float(value, f"fmu_law: input {name!r} of {brief(fmu.name)}")
     return read, sensors

@@ -207,7 +207,9 @@ def variables_three(root: Element) -> dict[str, FMUVariable]:
             _add(of, named, variable)
         owner = owners.setdefault(variable.reference, element.text("name"))
         if owner != element.text("name"):
-            raise element.error(f"valueReference {variable.reference} is that of {printable(owner)}; each has its own in FMI 3.0")
+            raise element.error(
+                f"valueReference {variable.reference} is that of {printable(owner)}; each has its own in FMI 3.0"
+            )
     return of
 
 
