@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.interchange import running_fmu
+from pfaffian.interchange import fmu_law, running_fmu
+from pfaffian.simulate.step.signals import RESERVED, STANDARD, standard
 from tests.formats.test_fmu_file import packed
+from tests.tolerance import ALGEBRA
 
 TWO = """<fmiModelDescription fmiVersion="2.0" modelName="valve" guid="{2}" numberOfEventIndicators="3">
   <ModelExchange modelIdentifier="valve"/>
@@ -178,6 +181,48 @@ def test_ends_and_events_without_end_are_told(started: Any) -> None:
     it, _ = started(THREE, "model exchange", [], completedIntegratorStep=[(False, True)])
     with pytest.raises(pf.ModelError, match="asks for the end"):
         it.advance(0.5, 1.0, np.zeros(0), np.zeros(0))
+
+
+class Follower:
+    """An instance whose outputs are ten times its inputs."""
+
+    def __init__(self) -> None:
+        self.calls = SimpleNamespace(freeInstance=lambda: None)
+
+    def advance(self, t: float, to: float, begin: np.ndarray, end: np.ndarray) -> None:
+        """Nothing in it moves."""
+
+    def outputs_under(self, inputs: np.ndarray) -> np.ndarray:
+        return 10 * inputs
+
+
+def test_inputs_and_outputs_may_have_names_that_results_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = THREE.replace('name="a"', 'name="u" unit="m"').replace('name="b"', 'name="time"').replace('name="y"', 'name="q"')
+    text = text.replace(
+        "</ModelVariables>", '<Float64 name="v" valueReference="4" causality="output" unit="W"/></ModelVariables>'
+    )
+    monkeypatch.setattr(running_fmu, "instantiated", lambda *_: None)
+    monkeypatch.setattr(fmu_law, "started", lambda *_: Follower())
+    fmu = replace(pf.read(packed(tmp_path / "x.fmu", text)), run_binary=True)
+    rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("push", "x")])
+    inputs = {"u": lambda k: k.q[0] + 0.5, "time": 3.0}
+    law = pf.bridges.fmu_law(fmu, 0.1, inputs=inputs, outputs={"q": "push", "v": ("push", 0.1)}, record=["v", "q"])
+    result = pf.run(m, v=[1.0], control=law, duration=0.3, step=0.1, error=False, record="all")
+    read = result["q"].values[:-1, 0] + 0.5
+    np.testing.assert_array_equal(result["valve.q"].values[:-1], 10 * read)
+    np.testing.assert_array_equal(result["valve.v"].values, 30.0)
+    np.testing.assert_allclose(result["u"].values[:-1, 0], 10 * read + 3.0, rtol=ALGEBRA)
+    np.testing.assert_array_equal(result["valve.u"].values[:-1], read)
+    assert result["valve.v"].attrs["units"] == "W" and result["valve.u"].attrs["units"] == "m"
+
+
+def test_every_signal_of_a_run_is_among_the_standard_names() -> None:
+    end = pf.closure("end", "spherical", "rod", "world")
+    hinge = pf.joint("a", "revolute", "world", "rod", axis=(0, 1, 0))
+    m = pf.mechanism("m", [pf.body("rod", 1.0)], [hinge], constraints=[end], actuators=[pf.actuator("motor", "a")])
+    assert {"q", "reaction", "u_cut"} < set(standard(m, True)) <= STANDARD
+    assert not STANDARD & RESERVED
 
 
 def test_wrong_start_values_are_refused(tmp_path: Path) -> None:
