@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.formats.fmu.fmu_file import FMUVariable
 from pfaffian.interchange import fmu_law, running_fmu
 from pfaffian.simulate.step.signals import RESERVED, STANDARD, standard
 from tests.formats.test_fmu_file import packed
@@ -93,6 +94,18 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
         return it, said
 
     return start
+
+
+@pytest.mark.parametrize(("version", "whole"), [("2.0", "setInteger"), ("3.0", "setInt32")])
+def test_start_values_of_all_types_are_set(started: Any, tmp_path: Path, version: str, whole: str) -> None:
+    it, said = started(TWO if version == "2.0" else THREE, "co-simulation", [])
+    kinds = {"on": "flag", "gear": "whole"}
+    variables = {n: FMUVariable(k, kind, "parameter", "fixed", "", None, False) for k, (n, kind) in enumerate(kinds.items())}
+    said.clear()
+    running_fmu.started(replace(it.fmu, variables=variables), tmp_path, [], [], {"on": 1, "gear": 2.0}, 0.5, np.zeros(0))
+    calls = [c for c in it.calls.said if c[0].startswith("set") and c[0] != "setupExperiment"]
+    assert calls == [("setBoolean", [0], [True]), (whole, [1], [2])] * 2
+    assert [type(c[2][0]) for c in calls] == [bool, int] * 2
 
 
 @pytest.mark.parametrize(("text", "real"), [(TWO, "Real"), (THREE, "Float64")], ids=["2.0", "3.0"])
