@@ -183,6 +183,8 @@ def test_a_parameter_that_a_run_changes_is_an_output_and_no_parameter(tmp_path: 
     on = three.structure("EventIndicator", "none")
     assert on == {n: {"q.x"} for n in rows if n.startswith("event.")}
     assert rows["event.0"] == {"causality": "local", **REAL, **FOUND}
+    with pytest.raises(pf.ModelError, match="switches that change gradually: rod mass"):
+        Exported(tmp_path, kind="model exchange", switches={"rod mass": lambda k: 1.5 + 0.1 * k.q[0]})
 
 
 @pytest.mark.parametrize("version", ["3.0", "2.0"])

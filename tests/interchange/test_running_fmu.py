@@ -46,7 +46,7 @@ SETTLED = (False, False, False, False, False, 0.0)
 
 STANDING = {
     "newDiscreteStates": SETTLED, "updateDiscreteStates": SETTLED, "completedIntegratorStep": (False, False),
-    "getReal": [7.0], "getFloat64": [7.0], "getNumberOfContinuousStates": 1,
+    "getReal": [7.0], "getFloat64": [7.0], "getNumberOfContinuousStates": 1, "getNumberOfEventIndicators": 1,
 }  # fmt: skip
 """What an FMU answers where a test gives no answers."""
 
@@ -129,11 +129,12 @@ def test_co_simulation_steps_under_the_mean_of_its_inputs(started: Any, text: st
 def test_model_exchange_is_integrated_from_event_to_event(started: Any) -> None:
     instant = (False, False, False, False, True, 0.6)
     more = (True, False, False, False, True, 9.0)
-    it, said = started(THREE, "model exchange", ["a"], updateDiscreteStates=[more, instant], getNumberOfContinuousStates=[5])
+    sizes = {"getNumberOfContinuousStates": [5], "getNumberOfEventIndicators": [4]}
+    it, said = started(THREE, "model exchange", ["a"], updateDiscreteStates=[more, instant], **sizes)
     rounds = [("updateDiscreteStates",)] * 2
-    assert said[-4:] == [*rounds, ("enterContinuousTimeMode",), ("getNumberOfContinuousStates",)]
+    assert said[-5:] == [*rounds, ("enterContinuousTimeMode",), *[(name,) for name in sizes]]
     solver = it.stepped.solver
-    wanted = {"nx": 5, "nz": 1, "startTime": 0.5, "relativeTolerance": 1e-9}
+    wanted = {"nx": 5, "nz": 4, "startTime": 0.5, "relativeTolerance": 1e-9}
     assert {k: solver.given[k] for k in wanted} == wanted
     said.clear()
     it.calls.answers["completedIntegratorStep"] = [(False, False)] * 3 + [(True, False)]
@@ -218,7 +219,7 @@ def test_inputs_and_outputs_may_have_names_that_results_have(tmp_path: Path, mon
     monkeypatch.setattr(fmu_law, "started", lambda *_: Follower())
     fmu = replace(pf.read(packed(tmp_path / "x.fmu", text)), run_binary=True)
     rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
-    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("push", "x")])
+    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator(n, "x") for n in ("push", "pull")])
     inputs = {"u": lambda k: k.q[0] + 0.5, "time": 3.0}
     law = pf.bridges.fmu_law(fmu, 0.1, inputs=inputs, outputs={"q": "push", "v": ("push", 0.1)}, record=["v", "q"])
     result = pf.run(m, v=[1.0], control=law, duration=0.3, step=0.1, error=False, record="all")
@@ -226,6 +227,7 @@ def test_inputs_and_outputs_may_have_names_that_results_have(tmp_path: Path, mon
     np.testing.assert_array_equal(result["valve.q"].values[:-1], 10 * read)
     np.testing.assert_array_equal(result["valve.v"].values, 30.0)
     np.testing.assert_allclose(result["u"].values[:-1, 0], 10 * read + 3.0, rtol=ALGEBRA)
+    assert not result["u"].values[:, 1].any()
     np.testing.assert_array_equal(result["valve.u"].values[:-1], read)
     assert result["valve.v"].attrs["units"] == "W" and result["valve.u"].attrs["units"] == "m"
 

@@ -164,10 +164,12 @@ class Exchanged:
         self.smooth = np.array([r not in discrete for r in inputs], dtype=bool)
         self.settle(enter=False)
         three = fmu.version == "3.0"
-        states = calls.getNumberOfContinuousStates() if three else fmu.states  # in FMI 3.0 a state may be an array
+        sizes = fmu.states, fmu.indicators
+        if three:  # where the description counts arrays, not their entries
+            sizes = calls.getNumberOfContinuousStates(), calls.getNumberOfEventIndicators()
         self.course: tuple[float, float, np.ndarray, np.ndarray] | None = None
         self.solver = optional("fmpy.sundials", "fmpy", "FMUs as parts need").CVodeSolver(
-            nx=states, nz=fmu.indicators, get_x=calls.getContinuousStates, set_x=calls.setContinuousStates,
+            nx=sizes[0], nz=sizes[1], get_x=calls.getContinuousStates, set_x=calls.setContinuousStates,
             get_dx=calls.getContinuousStateDerivatives if three else calls.getDerivatives, get_z=calls.getEventIndicators,
             get_nominals=calls.getNominalsOfContinuousStates, set_time=self.at, input=SimpleNamespace(apply=lambda t: None),
             startTime=t, relativeTolerance=TOLERANCE, maxNumSteps=100_000,
