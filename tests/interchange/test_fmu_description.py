@@ -220,3 +220,12 @@ def test_units_are_told_by_base_units(tmp_path: Path) -> None:
         ("W", {"kg": 1, "m": 2, "s": -3}), ("furlong", None), ("m^x", None), ("m/furlong", None), ("J/K/s", base_unit("W/K")),
     ):  # fmt: skip
         assert base_unit(unit) == base, unit
+
+
+def test_units_of_entries_are_those_of_their_coordinates(tmp_path: Path) -> None:
+    plain = machine()
+    hold = pf.nonholonomic("hold", lambda k: k.v[0])
+    m = pf.mechanism("held", plain.bodies, plain.joints, constraints=[hold], parameters=plain.parameters)
+    units = pf.fmu(m, tmp_path / "held.fmu", record="all").variables
+    assert (units["reaction.x"], units["reaction.swing"]) == ("N", "N m")
+    assert (units["violation"], units["rank"], units["q.swing"], units["v.swing"]) == ("", "1", "rad", "rad/s")
