@@ -18,9 +18,9 @@ from pfaffian.simulate.run.roll import initial_status
 from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper_start import Options, first_of
+from pfaffian.simulate.step.choice_of_pair import has_been_stiff
 from pfaffian.simulate.step.lane import lane_of, law_instants, new_lanes
 from pfaffian.simulate.step.signals import entries_of
-from pfaffian.simulate.step.choice_of_pair import has_been_stiff
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.time_marks import time_marks
@@ -200,8 +200,9 @@ class AccurateStepper:
         fine, coarse = now.q_v[None, :n], now.q_v[None, n:]
         before = dict(zip(at.units, now.lane[:n, at.speeds].T, strict=True))
         difference = global_error(self._s.mechanism, Solutions(coarse, fine), now.p, now.elapsed, before)[0]
-        stiffened = has_been_stiff(now.lane[:, at.implicit], now.lane[:, at.patience]).reshape(2, n, 1).any(axis=0)
-        error = error_from(self._s, difference, first_tolerance(self._accuracy), stiffened)
+        stiffened = has_been_stiff(now.lane[:, at.implicit], now.lane[:, at.patience])
+        either = np.logical_or(stiffened[:n], stiffened[n:])[:, None]
+        error = error_from(self._s, difference, first_tolerance(self._accuracy), either)
         stopped = (now.status[:n] != 0) | (now.status[n:] != 0)
         return self._rows(np.where(stopped[:, None], np.nan, error).reshape(n, len(ERROR_KINDS)))
 

@@ -25,10 +25,10 @@ from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.simulation import Simulation
 
 COARSER, OF_STIFF = 16.0, 4.0
-"""Ratios of the tolerances of the two solutions of a run: of steps of the explicit pair, and of the stiff one, whose error falls
-with up to the square of its tolerance where stiff directions turn."""
+"""Ratios of the tolerances of the two solutions of a run: of steps of the explicit pair, and of those of the stiff one, whose
+errors fall with up to the square of their tolerance where stiff directions turn."""
 
-PART, PART_OF_STIFF = 0.35, 0.8
+PART, PART_OF_STIFF = 0.35, 0.6
 """Error of the result as a part of its difference from the coarser solution, before the stiff pair has made steps and after."""
 
 ROUNDED = 1.15

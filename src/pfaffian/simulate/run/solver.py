@@ -54,8 +54,9 @@ class SolvedRuns(NamedTuple):
     """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
     last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw + 1) inputs there, without their barrier.
     status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
-    tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record.   stiffened: (times, runs, 1) whether it
-    has made any by then.   tolerance: (runs, 2) of the steps of the explicit pair and of the stiff one."""
+    tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record.
+    stiffened: (times, runs, 1) whether it has made any by then.   tolerance: (runs, 2) of the steps of the explicit pair and of
+    the stiff one."""
 
     records: np.ndarray
     q_v: np.ndarray

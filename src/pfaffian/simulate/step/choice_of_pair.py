@@ -72,6 +72,6 @@ def first_length_of(stiff: bool, h: ca.SX, turn: ca.SX, length: ca.SX) -> ca.SX:
 
 
 def has_been_stiff(implicit: np.ndarray, patience: np.ndarray) -> np.ndarray:
-    """Whether the stiff pair makes the next step of lanes (n,), or has made steps before: it leaves the explicit one more patient
+    """Whether the stiff pair makes the next step of lanes (n,), or has made steps before: then the explicit one is more patient
     than it was at the start."""
     return (implicit == 1) | ((patience > PATIENCE) & (patience < NEVER))
