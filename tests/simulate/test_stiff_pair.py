@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import pfaffian as pf
 from pfaffian.errors import RunWarning
 from pfaffian.maths.shifted import Complex, shifted
+from pfaffian.simulate.step.choice_of_pair import DOUBTS, NEVER, PATIENCE, has_been_stiff
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, velocity
 
 RADAU5 = pf.Scheme(integrator="radau5")
@@ -19,6 +20,8 @@ LEAST_ORDER = 4.3
 """Measured orders of a rule of order 5 at steps that are short but not yet at rounding."""
 TOLD = 3.0
 """Largest ratio of the true error to the told one, as for the explicit pairs."""
+FAR_ABOVE = 20.0
+"""Largest ratio of the told error to the true one where a stiff direction turns; 27 if stiff steps were as unlike as others."""
 EXACT = 1e-12
 """Rounding of an elimination of a few rows whose pivots are the largest of their columns."""
 Y = (0, 1, 0)
@@ -39,6 +42,20 @@ def two_masses(k=1e7, c=2e3):
         pf.joint("b", parent="a", child="b", stiffness=k, damping=c, **along),
     ]
     return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0))
+
+
+def piston_on_spring(crank=0.15, rod=0.7, angle=0.5):
+    """A crank that drives a piston by a stiff spring in place of a rod, at its rest length; with its start at 4 rad/s."""
+    bodies = [pf.body("crank", 1.0, com=(crank / 2, 0, 0), inertia=0.03), pf.body("piston", 0.8, inertia=0.01)]
+    joints = [
+        pf.joint("crank", "revolute", "world", "crank", axis=(0, -1, 0)),
+        pf.joint("slide", "prismatic", "world", "piston", axis=(1, 0, 0)),
+    ]
+    spring = pf.spring("rod", "crank", "piston", point_a=(crank, 0, 0), stiffness=2e7, damping=8e2, rest=rod)
+    across, along = crank * np.sin(angle), crank * np.cos(angle)
+    reach = np.sqrt(rod**2 - across**2)
+    start = [angle, along + reach], 4 * np.array([1.0, -across - across * along / reach])
+    return pf.mechanism("piston", bodies, joints, forces=[spring]), *start
 
 
 def block_on_ground():
@@ -177,3 +194,20 @@ def test_a_force_that_no_step_resolves_ends_the_run_with_its_name(monkeypatch):
     with pytest.warns(RunWarning, match="rail.*soften it, or smooth a force that jumps"):
         r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, scheme=RADAU5)
     assert r.status != 0
+
+
+def test_the_told_error_is_near_the_true_one_where_a_stiff_direction_turns():
+    m, q, v = piston_on_spring()
+    asked = {"times": np.linspace(0, 5, 11), "record": ["q"]}
+    exact = pf.run(m, q, v, accuracy=1e-9, error=False, **asked).q.values
+    r, s = pf.run(m, q, v, accuracy=1e-5, **asked), pf.stepper(m, accuracy=1e-5)
+    s.reset(q, v)
+    s.advance(5.0)
+    true = np.abs(r.q.values - exact)[:, 0].max()
+    for told in (r.error.values[:, 0].max(), s.error[0]):
+        assert told < FAR_ABOVE * true < FAR_ABOVE * TOLD * told
+
+
+def test_a_lane_knows_that_the_stiff_pair_has_made_steps():
+    implicit, patience = np.array([1, 0, 0, 0]), np.array([PATIENCE, DOUBTS * PATIENCE, PATIENCE, NEVER])
+    assert has_been_stiff(implicit, patience).tolist() == [True, True, False, False]

@@ -11,13 +11,14 @@ from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
 from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.controlled import COARSER, error_from, first_tolerance
+from pfaffian.simulate.run.controlled import COARSER, OF_STIFF, error_from, first_tolerance
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import initial_status
 from pfaffian.simulate.run.saved import check_saved, refuse_pickle
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper_start import Options, first_of
+from pfaffian.simulate.step.choice_of_pair import has_been_stiff
 from pfaffian.simulate.step.lane import lane_of, law_instants, new_lanes
 from pfaffian.simulate.step.signals import entries_of
 from pfaffian.simulate.step.simulation import Simulation
@@ -154,7 +155,7 @@ class AccurateStepper:
         inputs = InputIntervals(now.u[None], marks=np.append(self._marks(now, end), end))
         o, twice = self._options, np.tile(np.arange(self.runs), 2)
         solver = Solver(self._s, *self._compiled, inputs, now.p, now.start, now.elapsed, np.array([end]), np.inf, o.threads)
-        tolerance = first_tolerance(self._accuracy) * np.repeat([1.0, COARSER], self.runs)
+        tolerance = first_tolerance(self._accuracy) * np.repeat([(1.0, 1.0), (COARSER, OF_STIFF)], self.runs, axis=0)
         before = np.concatenate([now.u, 0 * now.u, np.full((self.runs, 1), now.elapsed)], axis=1)
         found = solver.solve(now.lane, np.tile(before, (2, 1)), twice, tolerance, UNWATCHED, now.status)
         lane, going = found.lane.copy(), found.status == 0
@@ -199,7 +200,9 @@ class AccurateStepper:
         fine, coarse = now.q_v[None, :n], now.q_v[None, n:]
         before = dict(zip(at.units, now.lane[:n, at.speeds].T, strict=True))
         difference = global_error(self._s.mechanism, Solutions(coarse, fine), now.p, now.elapsed, before)[0]
-        error = error_from(self._s, difference, first_tolerance(self._accuracy))
+        stiffened = has_been_stiff(now.lane[:, at.implicit], now.lane[:, at.patience])
+        either = np.logical_or(stiffened[:n], stiffened[n:])[:, None]
+        error = error_from(self._s, difference, first_tolerance(self._accuracy), either)
         stopped = (now.status[:n] != 0) | (now.status[n:] != 0)
         return self._rows(np.where(stopped[:, None], np.nan, error).reshape(n, len(ERROR_KINDS)))
 

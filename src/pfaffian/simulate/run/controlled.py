@@ -24,11 +24,12 @@ from pfaffian.simulate.step.lane import lane_of
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.simulation import Simulation
 
-COARSER = 16.0
-"""Ratio of the tolerances of the two solutions of a run."""
+COARSER, OF_STIFF = 16.0, 4.0
+"""Ratios of the tolerances of the two solutions of a run: of steps of the explicit pair, and of those of the stiff one, whose
+errors fall with up to the square of their tolerance where stiff directions turn."""
 
-PART = 0.35
-"""Error of the result as a part of its difference from the coarser solution."""
+PART, PART_OF_STIFF = 0.35, 0.6
+"""Error of the result as a part of its difference from the coarser solution, before the stiff pair has made steps and after."""
 
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
@@ -154,10 +155,14 @@ def first_tolerance(accuracy: float) -> float:
     return max(PER_STEP * accuracy, SMALLEST)
 
 
-def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float) -> np.ndarray:
-    """The estimated error of solutions with these tolerances, from their differences from the coarser solutions."""
+def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float, stiffened: np.ndarray) -> np.ndarray:
+    """The estimated error of solutions with these tolerances, from their differences from the coarser solutions.
+
+    stiffened: whether the stiff pair has made steps of either solution.
+    """
     by_chance = np.minimum((WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, CHANCE * difference)
-    return ROUNDING + by_chance + (PART + ROUNDED * SMALLEST / tolerance) * difference
+    part = np.where(stiffened, PART_OF_STIFF, PART)
+    return ROUNDING + by_chance + (part + ROUNDED * SMALLEST / tolerance) * difference
 
 
 def _recent(error: np.ndarray, solver: Solver, at: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -255,7 +260,7 @@ class _Pairs(NamedTuple):
         """The lanes, solved with these tolerances (runs,) of the first solutions."""
         starts = self.begins.of(self.runs)
         start = np.where(self.coarse[:, None], starts.coarse, starts.lane)
-        tolerances = tolerance[self.runs] * np.where(self.coarse, COARSER, 1.0)
+        tolerances = tolerance[self.runs, None] * np.where(self.coarse[:, None], (COARSER, OF_STIFF), 1.0)
         return self.solver.solve(start, starts.w, self.runs, tolerances, watch)
 
     def store(self, found: SolvedRuns, at: np.ndarray, done: Controlled) -> None:
@@ -285,7 +290,8 @@ class _Pairs(NamedTuple):
         speeds = dict(zip(at.units, found.lane[rows, at.speeds].T, strict=True))
         both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
         difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
-        return error_from(s.simulation, difference, tolerance[self.second, None])
+        stiffened = np.fmax(found.stiffened[:, rows], found.stiffened[:, self.coarse]) == 1
+        return error_from(s.simulation, difference, tolerance[self.second, None], stiffened)
 
     def excess(self, accuracy: float, tolerance: np.ndarray, repeated: bool, found: SolvedRuns) -> np.ndarray:
         """(runs,) the error, relative to the accuracy, that each of the runs `second` is expected to reach, if it has to be

@@ -14,7 +14,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.run.controlled import COARSER, Controlled, LaneStarts
+from pfaffian.simulate.run.controlled import Controlled, LaneStarts
 from pfaffian.simulate.run.resume import checked_end, identity
 from pfaffian.simulate.run.solver import Solver
 from pfaffian.simulate.step.lane import Lane, lane_of, row_size
@@ -91,17 +91,15 @@ def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStart
         raise ModelError("start_from: the result is of another mechanism, state or law; start a new run at its last q and v")
     if len(end.rows) != runs:
         raise ModelError(f"start_from: the result has {len(end.rows)} runs and u {runs}: give u for each of them")
-    lane, coarse = (_lanes(at, part, end.tolerance * ratio) for part, ratio in
-                    ((end.rows[:, :n], 1.0), (end.rows[:, n : 2 * n], COARSER)))  # fmt: skip
+    lane, coarse = (_lanes(at, part) for part in (end.rows[:, :n], end.rows[:, n : 2 * n]))
     x = np.concatenate([lane[:, at.x], lane[:, at.discrete]], axis=1)
     q, v = show(s.system, x, s.parameters(p, x), end.begin + end.elapsed)
     begun = Start(q, v, p, np.zeros_like(q), np.zeros_like(v), np.zeros(runs), ("",) * runs)
     return begun, LaneStarts(lane, coarse, end.rows[:, 2 * n :], end.tolerance, np.zeros(runs, np.int32), end.error)
 
 
-def _lanes(at: Lane, rows: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
+def _lanes(at: Lane, rows: np.ndarray) -> np.ndarray:
     """(runs, numbers) lanes from the numbers that steps and samplers change (runs, n)."""
     lane = np.zeros((len(rows), at.size))
     lane[:, : at.moving], lane[:, at.discrete] = rows[:, : at.moving], rows[:, at.moving :]
-    lane[:, at.tolerance] = tolerance
     return lane

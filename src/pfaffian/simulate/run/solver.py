@@ -22,6 +22,7 @@ from pfaffian.simulate.record.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.python_law import PythonCalls
 from pfaffian.simulate.step.attempt import attempt, beginning, record
+from pfaffian.simulate.step.choice_of_pair import has_been_stiff
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.lane import BARRIER, SINCE, at_instant, lane_of, law_instants, row_size, rows_of_lanes
@@ -53,7 +54,9 @@ class SolvedRuns(NamedTuple):
     """Solutions of runs.   records: (times, runs, signals).   q_v: (times, runs, nq + nv).   lane: (runs, numbers) at the end.
     last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw + 1) inputs there, without their barrier.
     status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
-    tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record."""
+    tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record.
+    stiffened: (times, runs, 1) whether it has made any by then.   tolerance: (runs, 2) of the steps of the explicit pair and of
+    the stiff one."""
 
     records: np.ndarray
     q_v: np.ndarray
@@ -65,6 +68,8 @@ class SolvedRuns(NamedTuple):
     stiff_steps: np.ndarray
     tried: np.ndarray
     stiff: np.ndarray
+    stiffened: np.ndarray
+    tolerance: np.ndarray
 
 
 @remembered(64)
@@ -160,17 +165,18 @@ class Solver(NamedTuple):
         watch: Watch,
         status: np.ndarray | int = 0,
     ) -> SolvedRuns:
-        """Solve runs, each with a tolerance (n,).
+        """Solve runs, each with tolerances (n, 2) of the steps of the explicit pair and of the stiff one.
 
         start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw + 1) the inputs
         until `elapsed`, without their barrier.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a
         lane has stopped already.
         """
         at, solved = lane_of(self.simulation), self.empty(len(start))
-        solved.status[:] = status
+        solved.status[:], solved.tolerance[:] = status, tolerance
         lane = solved.lane
         lane[...] = start
-        lane[:, at.begin], lane[:, at.tolerance], lane[:, at.longest] = self.begin, tolerance, self.longest
+        lane[:, at.begin], lane[:, at.longest] = self.begin, self.longest
+        lane[:, at.tolerance] = solved.tolerance[:, int(self.simulation.scheme.stiff)]
         intervals = self.inputs.intervals(self.end, self.elapsed)
         resumed = bool(intervals.since[0] <= self.elapsed and self.elapsed)
         most = CALL_BYTES // (8 * row_size(self.simulation) * (len(runs) if self.inputs.separate else 1))
@@ -216,12 +222,12 @@ class Solver(NamedTuple):
     def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""
         at = lane_of(self.simulation)
-        widths = (*self.first.recorder.shape.outputs, 1)
-        records, q_v, stiff = (np.full((len(self.instants), n, width), np.nan) for width in widths)
+        widths = (*self.first.recorder.shape.outputs, 1, 1)
+        records, q_v, stiff, stiffened = (np.full((len(self.instants), n, width), np.nan) for width in widths)
         lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
         w, status = np.zeros((n, row_size(self.simulation) - 1)), np.zeros(n, np.int32)
         steps, stiff_steps, tried = (np.zeros(n, np.int64) for _ in range(3))
-        return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff)
+        return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff, stiffened, np.zeros((n, 2)))
 
     def _arrive(self, solved: SolvedRuns, rows: np.ndarray, before: np.ndarray, runs: np.ndarray, watch: Watch) -> np.ndarray:
         """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it. Returns the rows
@@ -307,6 +313,7 @@ class Solver(NamedTuple):
         these are the records of their end, for which alone the law is called there."""
         at, lane = lane_of(self.simulation), solved.lane[lanes]
         loop, status = self._steps_of(stiff).loop, solved.status[lanes]
+        lane[:, at.tolerance] = solved.tolerance[lanes, int(stiff)]
         r = loop(lane, rows, p, self._span(steps), threads=self.threads, status=status)
         ended = np.isnan(r.records[:, :, at.time])  # a lane that stops stays at the end of its last step
         r.records[ended] = np.broadcast_to(r.x[:, : at.moving], r.records.shape)[ended]
@@ -377,6 +384,7 @@ class Solver(NamedTuple):
             y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)
             solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
             solved.stiff[j, lanes[i], 0] = begin_of_step[:, at.implicit]
+            solved.stiffened[j, lanes[i], 0] = has_been_stiff(begin_of_step[:, at.implicit], begin_of_step[:, at.patience])
         return len(i) > 0
 
     def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray) -> Steps:

@@ -8,6 +8,7 @@ its steps are the same whatever lanes are beside it and wherever calls of the lo
 from __future__ import annotations
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.stiff_pair import StiffPair
@@ -68,3 +69,9 @@ def pair_of_next_step(limit: float, stiff: bool, now: ca.SX, turn: ca.SX) -> ca.
 def first_length_of(stiff: bool, h: ca.SX, turn: ca.SX, length: ca.SX) -> ca.SX:
     """The length of the first step of the other pair, after one of the length h: one in which the explicit pair is stable."""
     return ca.fmin(length, h / ca.fmax(turn, 1)) if stiff else length
+
+
+def has_been_stiff(implicit: np.ndarray, patience: np.ndarray) -> np.ndarray:
+    """Whether the stiff pair makes the next step of lanes (n,), or has made steps before: then the explicit one is more patient
+    than it was at the start."""
+    return (implicit == 1) | ((patience > PATIENCE) & (patience < NEVER))
