@@ -39,6 +39,7 @@ from pfaffian.formats.urdf.urdf_warnings import (
     warn,
     warn_of_joints,
     warn_of_loops,
+    warn_of_springs,
     warn_of_unread,
 )
 from pfaffian.model.body import WORLD, Body, body
@@ -190,6 +191,7 @@ def parse_urdf(
         lenient=True,
     )
     warn_of_joints(order, mimic, robot.source)
+    warn_of_springs(made, robot.source)
     warn_of_unread(robot, gazebo)
     warn_of_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=judge(unphysical(made), links, strict, robot.source))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pfaffian.errors import ModelWarning, notice
-from pfaffian.formats.text.left_out import as_they_are
+from pfaffian.formats.text.left_out import BELOW_ZERO, as_they_are, below_zero
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.text.unread import NOT_READ, unread
@@ -18,6 +18,7 @@ from pfaffian.formats.urdf.urdf_names import KNOWN
 from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, assumed_limits
 from pfaffian.formats.urdf.urdf_sidecar import Sidecar
 from pfaffian.model.body import WORLD
+from pfaffian.model.mechanism import Mechanism
 
 
 def judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
@@ -48,6 +49,9 @@ def warn_of_joints(order: list[UrdfJoint], mimic: str, source: str) -> None:
     lost = [j.name for j in order if j.damping and j.kind in ("planar", "free")]
     if lost:
         warn(f"{source}: damping of joints with velocities of several units is left out: {sorted_names(lost)}")
+    unlimited = [j.name for j in order if (limit := j.element.only("limit")) and limit.number("effort", 0.0) < 0]
+    if unlimited:
+        warn(f"{source}: an effort below zero counts as no limit: {sorted_names(unlimited)}")
     assumed = [f"{j.name} ({' and '.join(assumed_limits(j))})" for j in order if assumed_limits(j) and j.kind != "fixed"]
     if assumed:
         warn(f"{source}: bounds that a <limit> leaves out are 0 by the format: {sorted_names(assumed)}; write them")
@@ -55,6 +59,12 @@ def warn_of_joints(order: list[UrdfJoint], mimic: str, source: str) -> None:
 
 VERSION = "1.0"
 """The version of URDF whose elements are known, and the only one that urdfdom reads."""
+
+
+def warn_of_springs(made: Mechanism, source: str) -> None:
+    """Warn of joints and closures whose springs or dampers may drive them."""
+    if driving := below_zero(made):
+        warn(f"{source}: {BELOW_ZERO}: {sorted_names(driving)}")
 
 
 def warn_of_unread(robot: Element, gazebo: Gazebo) -> None:
