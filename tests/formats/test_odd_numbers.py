@@ -86,7 +86,7 @@ OSIM = """<OpenSimDocument Version="40000"><Model name="m"><BodySet><objects><Bo
 )  # fmt: skip
 def test_only_the_white_space_of_xml_stands_around_numbers(parse, text, space):
     for number in (f"{space}2", f"2{space}"):
-        with pytest.raises(ModelError, match="is not a decimal number|bad format in attribute"):
+        with pytest.raises(ModelError, match=r"is not a decimal number|bad format in attribute"):
             told(parse, text.replace("{}", number))
 
 

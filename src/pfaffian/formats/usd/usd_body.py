@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut
 from pfaffian.formats.usd.usd_mass import TURNED, ball_radius, body_moments, edges, round_sizes
