@@ -53,7 +53,7 @@ def below_zero(m: Mechanism) -> list[str]:
     parts = (*m.joints, *(x for x in (*m.constraints, *m.forces) if isinstance(x, (Closure, Spring))))
     given = [(p.name, x) for p in parts for x in (p.stiffness, p.damping) if x is not None and not x.is_zero()]
     values = m.values([x for _, x in given])
-    return [name for (name, _), x in zip(given, values, strict=True) if (x.diagonal() < 0).any()]
+    return list(dict.fromkeys(name for (name, _), x in zip(given, values, strict=True) if (x.diagonal() < 0).any()))
 
 
 def as_they_are(wrong: Mapping[str, str]) -> str:
