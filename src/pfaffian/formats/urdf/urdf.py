@@ -39,7 +39,6 @@ from pfaffian.formats.urdf.urdf_warnings import (
     warn,
     warn_of_joints,
     warn_of_loops,
-    warn_of_springs,
     warn_of_unread,
 )
 from pfaffian.model.body import WORLD, Body, body
@@ -190,8 +189,7 @@ def parse_urdf(
         gravity=GRAVITY,
         lenient=True,
     )
-    warn_of_joints(order, mimic, robot.source)
-    warn_of_springs(made, robot.source)
+    warn_of_joints(made, order, mimic, robot.source)
     warn_of_unread(robot, gazebo)
     warn_of_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=judge(unphysical(made), links, strict, robot.source))

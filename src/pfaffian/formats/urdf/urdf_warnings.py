@@ -41,14 +41,16 @@ def warn_of_friction(smooth: list[str], lost: list[str], choice: str, source: st
         warn(f"{source}: dry friction is left out: {sorted_names(lost)}{way}")
 
 
-def warn_of_joints(order: list[UrdfJoint], mimic: str, source: str) -> None:
-    """Warn of mimic joints that move freely, and of bounds and dampers."""
+def warn_of_joints(made: Mechanism, order: list[UrdfJoint], mimic: str, source: str) -> None:
+    """Warn of mimic joints that move freely, and of bounds, springs and dampers."""
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         warn(f"{source}: mimic joints move on their own: {sorted_names(followers)}; mimic='follow' couples them")
     lost = [j.name for j in order if j.damping and j.kind in ("planar", "free")]
     if lost:
         warn(f"{source}: damping of joints with velocities of several units is left out: {sorted_names(lost)}")
+    if driving := below_zero(made):
+        warn(f"{source}: {BELOW_ZERO}: {sorted_names(driving)}")
     unlimited = [j.name for j in order if (limit := j.element.only("limit")) and limit.number("effort", 0.0) < 0]
     if unlimited:
         warn(f"{source}: an effort below zero counts as no limit: {sorted_names(unlimited)}")
@@ -59,12 +61,6 @@ def warn_of_joints(order: list[UrdfJoint], mimic: str, source: str) -> None:
 
 VERSION = "1.0"
 """The version of URDF whose elements are known, and the only one that urdfdom reads."""
-
-
-def warn_of_springs(made: Mechanism, source: str) -> None:
-    """Warn of joints and closures whose springs or dampers may drive them."""
-    if driving := below_zero(made):
-        warn(f"{source}: {BELOW_ZERO}: {sorted_names(driving)}")
 
 
 def warn_of_unread(robot: Element, gazebo: Gazebo) -> None:
