@@ -160,16 +160,18 @@ def test_sizes_of_solids_that_are_none_are_refused_with_their_prim(tmp_path, kin
         read(tmp_path, prim("Xform", "b", RIGID, BOX.replace('"c"', '"d"'), prim(kind, "c", api, line)))
 
 
-def test_a_capsule_without_length_is_a_ball_and_a_cylinder_may_have_a_tip(tmp_path):
-    ball, tip = (
-        ("double height = 0", "double radius = 1"),
-        ("double height = 1", "double radiusBottom = 1", "double radiusTop = 0"),
-    )
-    bodies = [prim("Xform", n, RIGID, prim(kind, "c", "PhysicsCollisionAPI", *sizes))
-              for n, kind, sizes in (("a", "Capsule", ball), ("b", "Cylinder_1", tip))]  # fmt: skip
+def test_solids_with_a_tip_and_a_capsule_without_length(tmp_path):
+    ends = "double height = 1", "double radiusBottom = 1", "double radiusTop = 0"
+    sizes = {
+        "Capsule": ("double height = 0", "double radius = 1"),
+        "Cone": ("double height = 1", "double radius = 1"),
+        "Cylinder_1": ends,
+    }
+    bodies = [prim("Xform", kind, RIGID, prim(kind, "c", "PhysicsCollisionAPI", *lines)) for kind, lines in sizes.items()]
     m, _ = read(tmp_path, *bodies)
-    close(np.array([float(b.mass) for b in m.bodies]), 1000 * np.pi / 3 * np.array([4, 1]), SINGLE, "masses")
-    assert [b.shapes[0].kind for b in m.bodies] == ["sphere", "cylinder"]
+    close(np.array([float(b.mass) for b in m.bodies]), 1000 * np.pi / 3 * np.array([4, 1, 1]), SINGLE, "masses")
+    close(np.array([float(b.com[2]) for b in m.bodies]), np.array([0, -0.25, -0.25]), SINGLE, "mass centres")
+    assert [b.shapes[0].kind for b in m.bodies] == ["sphere", "cone", "cylinder"]
 
 
 @pytest.mark.parametrize("way", ["sdf", "meshSimplification"])
