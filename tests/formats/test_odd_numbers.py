@@ -65,7 +65,8 @@ def test_springs_and_dampers_of_closures_are_named_too():
 def test_an_effort_below_zero_is_named():
     m, words = told(parse_urdf, urdf().replace('effort="9"', 'effort="-9"'))
     assert "an effort below zero counts as no limit: 's'" in words and m.joint("s").effort == float("inf")
-    assert "effort below zero" not in told(parse_urdf, urdf())[1]
+    for effort in ("9", "0"):
+        assert "effort below zero" not in told(parse_urdf, urdf().replace('effort="9"', f'effort="{effort}"'))[1]
 
 
 def test_friction_below_zero_is_refused():
