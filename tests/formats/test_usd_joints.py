@@ -277,7 +277,7 @@ def test_a_drive_without_force_exerts_none(tmp_path):
     ours = pf.mechanism("m", [pf.body("b", **STANDARD)], [pf.joint("j", "cylindrical", "world", "b", axis=(0, 1, 0))])
     accelerations_agree(m, ours, [0.3, 0.7], [0.2, -1.1], "no drive")
     assert not settings.u and m.u_limits[0] == pytest.approx((0, 0))
-    with pytest.raises(ModelError, match=r"its maxForce -2\.0 is below zero"):
+    with pytest.raises(ModelError, match=r"maxForce is -2\.0; it must be zero or positive"):
         read(tmp_path, body("b"), d6("j", {"transY": None, "rotY": None}, ("", "b"), drive("transY", maxForce=-2)))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from tests.formats.test_usd_facts import CUBE, RIGID, prim
+from tests.formats.test_usd_facts import CUBE, RIGID, TETRAHEDRON, prim
 from tests.tolerance import close
 
 SINGLE = 1e-6
@@ -99,12 +99,29 @@ def test_quaternions_of_joints_off_unit_length_are_named(tmp_path, line, words):
     [(("float physics:mass = 2", "quatf physics:principalAxes = (1, 1, 0, 0)"), "are normalised: '/b.physics:principalAxes'"),
      (("float physics:mass = 2", "quatf physics:principalAxes = (0, 0, 0, 0)"), None),
      (("quatd xformOp:orient = (1, 1, 0, 0)", 'uniform token[] xformOpOrder = ["xformOp:orient"]'),
-      "also change lengths, as in USD: '/b.xformOp:orient'")],
-    ids=["axes", "none", "transform"],
+      "turn by twice the arc cosine of their scalar part, as in USD: '/b.xformOp:orient'"),
+     (("float physics:mass = -2",), "below zero count as not given, as in USD: '/b.physics:mass'"),
+     (("float physics:density = -2",), "below zero count as not given, as in USD: '/b.physics:density'")],
+    ids=["axes", "none", "transform", "mass", "density"],
 )  # fmt: skip
-def test_quaternions_of_bodies_off_unit_length_are_named(tmp_path, lines, words):
+def test_odd_numbers_of_bodies_are_named(tmp_path, lines, words):
     _, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, BOX))
-    assert words is None if "quaternions" not in told else words in told
+    assert words in told if words else "quaternions" not in told
+
+
+@pytest.mark.parametrize("scalar", [0.5, 1.25])
+def test_a_transform_turns_by_the_scalar_part_of_its_quaternion_as_in_usd(tmp_path, scalar):
+    """By 120 degrees and not at all, where both quaternions point along one of 90 degrees about z."""
+    ops = f"quatd xformOp:orient = ({scalar}, 0, 0, {scalar})", 'uniform token[] xformOpOrder = ["xformOp:orient"]'
+    arm = prim(
+        "Xform", "tip", "", "double3 xformOp:translate = (1, 0, 0)", 'uniform token[] xformOpOrder = ["xformOp:translate"]'
+    )
+    m, _ = read(
+        tmp_path, prim("Xform", "b", RIGID, BOX, prim("Xform", "a", "", *ops, BOX, arm.replace("\n}", f"\n{BOX}\n}}", 1)))
+    )
+    places = [np.array(m.value(shape.placement.p)).ravel() for shape in m.bodies[0].shapes]
+    angle = 2 * np.arccos(min(scalar, 1))
+    close(places[-1], np.array([np.cos(angle), np.sin(angle), 0]), SINGLE, "place")
 
 
 def solid(kind, *lines, api="PhysicsCollisionAPI"):
@@ -123,6 +140,65 @@ def solid(kind, *lines, api="PhysicsCollisionAPI"):
 def test_axes_other_than_three_are_refused(tmp_path, other, words):
     with pytest.raises(ModelError, match=re.escape(f"{words}; it must be X, Y or Z")):
         read(tmp_path, BODY, other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "words"),
+    [("Cube", "double size = 0", "size is 0.0; it must be above zero"),
+     ("Cube", "double size = None", "size is None; it must be above zero"),
+     ("Sphere", "double radius = -2", "radius is -2.0; it must be above zero"),
+     ("Cylinder", "double height = 0", "height is 0.0; it must be above zero"),
+     ("Cone", "double radius = 0", "radius is 0.0; it must be above zero"),
+     ("Capsule", "double height = -1", "height is -1.0; it must be zero or positive"),
+     ("Capsule_1", "double radiusTop = -1", "radiusTop is -1.0; it must be zero or positive"),
+     ("Cylinder_1", "double radiusBottom = 0\ndouble radiusTop = 0", "both of its radii are zero; one must be above zero")],
+    ids=lambda x: x.split()[0] if x[0].isupper() else "",
+)  # fmt: skip
+@pytest.mark.parametrize("api", ["PhysicsCollisionAPI", ""], ids=["collider", "picture"])
+def test_sizes_of_solids_that_are_none_are_refused_with_their_prim(tmp_path, kind, line, words, api):
+    with pytest.raises(ModelError, match=re.escape(f"s.usda: '/b/c': {words}")):
+        read(tmp_path, prim("Xform", "b", RIGID, BOX.replace('"c"', '"d"'), prim(kind, "c", api, line)))
+
+
+def test_solids_with_a_tip_and_a_capsule_without_length(tmp_path):
+    ends = "double height = 1", "double radiusBottom = 1", "double radiusTop = 0"
+    sizes = {
+        "Capsule": ("double height = 0", "double radius = 1"),
+        "Cone": ("double height = 1", "double radius = 1"),
+        "Cylinder_1": ends,
+    }
+    bodies = [prim("Xform", kind, RIGID, prim(kind, "c", "PhysicsCollisionAPI", *lines)) for kind, lines in sizes.items()]
+    m, _ = read(tmp_path, *bodies)
+    close(np.array([float(b.mass) for b in m.bodies]), 1000 * np.pi / 3 * np.array([4, 1, 1]), SINGLE, "masses")
+    close(np.array([float(b.com[2]) for b in m.bodies]), np.array([0, -0.25, -0.25]), SINGLE, "mass centres")
+    assert [b.shapes[0].kind for b in m.bodies] == ["sphere", "cone", "cylinder"]
+
+
+@pytest.mark.parametrize("way", ["sdf", "meshSimplification"])
+def test_an_approximation_that_usdphysics_lacks_is_named(tmp_path, way):
+    mesh = prim(
+        "Mesh", "c", "PhysicsCollisionAPI PhysicsMeshCollisionAPI", *TETRAHEDRON, f'token physics:approximation = "{way}"'
+    )
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, mesh))
+    assert ("have the mass of the mesh itself: '/b/c (sdf)'" in told) == (way == "sdf")
+    close(float(m.bodies[0].mass), 1000 / 6, SINGLE, "mass")
+
+
+@pytest.mark.parametrize("word", ["stiffness", "damping"])
+def test_drives_that_would_drive_the_motion_are_refused(tmp_path, word):
+    lines = "rel physics:body1 = </b>", f"float drive:linear:physics:{word} = -3"
+    with pytest.raises(ModelError, match=f"s.usda: '/j': drive:linear:physics:{word} is -3.0; it must be zero or positive"):
+        read(tmp_path, BODY, prim("PhysicsPrismaticJoint", "j", "PhysicsDriveAPI:linear", *lines))
+
+
+def test_a_drive_of_an_unknown_type_is_named(tmp_path):
+    lines = (
+        "rel physics:body1 = </b>",
+        "float drive:angular:physics:stiffness = 3",
+        'token drive:angular:physics:type = "torque"',
+    )
+    _, told = read(tmp_path, BODY, prim("PhysicsRevoluteJoint", "j", "PhysicsDriveAPI:angular", *lines))
+    assert "left out: 'j: a drive of unknown type torque'" in told
 
 
 def test_a_stage_with_x_up_is_refused(tmp_path):

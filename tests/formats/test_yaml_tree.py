@@ -31,8 +31,9 @@ def test_libyaml_gives_the_same_tree(text, monkeypatch):
 
 
 REFUSED = {
-    "axis\t: 1\n": "cannot start any token",  # libyaml reads these two
+    "axis\t: 1\n": "cannot start any token",  # libyaml reads these three
     "a: {b? : 1, c: 2}\n": "expected ',' or '}'",
+    "a: >2-# folded\n    b\n": "but found '#'",
     "a: 1\na: 2\n": "given twice",
     "a: !x 1\n": "tags",
     "a: &b 1\n": "anchors",
@@ -50,6 +51,12 @@ def test_what_is_refused_does_not_depend_on_libyaml(text, monkeypatch):
             parse_tree(text, "file")
         words.append(str(error.value))
     assert words[0] == words[1]
+
+
+def test_a_document_without_content_has_the_same_line_without_libyaml(monkeypatch):
+    where = parse_tree("--- ", "file").where
+    monkeypatch.setattr(yaml_tree, "IN_C", None)
+    assert where == parse_tree("--- ", "file").where == "file line 1"
 
 
 def test_only_common_texts_are_left_to_libyaml(monkeypatch):

@@ -185,3 +185,9 @@ def test_an_array_of_one_entry_is_a_number():
     for mass in (np.array([2.0]), np.array([[2.0]]), np.array([load], dtype=object)):
         m = pf.mechanism("box", [pf.body("b", mass)], [slide], parameters=[load])
         assert pf.mass_matrix(m).item() == 2.0
+
+
+def test_a_constant_expression_that_is_not_finite_is_named():
+    hinge, endless = pf.joint("hinge", "revolute", "world", "b"), ca.SX(np.diag([1.0, np.inf, 1.0]))
+    with pytest.raises(pf.ModelError, match="body 'b': inertia is not finite"):
+        pf.mechanism("m", [pf.body("b", mass=1, inertia=endless)], [hinge])

@@ -201,3 +201,12 @@ def test_bodies_are_described_below_their_parents():
 def test_a_pose_is_inverted_once():
     X = pf.pose((1, 2, 3), rpy=(0.1, 0.2, 0.3))
     assert X.inverse() is X.inverse() and X.inverse() != X
+
+
+@pytest.mark.parametrize(
+    "form", [{"rpy": (0, 0, 0)}, {"quaternion": (0, 0, 0, 2)}, {"rotation": np.eye(3)}], ids=["rpy", "quaternion", "rotation"]
+)
+def test_poses_that_turn_nothing_are_equal_in_every_form(form):
+    assert pf.pose((1, 2, 3), **form) == pf.pose((1, 2, 3))
+    ends = [pf.joint("j", "prismatic", "world", "a", placement=X) for X in (pf.pose((1, 2, 3), **form), (1, 2, 3))]
+    assert ends[0] == ends[1] and hash(ends[0]) == hash(ends[1])

@@ -42,15 +42,16 @@ def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
         q, v = random.uniform(-1, 1, m.nq), random.normal(size=m.nv)
         M, a = engine.at(q[back], v[back])
         found = ours(q, v, np.zeros(m.nu))
-        worst["mass matrix"] = max(worst["mass matrix"], _apart(np.squeeze(found["M"]), M[np.ix_(order, order)]))
-        worst["accelerations"] = max(worst["accelerations"], _apart(np.ravel(found["a"]), a[order]))
+        worst["mass matrix"] = max(worst["mass matrix"], _apart(np.squeeze(found["M"]), M[np.ix_(order, order)], 1e-300))
+        worst["accelerations"] = max(worst["accelerations"], _apart(np.ravel(found["a"]), a[order], 1.0))
     spans = np.array([[engine.limits.get(n, (-np.inf, np.inf)) for n in m.q_names], m.q_limits])
     differ = [n for n, a, b in zip(m.q_names, *spans, strict=True) if not np.allclose(a, b, rtol=1e-6)]
     return {f"{label} {what}": x for what, x in worst.items()} | ({f"{label} limits": 1.0} if differ else {})
 
 
-def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:
-    return float(np.abs(np.reshape(ours, theirs.shape) - theirs).max() / max(1e-300, float(np.abs(theirs).max())))
+def _apart(ours: np.ndarray, theirs: np.ndarray, least: float) -> float:
+    """Their difference beside the largest entry, which counts as at least `least`: a motion may have no acceleration."""
+    return float(np.abs(np.reshape(ours, theirs.shape) - theirs).max() / max(least, float(np.abs(theirs).max())))
 
 
 def drake(text: str, kind: str, root: str | None) -> Dynamics:

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import casadi as ca
@@ -46,15 +46,18 @@ def is_data(item: Any) -> bool:
     return getattr(type(item), "__eq__", None) is _equal
 
 
-class _ComparableNumber(NamedTuple):
+@dataclass(frozen=True)
+class _ComparableNumber:
     """An SX in a form that can be compared and pickled.
 
-    text: its serialisation, with all digits.
+    value: its serialisation with all zeros, and all digits.
     owners: for each of its symbols the Parameter to which it belongs, or the symbol's hash if there is none.
+    text: its serialisation as it is, with the zeros that it stores, which make no difference when it is compared.
     """
 
-    text: str
+    value: str
     owners: tuple[Parameter | int, ...]
+    text: str = field(compare=False)
 
 
 class _Several(NamedTuple):
@@ -65,13 +68,18 @@ class _Several(NamedTuple):
 
 def _number(x: ca.SX) -> _ComparableNumber:
     """An SX as a `_ComparableNumber`."""
-    if x.is_constant():
-        return _ComparableNumber(x.serialize(), ())
-    x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
     symbols = ca.symvar(x)
-    return _ComparableNumber(
-        ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols)
-    )
+    if symbols:
+        x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
+        symbols = ca.symvar(x)
+    owners = tuple(parameter_of(s) or s.element_hash() for s in symbols)
+    text = _serialised(x, symbols)
+    return _ComparableNumber(text if x.is_dense() else _serialised(ca.densify(x), symbols), owners, text)
+
+
+def _serialised(x: ca.SX, symbols: list[ca.SX]) -> str:
+    """An SX with these symbols as a text."""
+    return str(ca.Function("number", symbols, [x]).serialize() if symbols else x.serialize())
 
 
 def _sx(x: _ComparableNumber) -> ca.SX:

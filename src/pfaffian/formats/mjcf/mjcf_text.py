@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.place import allowed_path
-from pfaffian.formats.text.strict_number import number, printable
+from pfaffian.formats.text.strict_number import number, printable, words_of
 from pfaffian.formats.text.xml import MAX_ELEMENTS, Element, parse_xml
 from pfaffian.output.plain import text as plain
 
@@ -237,7 +237,7 @@ def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping
             raise element.error("attaching parts of the same file is not supported; write them out, or put them into a file")
         total[0] += times * sizes.get(element.attributes["model"], 1)
     if element.tag in ("replicate", "composite"):
-        words = element.attributes.get("count", "1").split()[:3]
+        words = words_of(element.attributes.get("count", "1"))[:3]
         for word in words:
             if not re.fullmatch(r"[0-9]{1,6}", word):
                 raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
@@ -273,7 +273,7 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
     given = dict(element.attributes)
     for key, value in given.items():
         if key not in _NAMES:
-            _check_numbers(element, key, value.split())
+            _check_numbers(element, key, words_of(value))
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
             leave(found.lost, "delays of actuators are left out", given.get("name", "?"))

@@ -11,7 +11,7 @@ from pfaffian.errors import nearest
 from pfaffian.formats.osim.osim_function import TIME, Affine, OsimFunction, read_function
 from pfaffian.formats.osim.osim_part import AxisMotion, OsimCoordinate, OsimJoint, name_of, text_of, value
 from pfaffian.formats.text.left_out import LeftOut, leave
-from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.strict_number import printable, words_of
 from pfaffian.formats.text.xml import Element
 
 
@@ -31,7 +31,7 @@ ACCURACY = 1e-9
 
 def read_coupler(e: Element, joints: Sequence[OsimJoint]) -> Coupler | None:
     """q = scale f(others), with those that are locked at their values. Raises ModelError: an unknown coordinate or function."""
-    dependent, others = text_of(e, "dependent_coordinate_name"), tuple(text_of(e, "independent_coordinate_names").split())
+    dependent, others = text_of(e, "dependent_coordinate_name"), tuple(words_of(text_of(e, "independent_coordinate_names")))
     known = {c.name: c for j in joints for c in j.coordinates}
     for n in (dependent, *others):
         if n not in known:

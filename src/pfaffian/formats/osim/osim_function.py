@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pfaffian.formats.text.strict_number import number
+from pfaffian.formats.text.strict_number import number, words_of
 from pfaffian.formats.text.xml import Element
 
 SPLINES = ("SimmSpline", "NaturalCubicSpline", "natCubicSpline")
@@ -150,7 +150,7 @@ def _values(element: Element, tag: str, default: float | None = None) -> list[fl
         if default is not None:
             return [default]
         raise element.error(f"<{tag}> is missing; add it")
-    return [number(word, f"{found.where}") for word in found.content.split()]
+    return [number(word, f"{found.where}") for word in words_of(found.content)]
 
 
 def _composed(pieces: np.ndarray, a: float, b: float) -> np.ndarray:

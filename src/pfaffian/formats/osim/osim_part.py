@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.formats.osim.osim_frame import Frames, offset, read_frames, vector
 from pfaffian.formats.osim.osim_function import FUNCTIONS, JUMPING, TIME, OsimFunction, read_function
-from pfaffian.formats.text.strict_number import number, printable
+from pfaffian.formats.text.strict_number import number, printable, words_of
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.body import WORLD
 from pfaffian.model.joint import UNLIMITED
@@ -300,7 +300,7 @@ def _custom(e: Element) -> tuple[AxisMotion, ...]:
 
 def _function(a: Element) -> OsimFunction:
     """The function of a TransformAxis; zero without one, whatever its coordinates."""
-    names = tuple(text_of(a, "coordinates").split())
+    names = tuple(words_of(text_of(a, "coordinates")))
     inner = a.only("function")
     given = [
         c for c in (inner.children if inner is not None else a.children) if c.tag not in ("coordinates", "axis", "function")

@@ -262,5 +262,5 @@ def read_friction(joined: Joined, joints: list[Joint], smooth: bool) -> list[Gen
                 leave(joined.lost, "dry friction is left out", name)
             else:
                 leave(joined.lost, "dry friction is smooth below 0.001 rad/s or m/s", name)
-                found.append(joint_friction(f"{name} friction"[:128], name, abs(axis.friction)))
+                found.append(joint_friction(f"{name} friction"[:128], name, axis.friction))
     return found

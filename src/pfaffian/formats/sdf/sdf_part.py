@@ -249,6 +249,8 @@ def _axis(joint: Element, tag: str) -> SdfAxis:
     effort = bound(limit, "effort", -1.0)
     for tag in ("velocity", "stiffness", "dissipation"):
         bound(limit, tag, 0.0)  # a wrong number is an error, used or not
+    if value(dynamics, "friction", 0.0) < 0:
+        raise dynamics.error(f"joint {printable(name_of(joint))}: the friction is below zero; make it zero or positive")
     numbers_ = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
     return SdfAxis(
         axis,

@@ -9,7 +9,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.sdf.sdf_part import value, word, written_pose
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.mesh_file import MeshFolders
-from pfaffian.formats.text.strict_number import numbers
+from pfaffian.formats.text.strict_number import numbers, words_of
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.shape import ROLES, Shape, mesh, shape
 from pfaffian.output.plain import text
@@ -59,5 +59,5 @@ def _colour(element: Element) -> tuple[float, ...] | None:
     colour = None if material is None else material.only("diffuse") or material.only("ambient")
     if colour is None:
         return None
-    count = len(colour.content.split()[:5])
+    count = len(words_of(colour.content)[:5])
     return tuple(min(max(x, 0.0), 1.0) for x in numbers(colour.content, count, colour.where)) if count in (3, 4) else None

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.model.constraint import Closure
+from pfaffian.model.force import Spring
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.unphysical import unphysical
 
@@ -15,6 +17,8 @@ LeftOut = dict[str, list[str]]
 
 MOST_LISTED = 8
 """Number of elements that the warning lists for each message."""
+
+BELOW_ZERO = "stiffness and damping below zero, which may drive the motion, are used as they are"
 
 _AS_THEY_ARE = "inertias that no body can have are used as they are"
 
@@ -36,10 +40,20 @@ def warned(m: Mechanism, source: str, lost: LeftOut, strict: Mapping[str, str] |
         raise ModelError(f"{strict[name]}: {reason}; correct it")
     if wrong:
         leave(lost, as_they_are(wrong))
+    if driving := below_zero(m):
+        leave(lost, BELOW_ZERO, *driving)
     if lost:
         parts = [what + (f": {_listed(elements)}" if elements else "") for what, elements in lost.items()]
         notice(f"{source}: {'; '.join(parts)}", ModelWarning)
     return replace(m, lenient=bool(wrong))
+
+
+def below_zero(m: Mechanism) -> list[str]:
+    """The joints, closures and springs with a stiffness or damping below zero."""
+    parts = (*m.joints, *(x for x in (*m.constraints, *m.forces) if isinstance(x, (Closure, Spring))))
+    given = [(p.name, x) for p in parts for x in (p.stiffness, p.damping) if x is not None and not x.is_zero()]
+    values = m.values([x for _, x in given])
+    return list(dict.fromkeys(name for (name, _), x in zip(given, values, strict=True) if (x.diagonal() < 0).any()))
 
 
 def as_they_are(wrong: Mapping[str, str]) -> str:

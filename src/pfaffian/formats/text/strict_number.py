@@ -11,7 +11,12 @@ from pfaffian.errors import ModelError
 UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Pattern of a plain decimal number. `float` would also accept 1_000, digits of other scripts, nan and inf."""
 
+SPACES = " \t\r\n"
+"""White space of XML, and the only one around and between numbers: a no-break space is none."""
+
 _NUMBER = re.compile(rf"[+-]?{UNSIGNED}")
+
+_BETWEEN = re.compile(f"[{SPACES}]+")
 
 _LONGEST = 400  # characters; printf("%f") writes the largest double with 316
 
@@ -24,7 +29,7 @@ def number(text: str, where: str) -> float:
         where: the element (and line), for errors.
     Raises ModelError: the text is not a decimal number, or overflows a double.
     """
-    word = text.strip(" \t\r\n")
+    word = text.strip(SPACES)
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
         raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
@@ -39,6 +44,11 @@ def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
     if len(words) != count:
         raise ModelError(f"{where}: {count} numbers separated by spaces are needed, got {printable(text)}")
     return tuple(number(word, where) for word in words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text between the white space of XML."""
+    return text.split() if text.isascii() else [word for word in _BETWEEN.split(text) if word]
 
 
 def check_choice(value: object, choices: Sequence[str], what: str) -> None:

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import MAX_BYTES
-from pfaffian.formats.text.strict_number import number, numbers, printable
+from pfaffian.formats.text.strict_number import SPACES, number, numbers, printable
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 500_000
@@ -53,7 +53,7 @@ class Element:
     @property
     def content(self) -> str:
         """The text between its tags, without spaces at both ends; empty if the file was read without texts."""
-        return "".join(self.words).strip()
+        return "".join(self.words).strip(SPACES)
 
     def text(self, attribute: str) -> str:
         """The value of a required attribute."""

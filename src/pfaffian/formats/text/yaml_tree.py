@@ -25,6 +25,8 @@ IN_C = getattr(yaml, "CSafeLoader", None)
 """PyYAML's loader by libyaml, which gives the same events in a tenth of the time; None where PyYAML was built without it."""
 COMMON = re.compile(r"[ ->@-~\n]*")
 """Texts for libyaml: printable ASCII without `?`. Beside tabs, `?` and special characters it accepts what PyYAML refuses."""
+CLOSE_COMMENT = re.compile(r"[|>][-+0-9]*#")
+"""A comment right after the head of a block of text, which libyaml accepts too."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,13 @@ def parse_tree(text: str, source: str) -> Node:
     source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: the text has more than {MAX_CHARACTERS} characters; put large robots into a URDF file")
-    if IN_C is not None and COMMON.fullmatch(text):
-        # Any error is left to the parser in Python: what is refused, and in which words, depends on no library in C.
+    if IN_C is not None and COMMON.fullmatch(text) and not CLOSE_COMMENT.search(text):
+        # Any error is left to the parser in Python: what is refused, and in which words, depends on no library in C. So is a
+        # document without content, which has another line there.
         with suppress(ModelError, yaml.YAMLError, ValueError, OverflowError):
-            return _document(yaml.parse(text, Loader=IN_C), source)
+            found = _document(yaml.parse(text, Loader=IN_C), source)
+            if found.value:
+                return found
     try:
         return _document(yaml.parse(text, Loader=yaml.SafeLoader), source)
     except yaml.MarkedYAMLError as error:

@@ -189,7 +189,7 @@ def parse_urdf(
         gravity=GRAVITY,
         lenient=True,
     )
-    warn_of_joints(order, mimic, robot.source)
+    warn_of_joints(made, order, mimic, robot.source)
     warn_of_unread(robot, gazebo)
     warn_of_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=judge(unphysical(made), links, strict, robot.source))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pfaffian.errors import ModelWarning, notice
-from pfaffian.formats.text.left_out import as_they_are
+from pfaffian.formats.text.left_out import BELOW_ZERO, as_they_are, below_zero
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.text.unread import NOT_READ, unread
@@ -18,6 +18,7 @@ from pfaffian.formats.urdf.urdf_names import KNOWN
 from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, assumed_limits
 from pfaffian.formats.urdf.urdf_sidecar import Sidecar
 from pfaffian.model.body import WORLD
+from pfaffian.model.mechanism import Mechanism
 
 
 def judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
@@ -40,14 +41,19 @@ def warn_of_friction(smooth: list[str], lost: list[str], choice: str, source: st
         warn(f"{source}: dry friction is left out: {sorted_names(lost)}{way}")
 
 
-def warn_of_joints(order: list[UrdfJoint], mimic: str, source: str) -> None:
-    """Warn of mimic joints that move freely, and of bounds and dampers."""
+def warn_of_joints(made: Mechanism, order: list[UrdfJoint], mimic: str, source: str) -> None:
+    """Warn of mimic joints that move freely, and of bounds, springs and dampers."""
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         warn(f"{source}: mimic joints move on their own: {sorted_names(followers)}; mimic='follow' couples them")
     lost = [j.name for j in order if j.damping and j.kind in ("planar", "free")]
     if lost:
         warn(f"{source}: damping of joints with velocities of several units is left out: {sorted_names(lost)}")
+    if driving := below_zero(made):
+        warn(f"{source}: {BELOW_ZERO}: {sorted_names(driving)}")
+    unlimited = [j.name for j in order if (limit := j.element.only("limit")) and limit.number("effort", 0.0) < 0]
+    if unlimited:
+        warn(f"{source}: an effort below zero counts as no limit: {sorted_names(unlimited)}")
     assumed = [f"{j.name} ({' and '.join(assumed_limits(j))})" for j in order if assumed_limits(j) and j.kind != "fixed"]
     if assumed:
         warn(f"{source}: bounds that a <limit> leaves out are 0 by the format: {sorted_names(assumed)}; write them")

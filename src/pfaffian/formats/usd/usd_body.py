@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut
-from pfaffian.formats.usd.usd_mass import TURNED, body_moments, radii
+from pfaffian.formats.usd.usd_mass import TURNED, ball_radius, body_moments, edges, round_sizes
 from pfaffian.formats.usd.usd_stage import UsdStage
 from pfaffian.model.body import Body, body
 from pfaffian.model.pose import Pose
@@ -67,7 +66,7 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
     """The shape of a geometric prim; None for kinds that `shape` lacks."""
     from pxr import UsdGeom, UsdPhysics
 
-    (Rb, pb, _), (R, p, scale) = s.frame(body), s.frame(part)
+    (Rb, pb, _), (R, p, _) = s.frame(body), s.frame(part)
     at = Pose(ca.SX(Rb.T @ R), ca.SX(Rb.T @ (p - pb)))
     role = "collision" if part.HasAPI(UsdPhysics.CollisionAPI) else "visual"
     kind = str(part.GetTypeName())
@@ -79,17 +78,12 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
     style: dict[str, Any] = {
         "role": role, "colour": [min(max(float(c), 0.0), 1.0) for c in colours[0]] if colours else None,
     }  # fmt: skip
-
-    def value(name: str) -> float:
-        return float(part.GetAttribute(name).Get())
-
     if kind == "Cube":
-        return shape("box", size=(value("size") * scale * s.length).tolist(), placement=at, **style)
+        return shape("box", size=edges(s, part).tolist(), placement=at, **style)
     if kind == "Sphere":
-        return shape("sphere", radius=value("radius") * float(scale.max()) * s.length, placement=at, **style)
-    axis = s.axis(part, "axis")
-    k = "XYZ".index(axis)
-    radius = max(map(value, radii(kind))) * float(np.delete(scale, k).max()) * s.length
-    length = value("height") * float(scale[k]) * s.length
+        return shape("sphere", radius=ball_radius(s, part), placement=at, **style)
+    axis, bottom, top, length = round_sizes(s, part)
+    if not length:
+        return shape("sphere", radius=max(bottom, top), placement=at, **style)
     turned = at @ Pose(ca.SX(TURNED[axis]), ca.SX.zeros(3, 1))
-    return shape(_SHAPES[kind], radius=radius, length=length, placement=turned, **style)
+    return shape(_SHAPES[kind], radius=max(bottom, top), length=length, placement=turned, **style)

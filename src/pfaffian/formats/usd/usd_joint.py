@@ -293,8 +293,8 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
         d = UsdPhysics.DriveAPI.Get(prim, name)
         if at not in free.names:
             lost.append(f"drive {name}")
-        elif str(d.GetTypeAttr().Get() or "force") != "force":
-            lost.append("a drive of accelerations")
+        elif (sort := str(d.GetTypeAttr().Get() or "force")) != "force":
+            lost.append("a drive of accelerations" if sort == "acceleration" else f"a drive of unknown type {sort}")
         else:
             made[at] = _drive(s, d, at)
     return tuple(made.get(name) for name in free.names)
@@ -303,13 +303,15 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
 def _drive(s: UsdStage, d: Any, name: str) -> Drive:
     """A drive in SI units; one whose maxForce is 0 exerts no force.   name: of its coordinate."""
     force, unit = _force(s, name in _TURNS), _unit(s, name)
-    most = _number(d.GetMaxForceAttr(), np.inf)
-    if most < 0:
-        raise s.error(d.GetPrim(), f"its maxForce {most} is below zero; correct it")
+    attributes = d.GetStiffnessAttr(), d.GetDampingAttr(), d.GetMaxForceAttr()
+    stiffness, damping, most = (_number(a, default) for a, default in zip(attributes, (0.0, 0.0, np.inf), strict=True))
+    for a, x in zip(attributes, (stiffness, damping, most), strict=True):
+        if x < 0:
+            raise s.error(d.GetPrim(), f"{a.GetName()} is {x}; it must be zero or positive")
     if most == 0:
         return Drive(most=0.0)
     return Drive(
-        _number(d.GetStiffnessAttr(), 0.0) * force / unit, _number(d.GetDampingAttr(), 0.0) * force / unit,
+        stiffness * force / unit, damping * force / unit,
         _number(d.GetTargetPositionAttr(), 0.0) * unit, _number(d.GetTargetVelocityAttr(), 0.0) * unit,
         most * force if most < 1e30 else np.inf,
     )  # fmt: skip

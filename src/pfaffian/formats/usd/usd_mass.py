@@ -34,12 +34,19 @@ TURNED = {
 }
 """Axis of a solid -> the rotation that turns z onto it."""
 
-BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL = (
+ROUND = ("Cylinder", "Capsule", "Cone", "Cylinder_1", "Capsule_1")
+"""Types of solids of revolution."""
+
+APPROXIMATIONS = ("none", "meshSimplification", "convexHull", "convexDecomposition", "boundingSphere", "boundingCube")
+"""The ways of UsdPhysics in which a mesh may collide."""
+
+BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY = (
     f"bodies with a mass, but without inertia and colliders, get the inertia of a ball of {POINT_RADIUS} m, as in UsdPhysics",
     "bodies have no mass, since they have neither mass nor enabled colliders",
     "the inertia of meshes that are not closed is that of their convex hull",
     "colliders whose volume is unknown add no mass",
-    "shells (newton:massModel) count as solid",
+    "shells and other mass models (newton:massModel) count as solid",
+    "meshes whose physics:approximation UsdPhysics does not know have the mass of the mesh itself",
 )
 
 
@@ -130,7 +137,7 @@ def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: Le
         leave(lost, UNKNOWN_SOLID, str(prim.GetPath()))
         return None
     model = prim.GetAttribute("newton:massModel")
-    if model and model.Get() == "shell" and (given.mass is None or given.inertia is None):
+    if model and model.Get() not in (None, "solid") and (given.mass is None or given.inertia is None):
         leave(lost, SHELL, str(prim.GetPath()))
     rho = given.density or density or s.density(prim) or DENSITY
     solid = solid.weighing(given.mass or solid.mass * rho)
@@ -147,31 +154,46 @@ def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: Le
 
 def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
     """The solid of a geometric prim in its own frame, its mass being its volume; None for a kind without a known volume."""
-    scale = s.frame(prim)[2] * s.length
     kind = str(prim.GetTypeName())
-
-    def value(name: str) -> float:
-        return float(prim.GetAttribute(name).Get())
-
     if kind == "Mesh":
-        return _mesh(s, prim, scale, lost)
+        return _mesh(s, prim, s.frame(prim)[2] * s.length, lost)
     if kind == "Cube":
-        return box(value("size") * scale)
+        return box(edges(s, prim))
     if kind == "Sphere":
-        return ellipsoid(np.full(3, value("radius") * scale.max()))
-    if kind not in ("Cylinder", "Capsule", "Cone", "Cylinder_1", "Capsule_1"):
+        return ellipsoid(np.full(3, ball_radius(s, prim)))
+    if kind not in ROUND:
         return None
-    axis = s.axis(prim, "axis")
-    k = "XYZ".index(axis)
-    thick, length = float(np.delete(scale, k).max()), value("height") * float(scale[k])
-    bottom, top = (value(n) * thick for n in radii(kind))
-    made = (capsule if kind.startswith("Capsule") else cylinder)(bottom, 0.0 if kind == "Cone" else top, length)
+    axis, bottom, top, length = round_sizes(s, prim)
+    made = (capsule if kind.startswith("Capsule") else cylinder)(bottom, top, length)
     return made.placed(TURNED[axis], np.zeros(3))
 
 
-def radii(kind: str) -> tuple[str, str]:
-    """Names of the attributes with the radii of a round solid, at its lower and its upper end."""
-    return ("radiusBottom", "radiusTop") if kind.endswith("_1") else ("radius", "radius")
+def edges(s: UsdStage, cube: Any) -> np.ndarray:
+    """(3,) edges [m] of a Cube."""
+    return s.size(cube, "size") * s.frame(cube)[2] * s.length
+
+
+def ball_radius(s: UsdStage, sphere: Any) -> float:
+    """The radius [m] of a Sphere, by its largest scale."""
+    return s.size(sphere, "radius") * float(s.frame(sphere)[2].max()) * s.length
+
+
+def round_sizes(s: UsdStage, prim: Any) -> tuple[str, float, float, float]:
+    """The axis of a round solid, its radii at the lower and the upper end, and its length [m], of a capsule without the balls.
+
+    Raises ModelError: a size is below zero, or one is zero without which the solid has no volume.
+    """
+    kind, axis, scale = str(prim.GetTypeName()), s.axis(prim, "axis"), s.frame(prim)[2] * s.length
+    k = "XYZ".index(axis)
+    thick = float(np.delete(scale, k).max())
+    length = (s.size(prim, "height", 0.0) if kind.startswith("Capsule") else s.size(prim, "height")) * float(scale[k])
+    if not kind.endswith("_1"):
+        radius = s.size(prim, "radius") * thick
+        return axis, radius, 0.0 if kind == "Cone" else radius, length
+    bottom, top = (s.size(prim, name, 0.0) * thick for name in ("radiusBottom", "radiusTop"))
+    if not (bottom or top):
+        raise s.error(prim, "both of its radii are zero; one must be above zero")
+    return axis, bottom, top, length
 
 
 def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> UniformSolid | None:
@@ -185,6 +207,8 @@ def _mesh(s: UsdStage, prim: Any, scale: np.ndarray, lost: LeftOut) -> UniformSo
     if not len(corners):
         return None
     way = str(prim.GetAttribute("physics:approximation").Get() or "none") if _approximates(prim) else "none"
+    if way not in APPROXIMATIONS:
+        leave(lost, UNKNOWN_WAY, f"{prim.GetPath()} ({way})")
     low, high = points.min(axis=0), points.max(axis=0)
     if way == "boundingCube":
         return box(high - low).placed(np.eye(3), (low + high) / 2)

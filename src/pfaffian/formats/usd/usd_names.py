@@ -55,7 +55,9 @@ MISSING = "prims with references, payloads or layers that USD does not find"
 QUATERNIONS = ("quatd", "quatf", "quath")
 """Types of attributes that are quaternions."""
 
-SCALED = "transforms by quaternions that are not of unit length also change lengths, as in USD"
+BY_SCALAR = "quaternions of transforms that are not of unit length turn by twice the arc cosine of their scalar part, as in USD"
+
+NO_WEIGHT = "masses and densities below zero count as not given, as in USD"
 
 CORE = re.compile(r"physics:|drive:|limit:")
 """Beginnings of the names of properties that usd-core's schemas define; those of other engines need not be installed."""
@@ -90,8 +92,10 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
                 a = prim.GetAttribute(name)
                 if a and a.ValueMightBeTimeVarying():
                     leave(lost, VARYING, f"{prim.GetPath()}.{name}")
+                if name in ("physics:mass", "physics:density") and (a.Get() or 0) < 0:
+                    leave(lost, NO_WEIGHT, f"{prim.GetPath()}.{name}")
                 if a and a.GetTypeName() in QUATERNIONS and not _is_turn(a.Get()):
-                    leave(lost, NORMALISED if physics else SCALED, f"{prim.GetPath()}.{name}")
+                    leave(lost, NORMALISED if physics else BY_SCALAR, f"{prim.GetPath()}.{name}")
     if found:
         leave(lost, "properties that are not read", *found)
     if idle:

@@ -99,6 +99,13 @@ class UsdStage:
             raise self.error(prim, f"{name} is {printable(found)}; it must be X, Y or Z")
         return found
 
+    def size(self, prim: Any, name: str, smallest: float = np.nextafter(0, 1)) -> float:
+        """A size of a solid, in the units of its frame. Raises ModelError: it is missing, or below the smallest one."""
+        found = prim.GetAttribute(name).Get()
+        if found is None or found < smallest:
+            raise self.error(prim, f"{name} is {found}; it must be {'zero or positive' if smallest == 0 else 'above zero'}")
+        return float(found)
+
     def place(self, prim: Any) -> str:
         """The place of a prim, as errors begin."""
         return f"{self.source}: {printable(str(prim.GetPath()))}"
