@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.run import solver
 from pfaffian.simulate.step import time_loop
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
@@ -376,6 +377,43 @@ def test_inputs_that_another_run_brings_may_cause_an_event_at_its_first_instant(
     rest = pf.run(m, start_from=first, times=[1.0], u={"push": 2.0}, **how)
     assert not len(pf.events(first).time)
     close(pf.events(rest).time.values, [0.5], INSTANT, "instant")
+
+
+def barge() -> tuple[pf.Mechanism, dict]:
+    """A barge whose drag acts while its tug pushes forwards."""
+    on, slide = pf.Parameter("on", 0.0), pf.joint("x", "prismatic", "world", "barge", axis=(1, 0, 0))
+    drag = pf.forces.generalised_force("drag", lambda k: -on.symbol * k.v[0], joint="x")
+    m = pf.mechanism("barge", [pf.body("barge", 2.0)], [slide], forces=[drag], parameters=[on],
+                     actuators=[pf.actuator("tug", "x")])  # fmt: skip
+    return m, {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0, 1, 0))}
+
+
+TO_AND_FRO = {
+    "a law": lambda: {
+        "control": control.discrete(
+            lambda s: control.Command(1 - 2 * s["n"], d_next={"n": 1 - s["n"]}), 0.05, measure={}, state={"n": 0.0}
+        )
+    },
+    "inputs": lambda: {"u": np.tile([[1.0], [-1.0]], (6, 1)), "u_step": 0.05},
+}
+
+
+@pytest.mark.parametrize("given", TO_AND_FRO)
+def test_a_record_where_a_sample_switches_a_mode_at_once_is_of_the_side_before_it(given, monkeypatch):
+    """Wherever a call of the loop ends: before that instant, at it, or between the sample and what it switches."""
+    (m, switches), begin, found = barge(), {"q": [[0.0], [0.0]], "v": [[0.5], [0.1]]}, []
+    how = {"switches": switches, "accuracy": 1e-6, "backend": "interpreter"} | TO_AND_FRO[given]()
+    for n in (solver.FIRST_CALL, *range(4, 10)):
+        monkeypatch.setattr(solver, "FIRST_CALL", n)
+        if found:  # calls do not grow
+            monkeypatch.setattr(solver, "CALL_BYTES", 400 * n)
+        found.append(pf.run(m, **begin, times=np.arange(9) * 0.05, **how))
+    first = found[0].isel(run=0)
+    close(first.on.values[1:], np.arange(8) % 2 == 0, 0.0, "modes")
+    close(first.u.values[:, 0], 1 - 2 * (np.arange(9) % 2), 0.0, "inputs")
+    for r in found[1:]:
+        for name in ("q", "v", "u", "on"):
+            np.testing.assert_array_equal(r[name].values, found[0][name].values)
 
 
 # -- impacts --------------------------------------------------------------------------------------------------------------
