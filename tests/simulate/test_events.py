@@ -556,6 +556,44 @@ def test_implicit_rules_find_an_event_on_the_path_of_their_stages(integrator, ex
     close(pf.events(r).time.values, exact.time.values, exactness, "instants")
 
 
+@pytest.mark.parametrize("how", [{"step": 0.05, "duration": 0.6}, {"accuracy": 1e-8, "times": [0.0, 0.6]}], ids=str)
+def test_what_an_impact_or_a_mode_switches_at_once_is_listed_once(how):
+    """A thrown ball sets `far` at 0.3 m, which sets `known`; a wall at 0.5 m returns it, which sets `back`."""
+    far, known, back = (pf.Parameter(n, 0.0) for n in ("far", "known", "back"))
+    slide = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    wall = pf.forces.rebound("wall", lambda k: 0.5 - k.q[0], 0.7)
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [slide], forces=[wall], parameters=[far, known, back], gravity=(0, 0, 0))
+    switches = {
+        "far": lambda k: ca.if_else(k.q[0] > 0.3, 1, far),
+        "known": lambda k: ca.if_else(far > 0.5, 1, known),
+        "back": lambda k: ca.if_else(k.v[0] < 0, 1, 0),
+    }
+    found = pf.events(pf.run(m, [0.0], [1.0], switches=switches, backend="interpreter", **how))
+    assert found["name"].values.tolist() == ["far", "known", "wall", "back"]
+    close(found.time.values, [0.3, 0.3, 0.5, 0.5], INSTANT, "instants")
+    close(found.value.values, [1.0, 1.0, 0.0, 1.0], 0.0, "values")
+    close(found.jump.values[:, 0], [0.0, 0.0, -1.7, 0.0], INSTANT, "jumps")
+
+
+@pytest.mark.parametrize("how", [{"step": 0.05, "duration": 0.8}, {"accuracy": 1e-8, "times": [0.0, 0.8]}], ids=str)
+def test_geared_bodies_stop_at_a_wall_without_rebound(how):
+    """One impact: the rounding of the gears, onto which the velocities are put, does not close the gap again."""
+    slides = [pf.joint(n, "prismatic", "world", f"block {n}", axis=(1, 0, 0)) for n in "abc"]
+    gears = pf.nonholonomic("gears", lambda k: ca.vertcat(k.v[0] - 0.7 * k.v[1] - 0.3 * k.v[2], k.v[1] - 1.3 * k.v[2]))
+    wall = pf.forces.rebound("wall", lambda k: 0.3 - k.q[0], 0.0)
+    pull = pf.forces.generalised_force("pull", lambda k: -0.5, joint="a")
+    blocks = [pf.body(f"block {n}", mass) for n, mass in zip("abc", (1.0, 2.0, 0.7), strict=True)]
+    m = pf.mechanism("geared", blocks, slides, constraints=[gears], forces=[wall, pull], gravity=(0, 0, 0))
+    r = pf.run(m, v=[0.7 * 1.3 + 0.3, 1.3, 1.0], backend="interpreter", **how)
+    ratio = np.array([0.7 * 1.3 + 0.3, 1.3, 1.0])
+    a = -0.5 * ratio[0] / (np.array([1.0, 2.0, 0.7]) @ ratio**2)  # of block c
+    instant = (-1 + np.sqrt(1 + 2 * a * 0.3 / ratio[0])) / a
+    found = pf.events(r)
+    assert found["name"].values.tolist() == ["wall"] and int(r.status) == 0
+    close(found.time.values, [instant], INSTANT, "instant")
+    close(r.v.values[-1], a * (0.8 - instant) * ratio, INSTANT, "speeds")
+
+
 def test_wrong_impacts_are_refused():
     for given, words in (
         ({"impact": 1.2}, "from 0 to 1, got 1.2"),

@@ -336,7 +336,8 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
     begin, numbers, first = points[0].states, events.modes, events.conditions
     passes, root, after = passed(events, points)
     nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
-    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(tried.switches, nan)))
+    stands = ca.logic_or(tried.switches, tried.h == 0)  # a step without length puts the state onto the constraints alone
+    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(stands, nan)))
     at_once = any_of(begin != tried.here.states)
     root = ca.if_else(at_once, 0, root)
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
