@@ -16,7 +16,7 @@ from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
 PLASTIC = 64 * float(np.finfo(float).eps)
-"""Least coefficient of restitution: with 0 the rounding of other rows, onto which velocities are put, would close gaps again."""
+"""Least coefficient of restitution: with 0, rounding closes a gap again where velocities are then put onto constraints."""
 
 
 def is_due(gap: Gap) -> ca.SX:
