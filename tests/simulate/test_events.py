@@ -594,6 +594,26 @@ def test_geared_bodies_stop_at_a_wall_without_rebound(how):
     close(r.v.values[-1], a * (0.8 - instant) * ratio, INSTANT, "speeds")
 
 
+def test_impacts_beside_kinks_that_follow_one_another_are_not_lost():
+    """A ball on a rod with dry friction, whose kinks at v = 0 are passed by ordinary steps in the end: it rebounds up to the
+    limit of its impacts, whose times are a geometric series."""
+    e, dry = 0.3, 2.0
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    forces = [
+        pf.forces.generalised_force("dry", lambda k: -dry * ca.sign(k.v[0])),
+        pf.forces.rebound("floor", lambda k: k.q[0], e),
+    ]
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [slide], forces=forces)
+    with pytest.warns(pf.RunWarning, match="events follow one another without end: .* the last is of 'floor'"):
+        r = pf.run(m, [1.0], times=[0.0, 2.0], accuracy=1e-6, backend="interpreter")
+    up, down = G + dry, G - dry
+    first = e * np.sqrt(2 * down) * (1 / up + 1 / np.sqrt(up * down))
+    limit = np.sqrt(2 / down) + first / (1 - e * np.sqrt(down / up))
+    found = pf.events(r)
+    close(found.time.values[-1], limit, INSTANT, "limit")
+    assert len(found.time) < 100
+
+
 def test_wrong_impacts_are_refused():
     for given, words in (
         ({"impact": 1.2}, "from 0 to 1, got 1.2"),
