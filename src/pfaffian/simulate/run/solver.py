@@ -361,8 +361,8 @@ class Solver(NamedTuple):
             some, last, w = (n[w[:, BARRIER] > self.end] for n in (some, last, w))
             self._keep(solved, lanes[some], passed[last, some], w)
         at_barrier = (ends == rows[-1, ..., BARRIER]) | unsampled
-        begin, stop = (np.searchsorted(self.instants, t, side) for t, side in ((times[0], "left"), (ends, "right")))
-        stop = np.where(at_barrier, np.searchsorted(self.instants, ends, "left"), stop)
+        begin, before = (np.searchsorted(self.instants, t) for t in (times[0], ends))
+        stop = np.where(at_barrier, before, np.searchsorted(self.instants, ends, "right"))
         count = np.maximum(stop - begin, 0)
         i = np.repeat(np.arange(len(lanes)), count)
         j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]

@@ -70,9 +70,6 @@ ENDLESS = (
 
 UNDEFINED = "the number that a condition compares became NaN where the condition depends on it"
 
-NEVER = ca.SX(0)
-"""The flag of what no step does."""
-
 ITERATIONS = 8
 """Iterations that find the root of a polynomial between two points."""
 
@@ -333,7 +330,7 @@ def event_check(events: Events, s: LawAndSystem, tried: Tried) -> EventCheck:
     return EventCheck(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
 
 
-def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_kinks: ca.SX = NEVER) -> Ahead:
+def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_kinks: ca.SX) -> Ahead:
     """What a step meets.   exact: exactness of the instants of events [s].   passes_kinks: whether kinks count as none."""
     points, here = step_points(events, s, tried)
     begin, numbers, first = points[0].states, events.modes, events.conditions
@@ -390,7 +387,7 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX = NEVER) -> tuple[ca.SX, ca.SX, ca.SX]:
+def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Whether a step passes an event, where, in parts of its length, and the states after it, from points along it.
 
     Among the comparisons that change between two points, those that alone change the states tell the place: another one may
