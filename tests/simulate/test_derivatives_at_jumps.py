@@ -80,3 +80,23 @@ def test_the_derivative_through_a_kink_is_that_of_the_motion():
     a, b = (pf.calculus.rollout(m, q + [way * h, 0], v, **stiff) for way in (1, -1))
     assert float(r.q[-1, 0]) < 1 < float(np.max(r.q[:, 0]))
     np.testing.assert_allclose(slope.q[-1], (a.q[-1] - b.q[-1]) / (2 * h), rtol=1e-4, atol=1e-6)
+
+
+def test_functions_of_other_libraries_refuse_jumps_and_events():
+    """Those of JAX and CasADi, of a step; accelerations alone have derivatives on either side of a jump."""
+    jax = pytest.importorskip("jax")
+    row = pf.constraints.active_while(pf.nonholonomic("clutch", lambda k: k.v[1] - k.v[0]), lambda k: k.q[0] > 0.2)
+    stop = pf.forces.rebound("bumper", lambda k: k.q[1] - k.q[0] + 1, 0.5)
+    refused = {
+        "force 0 jumps": sled(JUMPING["steps"]),
+        "clutch": sled(constraints=[row]),
+        "bumper": sled().with_(forces=[stop]),
+    }
+    with jax.enable_x64(True):
+        for message, m in refused.items():
+            for function in (pf.bridges.jax_function, pf.casadi_function):
+                with pytest.raises(ModelError, match=message):
+                    function(m, "step", step=0.01)
+        f = pf.bridges.jax_function(sled(JUMPING["dry friction"]), "forward_dynamics", backend="numpy")
+        slope = jax.jacobian(f, argnums=1)(np.zeros(2), np.array([1.0, 0.5]))
+    np.testing.assert_array_equal(slope, np.zeros((2, 2)))

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.run import solver
 from pfaffian.simulate.step import time_loop
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
@@ -378,6 +379,43 @@ def test_inputs_that_another_run_brings_may_cause_an_event_at_its_first_instant(
     close(pf.events(rest).time.values, [0.5], INSTANT, "instant")
 
 
+def barge() -> tuple[pf.Mechanism, dict]:
+    """A barge whose drag acts while its tug pushes forwards."""
+    on, slide = pf.Parameter("on", 0.0), pf.joint("x", "prismatic", "world", "barge", axis=(1, 0, 0))
+    drag = pf.forces.generalised_force("drag", lambda k: -on.symbol * k.v[0], joint="x")
+    m = pf.mechanism("barge", [pf.body("barge", 2.0)], [slide], forces=[drag], parameters=[on],
+                     actuators=[pf.actuator("tug", "x")])  # fmt: skip
+    return m, {"on": pf.of_motion(lambda T, motion: ca.if_else(T.u[0] > 0, 1, 0))}
+
+
+TO_AND_FRO = {
+    "a law": lambda: {
+        "control": control.discrete(
+            lambda s: control.Command(1 - 2 * s["n"], d_next={"n": 1 - s["n"]}), 0.05, measure={}, state={"n": 0.0}
+        )
+    },
+    "inputs": lambda: {"u": np.tile([[1.0], [-1.0]], (6, 1)), "u_step": 0.05},
+}
+
+
+@pytest.mark.parametrize("given", TO_AND_FRO)
+def test_a_record_where_a_sample_switches_a_mode_at_once_is_of_the_side_before_it(given, monkeypatch):
+    """Wherever a call of the loop ends: before that instant, at it, or between the sample and what it switches."""
+    (m, switches), begin, found = barge(), {"q": [[0.0], [0.0]], "v": [[0.5], [0.1]]}, []
+    how = {"switches": switches, "accuracy": 1e-6, "backend": "interpreter"} | TO_AND_FRO[given]()
+    for n in (solver.FIRST_CALL, *range(4, 10)):
+        monkeypatch.setattr(solver, "FIRST_CALL", n)
+        if found:  # calls do not grow
+            monkeypatch.setattr(solver, "CALL_BYTES", 400 * n)
+        found.append(pf.run(m, **begin, times=np.arange(9) * 0.05, **how))
+    first = found[0].isel(run=0)
+    close(first.on.values[1:], np.arange(8) % 2 == 0, 0.0, "modes")
+    close(first.u.values[:, 0], 1 - 2 * (np.arange(9) % 2), 0.0, "inputs")
+    for r in found[1:]:
+        for name in ("q", "v", "u", "on"):
+            np.testing.assert_array_equal(r[name].values, found[0][name].values)
+
+
 # -- impacts --------------------------------------------------------------------------------------------------------------
 
 
@@ -516,6 +554,64 @@ def test_implicit_rules_find_an_event_on_the_path_of_their_stages(integrator, ex
     r = pf.run(m, [0.2, 1.2], step=0.05, scheme=pf.Scheme(integrator=integrator), **how)
     exact = pf.events(pf.run(m, [0.2, 1.2], duration=0.5, accuracy=1e-8, backend="interpreter"))
     close(pf.events(r).time.values, exact.time.values, exactness, "instants")
+
+
+@pytest.mark.parametrize("how", [{"step": 0.05, "duration": 0.6}, {"accuracy": 1e-8, "times": [0.0, 0.6]}], ids=str)
+def test_what_an_impact_or_a_mode_switches_at_once_is_listed_once(how):
+    """A thrown ball sets `far` at 0.3 m, which sets `known`; a wall at 0.5 m returns it, which sets `back`."""
+    far, known, back = (pf.Parameter(n, 0.0) for n in ("far", "known", "back"))
+    slide = pf.joint("x", "prismatic", "world", "ball", axis=(1, 0, 0))
+    wall = pf.forces.rebound("wall", lambda k: 0.5 - k.q[0], 0.7)
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [slide], forces=[wall], parameters=[far, known, back], gravity=(0, 0, 0))
+    switches = {
+        "far": lambda k: ca.if_else(k.q[0] > 0.3, 1, far),
+        "known": lambda k: ca.if_else(far > 0.5, 1, known),
+        "back": lambda k: ca.if_else(k.v[0] < 0, 1, 0),
+    }
+    found = pf.events(pf.run(m, [0.0], [1.0], switches=switches, backend="interpreter", **how))
+    assert found["name"].values.tolist() == ["far", "known", "wall", "back"]
+    close(found.time.values, [0.3, 0.3, 0.5, 0.5], INSTANT, "instants")
+    close(found.value.values, [1.0, 1.0, 0.0, 1.0], 0.0, "values")
+    close(found.jump.values[:, 0], [0.0, 0.0, -1.7, 0.0], INSTANT, "jumps")
+
+
+@pytest.mark.parametrize("how", [{"step": 0.05, "duration": 0.8}, {"accuracy": 1e-8, "times": [0.0, 0.8]}], ids=str)
+def test_geared_bodies_stop_at_a_wall_without_rebound(how):
+    """One impact: the rounding of the gears, onto which the velocities are put, does not close the gap again."""
+    slides = [pf.joint(n, "prismatic", "world", f"block {n}", axis=(1, 0, 0)) for n in "abc"]
+    gears = pf.nonholonomic("gears", lambda k: ca.vertcat(k.v[0] - 0.7 * k.v[1] - 0.3 * k.v[2], k.v[1] - 1.3 * k.v[2]))
+    wall = pf.forces.rebound("wall", lambda k: 0.3 - k.q[0], 0.0)
+    pull = pf.forces.generalised_force("pull", lambda k: -0.5, joint="a")
+    blocks = [pf.body(f"block {n}", mass) for n, mass in zip("abc", (1.0, 2.0, 0.7), strict=True)]
+    m = pf.mechanism("geared", blocks, slides, constraints=[gears], forces=[wall, pull], gravity=(0, 0, 0))
+    r = pf.run(m, v=[0.7 * 1.3 + 0.3, 1.3, 1.0], backend="interpreter", **how)
+    ratio = np.array([0.7 * 1.3 + 0.3, 1.3, 1.0])
+    a = -0.5 * ratio[0] / (np.array([1.0, 2.0, 0.7]) @ ratio**2)  # of block c
+    instant = (-1 + np.sqrt(1 + 2 * a * 0.3 / ratio[0])) / a
+    found = pf.events(r)
+    assert found["name"].values.tolist() == ["wall"] and int(r.status) == 0
+    close(found.time.values, [instant], INSTANT, "instant")
+    close(r.v.values[-1], a * (0.8 - instant) * ratio, INSTANT, "speeds")
+
+
+def test_impacts_beside_kinks_that_follow_one_another_are_not_lost():
+    """A ball on a rod with dry friction, whose kinks at v = 0 are passed by ordinary steps in the end: it rebounds up to the
+    limit of its impacts, whose times are a geometric series."""
+    e, dry = 0.3, 2.0
+    slide = pf.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    forces = [
+        pf.forces.generalised_force("dry", lambda k: -dry * ca.sign(k.v[0])),
+        pf.forces.rebound("floor", lambda k: k.q[0], e),
+    ]
+    m = pf.mechanism("ball", [pf.body("ball", 1.0)], [slide], forces=forces)
+    with pytest.warns(pf.RunWarning, match="events follow one another without end: .* the last is of 'floor'"):
+        r = pf.run(m, [1.0], times=[0.0, 2.0], accuracy=1e-6, backend="interpreter")
+    up, down = G + dry, G - dry
+    first = e * np.sqrt(2 * down) * (1 / up + 1 / np.sqrt(up * down))
+    limit = np.sqrt(2 / down) + first / (1 - e * np.sqrt(down / up))
+    found = pf.events(r)
+    close(found.time.values[-1], limit, INSTANT, "limit")
+    assert len(found.time) < 100
 
 
 def test_wrong_impacts_are_refused():

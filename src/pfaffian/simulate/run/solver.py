@@ -361,24 +361,24 @@ class Solver(NamedTuple):
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
         ends = np.minimum(times[-1], x[:, at.end])
         arrived = (ends == times[-1]) & (times[0] < times[-1])
-        unsampled = arrived & (self._unsampled(x) | (ends == now))
+        unsampled = arrived & (self._unsampled(x) | ((ends == now) & (times[-2] < ends)))
         if (some := np.flatnonzero((times[0] < self.end) & (times[-1] >= self.end))).size:
             last = (times[:, some] < self.end).sum(axis=0) - 1
             w = rows_of_lanes(rows, interval[last, some], some)
             some, last, w = (n[w[:, BARRIER] > self.end] for n in (some, last, w))
             self._keep(solved, lanes[some], passed[last, some], w)
-        at_begin = (times[0] == since[0]) | sampled[0]
         at_barrier = (ends == rows[-1, ..., BARRIER]) | unsampled
-        begin, stop = (np.searchsorted(self.instants, t, "right") for t in (times[0], ends))
-        begin = np.where(at_begin, np.searchsorted(self.instants, times[0], "left"), begin)
-        stop = np.where(at_barrier, np.searchsorted(self.instants, ends, "left"), stop)
+        begin, before = (np.searchsorted(self.instants, t) for t in (times[0], ends))
+        stop = np.where(at_barrier, before, np.searchsorted(self.instants, ends, "right"))
         count = np.maximum(stop - begin, 0)
         i = np.repeat(np.arange(len(lanes)), count)
         j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]
+        new = np.isnan(solved.stiff[j, lanes[i], 0])  # the call before may have ended at this instant and written its record
+        i, j = i[new], j[new]
         k = _step_at(times, i, self.instants[j])
         after, t = np.minimum(k + 1, len(passed) - 1), self.instants[j]
-        begins = sampled[after, i] | ((since[after, i] == t) & (times[k, i] < t))
-        k = np.where(begins & (times[after, i] == t), after, k)
+        begins = (times[k, i] < t) & (times[after, i] == t)  # the first step after the samples and inputs there change
+        k = np.where(begins & (sampled[after, i] | (since[after, i] == t)), after, k)
         if len(i):
             begin_of_step = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
             y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)

@@ -214,10 +214,6 @@ def _event(s: Simulation, at: Lane, lane: ca.SX, w: ca.SX, p: ca.SX, tried: Trie
     given = lane, w, p, tried.d, tried.switches, tried.h, tried.x_next, tried.rates, exact
     passes, root, name = _located(s, at)(some, *given)
     passes = ca.logic_and(some, passes)
-    if events.kinks:  # kinks in quick succession are passed by ordinary steps
-        many = lane[at.events.count, 0] >= MOST_AT_ONCE
-        left_alone = ca.logic_and(events.is_kink(name), many)
-        passes = ca.logic_and(passes, ca.logic_not(left_alone))
     finite, short = ca.logic_and(is_finite(tried.x_next), clear), is_short(tried.h, exact)
     return Ahead(tried.switches, passes, short, root, finite, meets.undefined, exact, name, meets.following)
 
@@ -236,7 +232,8 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         return inputs_at(w, time + c * h), begin + time + c * h
 
     here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact)
+    many = lane[at.events.count, 0] >= MOST_AT_ONCE  # ordinary steps pass kinks in quick succession
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, many)
     given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, exact]
     return guarded("located", given, [event.passes, event.root, event.name])
 

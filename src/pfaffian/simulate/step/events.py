@@ -330,13 +330,14 @@ def event_check(events: Events, s: LawAndSystem, tried: Tried) -> EventCheck:
     return EventCheck(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
 
 
-def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX) -> Ahead:
-    """What a step meets.   exact: exactness of the instants of events [s]."""
+def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_kinks: ca.SX) -> Ahead:
+    """What a step meets.   exact: exactness of the instants of events [s].   passes_kinks: whether kinks count as none."""
     points, here = step_points(events, s, tried)
     begin, numbers, first = points[0].states, events.modes, events.conditions
-    passes, root, after = passed(events, points)
+    passes, root, after = passed(events, points, passes_kinks)
     nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
-    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(tried.switches, nan)))
+    stands = ca.logic_or(tried.switches, tried.h == 0)  # a step without length puts the state onto the constraints alone
+    passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(stands, nan)))
     at_once = any_of(begin != tried.here.states)
     root = ca.if_else(at_once, 0, root)
     # A parameter that jumps at the begin has another next value there than in d; a condition changes within the step.
@@ -386,13 +387,14 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX]:
+def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Whether a step passes an event, where, in parts of its length, and the states after it, from points along it.
 
     Among the comparisons that change between two points, those that alone change the states tell the place: another one may
     stand at its edge, and change by rounding.
     """
-    at, states, differences = events.points, [x.states for x in points], [x.differences for x in points]
+    at, differences = events.points, [x.differences for x in points]
+    states = [_counted(events, x.states, points[0].states, passes_kinks) for x in points]
     changed = [any_of(x != states[0]) for x in states]
     powers = [sum((float(w) * g for w, g in zip(row, differences, strict=True)), ca.SX(0)) for row in _to_powers(at)]
     count = events.comparisons
@@ -402,7 +404,7 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
         middle = ca.if_else(changed[i], (at[i - 1] + at[i]) / 2, middle)
         right, after = ca.if_else(changed[i], at[i], right), ca.if_else(changed[i], states[i], after)
         before, value = (ca.if_else(changed[i], x, y) for x, y in ((differences[i - 1], before), (differences[i], value)))
-        crosses = ca.if_else(changed[i], _decisive(events, points[i - 1], points[i]), crosses)
+        crosses = ca.if_else(changed[i], _decisive(events, points[i - 1], points[i], passes_kinks), crosses)
     found = ca.SX(NOWHERE)
     for k in range(count):
         root = _root([power[k] for power in powers], right - at[1], right, before[k])
@@ -410,7 +412,14 @@ def passed(events: Events, points: list[StepPoint]) -> tuple[ca.SX, ca.SX, ca.SX
     return reduce(ca.logic_or, changed), ca.if_else(found < NOWHERE, found, middle), after
 
 
-def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
+def _counted(events: Events, states: ca.SX, before: ca.SX, passes_kinks: ca.SX) -> ca.SX:
+    """The states, those of kinks as they were before where kinks count as none."""
+    states, kinks = ca.SX(states), slice(events.conditions - events.kinks, events.conditions)
+    states[kinks, 0] = each(passes_kinks, before[kinks, 0], states[kinks, 0])
+    return states
+
+
+def _decisive(events: Events, left: StepPoint, right: StepPoint, passes_kinks: ca.SX) -> ca.SX:
     """(k, 1) which comparisons change between two points and alone change the states; if none does, all that change. Where the
     numbers of one jump between the points, these jumps in place of it."""
     begin, end = ([x.values[k] for k in range(events.comparisons)] for x in (left, right))
@@ -419,6 +428,7 @@ def _decisive(events: Events, left: StepPoint, right: StepPoint) -> ca.SX:
     depends = ca.DM(events.combined.jac_sparsity(0, 0))  # of states on comparisons
     for k in range(len(begin)):
         one = events.combined(ca.vertcat(*begin[:k], end[k], *begin[k + 1 :]), *left.given)
+        one = _counted(events, one, states, passes_kinks)
         changes[k] = begin[k] != end[k]
         alone[k] = any_of(ca.vertcat(ca.SX(0, 1), *[one[i] != states[i] for i in depends[:, k].sparsity().row()]))
     decisive = ca.logic_and(changes, ca.logic_or(alone, ca.logic_not(any_of(alone))))

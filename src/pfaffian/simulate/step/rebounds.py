@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.maths.qp import SOLVED, nearest
 from pfaffian.maths.tree_factor import solve_W, solve_WT
@@ -13,6 +14,9 @@ from pfaffian.parts.rebound import Gap
 from pfaffian.simulate.step.step import along
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
+
+PLASTIC = 64 * float(np.finfo(float).eps)
+"""Least coefficient of restitution: with 0, rounding closes a gap again where velocities are then put onto constraints."""
 
 
 def is_due(gap: Gap) -> ca.SX:
@@ -31,7 +35,7 @@ def after_impact(T: Terms, gaps: Sequence[Gap]) -> ca.SX:
     changes = [_change(T, gap) for gap in gaps]
     v = T.v
     for gap, change in zip(reversed(gaps), reversed(changes), strict=True):
-        v = ca.if_else(is_due(gap), T.v - (1 + gap.restitution) * gap.rate / (gap.J @ change) * change, v)
+        v = ca.if_else(is_due(gap), T.v + _opening(gap) / (gap.J @ change) * change, v)
     if len(gaps) == 1:
         return v
     # A gap is as good as closed where it is no wider than another is deep.
@@ -39,10 +43,15 @@ def after_impact(T: Terms, gaps: Sequence[Gap]) -> ca.SX:
     meets = ca.vertcat(*[ca.logic_and(gap.value <= deepest, gap.rate < 0) for gap in gaps])
     W = T.factor.W
     rows = ca.horzcat(*changes).T @ W
-    least = ca.vertcat(*[-(1 + gap.restitution) * gap.rate for gap in gaps])
+    least = ca.vertcat(*[_opening(gap) for gap in gaps])
     found = nearest(ca.SX.eye(T.mechanism.nv), ca.SX(T.mechanism.nv, 1), -(meets * rows), ca.if_else(meets, -least, 1))
     together = T.v + solve_WT(T.factor, found.u)
     return ca.if_else(ca.logic_and(found.status == SOLVED, ca.sum1(meets) > 1), together, v)
+
+
+def _opening(gap: Gap) -> ca.SX:
+    """Least change of the rate of a gap in an impact."""
+    return -(1 + ca.fmax(gap.restitution, PLASTIC)) * gap.rate
 
 
 def _change(T: Terms, gap: Gap) -> ca.SX:

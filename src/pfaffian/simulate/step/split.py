@@ -137,7 +137,7 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     x, d, (done, aim, count, unsplit, last, width, total, finer) = given[:n, 0], given[n:, 0], now.numbers
     symbols = [ca.SX.sym(name, part.sparsity_out(i)) for name, i in (("x_next", 0), ("reached", 4), ("rates", 5))]
     made = PartResult(*symbols)
-    event = ahead(events, s, _tried(now, made, n), exactness(t, h, width))
+    event = ahead(events, s, _tried(now, made, n), exactness(t, h, width), ca.SX(0))
     event = event._replace(passes=ca.logic_and(event.passes, ca.logic_not(now.gives_up)))
     after, before = event.aims(aim, done, now.length, ca.logic_and(aim < h, ca.logic_not(now.halved)))
     before = ca.if_else(_far(events, event, now.length, h), done + (1 - NEAR) * event.root * now.length, before)
