@@ -111,6 +111,14 @@ def test_wrong_joints_are_refused_with_the_reason(make, words):
         make()
 
 
+@pytest.mark.parametrize("what", ["stiffness", "damping"])
+@pytest.mark.parametrize("number", [INF, float("nan")])
+def test_a_matrix_of_constants_has_finite_entries(what, number):
+    for given in (ca.SX(np.diag([1.0, number, 3.0])), ca.SX([1.0, number, 3.0])):
+        with pytest.raises(ModelError, match=f"joint 'j': {what}: an entry of .* is not a finite number"):
+            joint(**{what: given})
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_units_and_limits_match_the_dimensions(kind):
     j = joint(kind, **({"pitch": 0.1} if KINDS[kind].screws else {}))

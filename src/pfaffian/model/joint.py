@@ -520,6 +520,8 @@ def _square(value: Any, units: Sequence[str], what: str) -> ca.SX:
         return ca.SX(n, n)
     values = matrix(value, what)
     _check_moves(values, n, what)
+    if values.is_constant() and not np.isfinite(constants(values)).all():
+        raise ModelError(f"{what}: an entry of {brief(value)} is not a finite number")
     if values.numel() == 1:
         return ca.sparsify(scalar(values, what) * ca.SX.eye(n))
     if values.shape == (n, 1):
