@@ -115,7 +115,7 @@ def test_wrong_joints_are_refused_with_the_reason(make, words):
 @pytest.mark.parametrize("number", [INF, float("nan")])
 def test_a_matrix_of_constants_has_finite_entries(what, number):
     for given in (ca.SX(np.diag([1.0, number, 3.0])), ca.SX([1.0, number, 3.0])):
-        with pytest.raises(ModelError, match=f"joint 'j': {what}: an entry of .* is not a finite number"):
+        with pytest.raises(ModelError, match=f"joint 'j': {what}: the expression contains nan or inf"):
             joint(**{what: given})
 
 

@@ -30,6 +30,7 @@ from pfaffian.model.number import (
     named_float,
     scalar,
     several,
+    sx_named,
     vector,
 )
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
@@ -518,10 +519,8 @@ def _square(value: Any, units: Sequence[str], what: str) -> ca.SX:
     n = len(units)
     if _is_plain_zero(value):
         return ca.SX(n, n)
-    values = matrix(value, what)
+    values = sx_named(matrix(value, what), what)
     _check_moves(values, n, what)
-    if values.is_constant() and not np.isfinite(constants(values)).all():
-        raise ModelError(f"{what}: an entry of {brief(value)} is not a finite number")
     if values.numel() == 1:
         return ca.sparsify(scalar(values, what) * ca.SX.eye(n))
     if values.shape == (n, 1):
