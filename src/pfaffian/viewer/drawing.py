@@ -125,12 +125,11 @@ def finish(figure: Any) -> Any:
                 put_title(ax, ax.get_title())
         legends.add(entries)
         note_cut(ax)
-    figure.draw_without_rendering()
     wider, higher = dict[int, float](), dict[int, float]()
     for ax in figure.axes:
         if ax.get_legend() is None or ax.get_subplotspec() is None:
             continue
-        box, at = ax.get_legend().get_window_extent(), ax.get_subplotspec()
+        box, at = ax.get_legend().get_tightbbox(), ax.get_subplotspec()
         room, line, size = (higher, at.rowspan.start, box.height) if _side_by_side(ax) else (wider, at.colspan.stop, box.width)
         room[line] = max(room.get(line, 0.0), size / figure.dpi)
     width, height = figure.get_size_inches()
