@@ -101,9 +101,10 @@ def test_missing_files_are_reported_once(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "parallel_chains"])
-def test_runs_quickly(name, tmp_path):
-    done = run(name, "--quick", "--json", str(tmp_path / "result.json"), "--out", str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_runs_quickly(name, tmp_path, capsys):
+    status = main([name, "--quick", "--json", str(tmp_path / "result.json"), "--out", str(tmp_path)])
+    out, err = capsys.readouterr()
+    assert status == 0, out + err
     found = json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse)
     assert found["quick"] and found["failed"] == {} and found["versions"]["pfaffian"] and found["threads"]
     assert found["results"]
@@ -112,7 +113,7 @@ def test_runs_quickly(name, tmp_path):
         for side in filter(None, (r["ours"], r["peer"])):
             assert side["samples_ns"] and 0 < side["minimum_ns"] <= side["median_ns"]
         assert (r["ratio_of_medians"] is None) == (r["peer"] is None)
-        assert r["what"] in done.stdout
+        assert r["what"] in out
     if name == "chain_length":
         assert (tmp_path / "chain_length.png").stat().st_size > 10_000
 
