@@ -31,7 +31,7 @@ SIDE, QUIET, ISOLATED = 8, 2, 16.0
 those of a steady oscillation are not."""
 
 HALVINGS = 60
-"""Bisections that locate a jump between two samples."""
+"""Most bisections that locate a jump between two samples."""
 
 MOST = 2_000
 """Largest number of instants in a part of the time; of more, some are taken at even distances."""
@@ -143,11 +143,15 @@ def _abrupt(functions: ca.Function, p: np.ndarray, begin: float, end: float, siz
         abrupt = (bends > BEND * np.where(size > 0, size, np.inf)) & (bends > ISOLATED * _quieter_side(bends))
         cells = np.flatnonzero(abrupt.any(axis=0))
         a, b = t[cells], t[cells + 2]
-        for _ in range(HALVINGS if len(cells) else 0):
+        left, right = g[:, cells], g[:, cells + 2]
+        for _ in range(HALVINGS):
             middle = a + (b - a) / 2
-            left, centre, right = at(a), at(middle), at(b)
+            if not ((a < middle) & (middle < b)).any():
+                break
+            centre = at(middle)
             first = (np.abs(centre - left) / size > np.abs(right - centre) / size).any(axis=0)
-            a, b = np.where(first, a, middle), np.where(first, middle, b)
+            a, left = np.where(first, a, middle), np.where(first, left, centre)
+            b, right = np.where(first, middle, b), np.where(first, centre, right)
     return np.concatenate([t[cells + 1], b])
 
 
