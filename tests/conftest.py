@@ -41,3 +41,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_collection_modifyitems(items: list) -> None:
     """Run studies first: each takes long on one core, and at the end the other core would be idle."""
     items.sort(key=lambda item: item.path.name != "test_studies.py")
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays to the end: the garbage collector need not look at it again."""
+    gc.freeze()
