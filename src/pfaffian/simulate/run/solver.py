@@ -315,8 +315,9 @@ class Solver(NamedTuple):
         loop, status = self._steps_of(stiff).loop, solved.status[lanes]
         lane[:, at.tolerance] = solved.tolerance[lanes, int(stiff)]
         r = loop(lane, rows, p, self._span(steps), threads=self.threads, status=status)
-        ended = np.isnan(r.records[:, :, at.time])  # a lane that stops stays at the end of its last step
-        r.records[ended] = np.broadcast_to(r.x[:, : at.moving], r.records.shape)[ended]
+        if (r.status != status).any():  # a lane that stops stays at the end of its last step
+            ended = np.isnan(r.records[:, :, at.time])
+            r.records[ended] = np.broadcast_to(r.x[:, : at.moving], r.records.shape)[ended]
         recorded = self._record(solved, r.records, r.x, lanes, rows, p)
         if watch.steps:
             watch.steps(self._steps(r.records, r.x, lanes, rows, p), self._within)
@@ -354,11 +355,10 @@ class Solver(NamedTuple):
         at, each = lane_of(self.simulation), np.arange(len(lanes))
         times = np.concatenate([passed[:, :, at.time], x[None, :, at.time]])
         interval, since_of = passed[:, :, at.interval], rows[..., SINCE, None]
-        since, now = (rows_of_lanes(since_of, i, each)[..., 0] for i in (interval, x[:, at.interval]))
-        sampled = times[:-1] == (passed[:, :, at.sampled] if law_instants(self.simulation) else -1.0)
-        made = (times[1:] > times[:-1]).sum(axis=0)
+        made = np.count_nonzero(times[1:] > times[:-1], axis=0)
         solved.steps[lanes] += made
         solved.stiff_steps[lanes] += made * (passed[0, :, at.implicit] == 1).astype(np.int64)
+        now = rows_of_lanes(since_of, x[:, at.interval], each)[..., 0]
         ends = np.minimum(times[-1], x[:, at.end])
         arrived = (ends == times[-1]) & (times[0] < times[-1])
         unsampled = arrived & (self._unsampled(x) | ((ends == now) & (times[-2] < ends)))
@@ -375,17 +375,21 @@ class Solver(NamedTuple):
         j = begin[i] + np.arange(len(i)) - (np.cumsum(count) - count)[i]
         new = np.isnan(solved.stiff[j, lanes[i], 0])  # the call before may have ended at this instant and written its record
         i, j = i[new], j[new]
-        k = _step_at(times, i, self.instants[j])
-        after, t = np.minimum(k + 1, len(passed) - 1), self.instants[j]
+        if not len(i):
+            return False
+        k, t = _step_at(times, i, self.instants[j]), self.instants[j]
+        after = np.minimum(k + 1, len(passed) - 1)
         begins = (times[k, i] < t) & (times[after, i] == t)  # the first step after the samples and inputs there change
-        k = np.where(begins & (sampled[after, i] | (since[after, i] == t)), after, k)
-        if len(i):
-            begin_of_step = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-            y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)
-            solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
-            solved.stiff[j, lanes[i], 0] = begin_of_step[:, at.implicit]
-            solved.stiffened[j, lanes[i], 0] = has_been_stiff(begin_of_step[:, at.implicit], begin_of_step[:, at.patience])
-        return len(i) > 0
+        changed = rows_of_lanes(since_of, interval[after, i], i)[..., 0] == t
+        if law_instants(self.simulation):
+            changed |= times[after, i] == passed[after, i, at.sampled]
+        k = np.where(begins & changed, after, k)
+        begin_of_step = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
+        y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)
+        solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
+        solved.stiff[j, lanes[i], 0] = begin_of_step[:, at.implicit]
+        solved.stiffened[j, lanes[i], 0] = has_been_stiff(begin_of_step[:, at.implicit], begin_of_step[:, at.patience])
+        return True
 
     def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray) -> Steps:
         """The steps that lanes have made since the run began, up to its end, there also one of length 0; as in `_record`."""
