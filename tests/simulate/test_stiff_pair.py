@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import pfaffian as pf
 from pfaffian.errors import RunWarning
 from pfaffian.maths.shifted import Complex, shifted
+from pfaffian.simulate.run.solver import EARLY, FAR
 from pfaffian.simulate.step.choice_of_pair import DOUBTS, NEVER, PATIENCE, has_been_stiff
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, velocity
 
@@ -194,6 +195,23 @@ def test_a_force_that_no_step_resolves_ends_the_run_with_its_name(monkeypatch):
     with pytest.warns(RunWarning, match="rail.*soften it, or smooth a force that jumps"):
         r = pf.run(m, [0.0], duration=1.0, accuracy=1e-6, scheme=RADAU5)
     assert r.status != 0
+
+
+def test_a_run_that_gets_nowhere_ends_early_and_tells_the_greatest_number_of_steps(monkeypatch):
+    """Whatever is beside it, it ends after the same number of steps, an eighth of the greatest; others reach their end."""
+    monkeypatch.setattr("pfaffian.simulate.run.solver.ATTEMPTS", 4000)
+    steep = pf.Parameter("steep", 1.0)
+    ripple = pf.forces.generalised_force("ripple", lambda k: -1e6 * ca.cos(steep.symbol * k.q[0]), joint="axle")
+    axle = pf.joint("axle", "revolute", "world", "w")
+    m = pf.mechanism("wheel", [pf.body("w", 1.0, inertia=2.0)], [axle], forces=[ripple], parameters=[steep])
+    how = {"duration": 0.1, "accuracy": 1e-3, "error": False, "squeeze": False, "backend": "interpreter"}
+    with pytest.warns(RunWarning, match="or for 1,000,000 of them to reach the end.*the fastest part there is .*'ripple'"):
+        alone = pf.run(m, [0.2], [1.0], parameters={"steep": 3e8}, **how)
+    with pytest.warns(RunWarning, match="2 of 3 runs stopped"):
+        beside = pf.run(m, [0.2], [1.0], parameters={"steep": [1.0, 3e8, 2e8]}, **how)
+    assert int(alone.status[0]) != 0 and 0 < float(alone.stopped[0]) < 0.1 / FAR and int(alone.steps[0]) <= 4000 / EARLY
+    assert beside.status.values[0] == 0 and float(beside.stopped[1]) == float(alone.stopped[0])
+    assert int(beside.steps[1]) == int(alone.steps[0])
 
 
 def test_the_told_error_is_near_the_true_one_where_a_stiff_direction_turns():

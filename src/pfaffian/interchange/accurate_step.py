@@ -9,10 +9,10 @@ from pfaffian.interchange.machine import FMUMachine, programs_of
 from pfaffian.kernel.program.program import Program
 from pfaffian.simulate.record.result import status_of
 from pfaffian.simulate.run.controlled import first_tolerance
-from pfaffian.simulate.run.solver import ATTEMPTS
 from pfaffian.simulate.step.attempt import attempt, beginning
 from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.lane import SAME, lane_of, lane_samplers
+from pfaffian.simulate.step.pairs import ATTEMPTS
 from pfaffian.simulate.step.time_marks import time_marks
 
 MARKED = 3600.0

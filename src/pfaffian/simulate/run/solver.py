@@ -27,12 +27,13 @@ from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import STIFF_PAIR
 from pfaffian.simulate.step.lane import BARRIER, SINCE, at_instant, lane_of, law_instants, row_size, rows_of_lanes
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
+from pfaffian.simulate.step.pairs import ATTEMPTS
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import Scheme
 
-ATTEMPTS = 1_000_000
-"""Greatest number of steps that a run tries."""
+EARLY, FAR = 8, 64
+"""A run also ends when this part of ATTEMPTS has been tried in so small a part of its time: 1 / EARLY and 1 / FAR."""
 
 AFTER_CHANGE = 32
 """Most steps that a call of a pair tries after a change to it: lanes that change back wait for the end of the call."""
@@ -284,7 +285,7 @@ class Solver(NamedTuple):
                 most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else AFTER_CHANGE
             if recorded:
                 status[(status == 0) & watch.lost(solved)] = GIVEN_UP
-            status[(status == 0) & (tried >= ATTEMPTS)] = status_of(self.simulation, "integrator")
+            status[(status == 0) & self._endless(solved)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
                 status[status == 0] = causes_of(self.simulation).index(INTERRUPTED)
         changed = (rows[0, ..., SINCE] == self.end) | self._unsampled(lane)
@@ -294,6 +295,11 @@ class Solver(NamedTuple):
                 lane[some, at.end] = np.inf
                 self._advance(solved, some, stiff, 0, _of_lanes(rows, some), p[some], watch)
 
+    def _endless(self, solved: SolvedRuns) -> np.ndarray:
+        """(lanes,) whether lanes have tried as many steps as a run may, or so many that it shows they will not do."""
+        done = (solved.lane[:, lane_of(self.simulation).time] - self.elapsed) / ((self.end - self.elapsed) or 1.0)
+        return (solved.tried >= ATTEMPTS) | ((solved.tried >= ATTEMPTS // EARLY) & (done < 1 / FAR))
+
     def _call(
         self, solved: SolvedRuns, lanes: np.ndarray, stiff: bool, most: int, rows: np.ndarray, p: np.ndarray, watch: Watch
     ) -> bool:
@@ -302,7 +308,9 @@ class Solver(NamedTuple):
         longest = min([self.longest, *[period for period, _ in law_instants(self.simulation)]])
         longest = min(longest, self.inputs.step) if len(rows) > 1 else longest
         left = (lane[:, at.end] - lane[:, at.time]) / np.minimum(lane[:, at.length], longest)
+        tried = solved.tried[lanes]
         most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
+        most = min(most, int((np.where(tried < ATTEMPTS // EARLY, ATTEMPTS // EARLY, ATTEMPTS) - tried).min()))
         steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
         return self._advance(solved, lanes, stiff, steps, rows, p, watch)
 

@@ -44,9 +44,13 @@ class EmbeddedPair(NamedTuple):
         return after / ca.fmax(before, NOTHING)
 
 
-TOO_SHORT = (
-    "the steps that the accuracy needs became too short to change the time: the motion has a kink, an end or a singularity"
-)
+ATTEMPTS = 1_000_000
+"""Greatest number of steps that a run tries."""
+
+SHORT = f"became too short to change the time, or for {ATTEMPTS:,} of them to reach the end"
+"""What the steps of a run did that no accuracy can be had of."""
+
+TOO_SHORT = f"the steps that the accuracy needs {SHORT}: the motion has a kink, an end or a singularity"
 
 
 def explicit(pair: EmbeddedPair, s: StepData) -> Moved:

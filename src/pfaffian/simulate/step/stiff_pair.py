@@ -15,6 +15,7 @@ from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.shifted import Complex, shifted
 from pfaffian.simulate.step.method import Moved, StepData, later_faults, rates_through
+from pfaffian.simulate.step.pairs import SHORT
 
 
 class StiffPair(NamedTuple):
@@ -82,8 +83,8 @@ CONVERGED = 1e-3
 """Largest change in the last iteration that counts as converged, relative to 1 plus the largest number of the state."""
 
 UNRESOLVED = (
-    "the iterations of the implicit integrator did not converge, or its steps became too short to change the time: the motion "
-    "has a kink, an end or a singularity, or a stiff part turns too fast; soften that part, or ask for a lower accuracy"
+    f"the iterations of the implicit integrator did not converge, or its steps {SHORT}: the motion has a kink, an end or a "
+    "singularity, or a stiff part turns too fast; soften that part, or ask for a lower accuracy"
 )
 
 
