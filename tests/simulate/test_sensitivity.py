@@ -14,6 +14,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.differentiation.differentiable import pair_of
 from pfaffian.errors import ModelError, RunError
 from pfaffian.kernel.build.toolchain import find_compiler
 from tests.tolerance import close
@@ -354,6 +355,12 @@ def test_casadi_function_refusals(bar):
         pf.casadi_function(m, "stepp", **EXPRESSION)
     with pytest.raises(ModelError, match="wrt 'w' is unknown"):
         pf.casadi_function(m, "rate", wrt=["w"], **EXPRESSION)
+
+
+@pytest.mark.parametrize("function", ["jax_function", "torch_function"])
+def test_functions_of_other_libraries_name_what_differentiates_whole_runs(bar, function):
+    with pytest.raises(ModelError, match=f"^{function} takes no whole run: .*calculus.accurate_rollout"):
+        pair_of(bar[0], "run", None, None, 1, "numpy", function)
 
 
 def test_jax(bar):

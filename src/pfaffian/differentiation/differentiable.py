@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.differentiation.casadi_functions import motion_with_matrices
 from pfaffian.differentiation.step_slopes import differentiable, with_matrices
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, is_one_of
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
@@ -24,6 +24,9 @@ from pfaffian.terms.traced_now import remembered
 
 KINDS = ("forward_dynamics", "step")
 """Functions that can be differentiated."""
+
+WHOLE = ("run", "rollout", "accurate_rollout")
+"""Words for whole runs, whose derivatives are taken elsewhere."""
 
 
 class ValueAndSlopes(NamedTuple):
@@ -74,6 +77,11 @@ def pair_of(
 
     name: the public function, which the messages name. Raises ModelError: arguments that do not fit.
     """
+    if is_one_of(what, WHOLE):
+        raise ModelError(
+            f"{name} takes no whole run: pf.calculus.rollout and, to an accuracy, pf.calculus.accurate_rollout compute one, and "
+            "their jvp and vjp are the rules of its derivatives; 'step' is one step of it"
+        )
     one_of(what, KINDS, f"{name}: what")
     workers = as_whole(threads, "threads", most=MOST_THREADS)
     if what == "forward_dynamics":

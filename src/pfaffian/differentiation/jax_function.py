@@ -39,7 +39,7 @@ def jax_function(
 
     Args:
         m: the mechanism.
-        what: "step" (default) or "forward_dynamics".
+        what: "step" (default) or "forward_dynamics". Rules for a whole run are `jvp` and `vjp` of `accurate_rollout`.
         step: length of the step [s], required for "step".
         scheme: how "step" integrates, with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share a batch, 1 by default.
