@@ -79,7 +79,7 @@ def pair_of(
     """
     if is_one_of(what, WHOLE):
         raise ModelError(
-            f"{name} takes no whole run: pf.calculus.rollout and, to an accuracy, pf.calculus.accurate_rollout compute one, and "
+            f"{name} takes no whole run: pf.calculus.rollout and, to an accuracy, pf.calculus.accurate_rollout compute one; "
             "their jvp and vjp are the rules of its derivatives; 'step' is one step of it"
         )
     one_of(what, KINDS, f"{name}: what")

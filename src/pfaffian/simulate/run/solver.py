@@ -269,7 +269,7 @@ class Solver(NamedTuple):
 
         rows: (intervals, entries) or (intervals, lanes, entries) of inputs.
         """
-        at, (lane, status, tried) = lane_of(self.simulation), (solved.lane, solved.status, solved.tried)
+        at, lane, status = lane_of(self.simulation), solved.lane, solved.status
         lane[:, at.interval], lane[:, at.end] = 0, np.minimum(self.end, rows[-1, ..., BARRIER])
         p, most = self.p[runs], {False: FIRST_CALL, True: AFTER_CHANGE}
         while True:
