@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 VALUE_LENGTH = 80
 """Largest number of characters of a user's value that a message repeats."""
@@ -130,24 +130,57 @@ class RunWarning(UserWarning):
     """
 
 
-_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+class Notice(NamedTuple):
+    """A warning that is not issued yet."""
+
+    message: str
+    category: type[Warning]
+
+
+_SINK: ContextVar[Callable[[Notice], object] | None] = ContextVar("sink", default=None)
+"""What receives the notices of this thread instead of the user."""
 
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
     """A context in which the warnings of this thread are collected in a list instead of being issued."""
     messages: list[str] = []
-    token = _COLLECTED.set(messages)
+    token = _SINK.set(lambda x: messages.append(x.message))
     try:
         yield messages
     finally:
-        _COLLECTED.reset(token)
+        _SINK.reset(token)
+
+
+_Result = TypeVar("_Result")
+
+
+def with_notices(make: Callable[..., _Result], *arguments: Any) -> tuple[_Result, tuple[Notice, ...]]:
+    """make(*arguments), and the different notices that it gave. They are issued if it fails, and otherwise left to the caller,
+    who may keep them with the result to issue them each time that it is used."""
+    notices: dict[Notice, None] = {}
+    token = _SINK.set(notices.setdefault)
+    try:
+        result = make(*arguments)
+    except BaseException:
+        _SINK.reset(token)
+        issue(notices)
+        raise
+    _SINK.reset(token)
+    return result, tuple(notices)
+
+
+def issue(notices: Iterable[Notice]) -> None:
+    """Issue notices that were kept."""
+    for x in notices:
+        notice(*x)
 
 
 def notice(message: str, category: type[Warning]) -> None:
-    """Issue a warning at the line of the user's code that called the library, or collect it within `collected`."""
-    if (messages := _COLLECTED.get()) is not None:
-        messages.append(bounded(message))
+    """Issue a warning at the line of the user's code that called the library, once in each of its calls; or hand it to the
+    context that receives notices."""
+    if (sink := _SINK.get()) is not None:
+        sink(Notice(bounded(message), category))
         return
     _warn_user(message, category)
 
@@ -161,12 +194,27 @@ def notice_once(message: str) -> None:
     _warn_user(message, RuntimeWarning)
 
 
+_BETWEEN = ("contextlib", "functools")
+"""Modules whose decorators stand between functions of the library."""
+
+
 def _warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the innermost line outside the library."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(bounded(message), category, stacklevel=level)
+    """Warn at the innermost line outside the library, once in each call from there.
+
+    What was told in a call is noted among the local variables of its function, so that it ends with the call.
+    """
+    level, frame, called = 2, sys._getframe(1), sys._getframe(1)
+    while frame.f_back and _is_of_library(frame.f_globals.get("__name__", "")):
+        level, frame, called = level + 1, frame.f_back, frame
+    told = called.f_locals.setdefault("(told)", set())
+    if (message, category) not in told:
+        told.add((message, category))
+        warnings.warn(bounded(message), category, stacklevel=level)
+
+
+def _is_of_library(module: str) -> bool:
+    """Whether a module's functions are the library's own, or are called by it only."""
+    return module.startswith("pfaffian.") or module in _BETWEEN
 
 
 _LONG_WORD = re.compile(r"\S{200,}")

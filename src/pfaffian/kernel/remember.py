@@ -1,4 +1,7 @@
-"""Caches of function results. With PFAFFIAN_CHECK=1 every cached result is computed anew and compared."""
+"""Caches of function results. With PFAFFIAN_CHECK=1 every cached result is computed anew and compared.
+
+What was told while a result was computed, such as a close decision, is kept with it and told again each time that it is used.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import os
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, issue, with_notices
 
 _Remembered = TypeVar("_Remembered", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
@@ -27,15 +30,18 @@ def checking() -> bool:
     return CHECKING
 
 
-def remembered(maxsize: int) -> Callable[[_Remembered], _Remembered]:
-    """Decorator like `functools.lru_cache`; with PFAFFIAN_CHECK=1 the cached results are checked."""
+def remembered(maxsize: int, check: bool = True) -> Callable[[_Remembered], _Remembered]:
+    """Decorator like `functools.lru_cache`; with PFAFFIAN_CHECK=1 the cached results are checked, unless `check` is False."""
 
     def decorator(make: _Remembered) -> _Remembered:
-        cached = lru_cache(maxsize)(make)
+        cached = lru_cache(maxsize)(partial(with_notices, make))
 
         @wraps(make)
         def checked(*arguments: Any) -> Any:
-            return _checked(make, cached, arguments) if CHECKING else cached(*arguments)
+            value, notices = _checked(make, cached, arguments) if CHECKING and check else cached(*arguments)
+            if notices:
+                issue(notices)
+            return value
 
         checked.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
@@ -49,14 +55,14 @@ which are compared too; this set makes sure that each is compared only once."""
 
 
 def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) -> Any:
-    """The result cached(*arguments); if it came from the cache, it is compared with make(*arguments)."""
+    """The result and the notices cached(*arguments); if it came from the cache, it is compared with a new one."""
     compared, hits = _COMPARED.get(), cached.cache_info().hits
     value = cached(*arguments)
     if cached.cache_info().hits == hits or (compared is not None and (make, arguments) in compared):
         return value
     before = _COMPARED.set(set() if compared is None else compared)
     try:
-        compare(f"{make.__module__}.{make.__qualname__}", value, make(*arguments))
+        compare(f"{make.__module__}.{make.__qualname__}", value, with_notices(make, *arguments))
     finally:
         _COMPARED.reset(before)
     if compared is not None:
@@ -72,9 +78,12 @@ def once_for(owner: Any, key: str, make: Callable[[], _Result]) -> _Result:
     """
     notes, name = vars(owner), f"({key})"
     if name not in notes:
-        notes[name] = make()
-    value: _Result = notes[name]
-    return value
+        notes[name] = with_notices(make)
+    value, notices = notes[name]
+    if notices:
+        issue(notices)
+    result: _Result = value
+    return result
 
 
 def compare(what: str, cached: Any, computed: Any) -> None:

@@ -14,18 +14,20 @@ PIVOT, ZERO = 1e-7, 1e-9
 def basis(X: np.ndarray) -> np.ndarray:
     """(n, k) orthonormal columns that span the range of the orthogonal projector P = X X^H of rank k = tr P, real or complex.
 
-    Each column is the remainder of the projected unit vector whose remainder is longest, by Gram-Schmidt applied twice, so that
-    the result depends on P alone.
+    Each column is the remainder of the projected unit vector whose remainder is longest, so that the result depends on P alone.
+    What is left of all of them is reduced by each new column, which Gram-Schmidt, applied twice, makes orthogonal to the others.
 
     X: (n, r), the projector itself or any orthonormal basis of its range.
     """
-    Q = np.zeros((len(X), 0))
-    for _ in range(round(np.linalg.norm(X) ** 2)):
-        left = X - Q @ (Q.conj().T @ X)
-        left -= Q @ (Q.conj().T @ left)
+    Q = np.zeros((len(X), round(np.linalg.norm(X) ** 2)), X.dtype)
+    left = X.copy()
+    for i in range(Q.shape[1]):
         lengths = np.linalg.norm(left, axis=1)
         x = left @ left[int(np.argmax(lengths > lengths.max() - LENGTH_TOLERANCE))].conj()
-        Q = np.column_stack([Q, x / np.linalg.norm(x)])
+        for _ in range(2):
+            x -= Q[:, :i] @ (Q[:, :i].conj().T @ x)
+        Q[:, i] = x / np.linalg.norm(x)
+        left -= np.outer(Q[:, i], Q[:, i].conj() @ left)
     return Q
 
 

@@ -68,8 +68,8 @@ class _Several(NamedTuple):
 
 def _number(x: ca.SX) -> _ComparableNumber:
     """An SX as a `_ComparableNumber`."""
-    symbols = ca.symvar(x)
-    if symbols:
+    symbols = list[ca.SX]()
+    if not x.is_constant():
         x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
         symbols = ca.symvar(x)
     owners = tuple(parameter_of(s) or s.element_hash() for s in symbols)

@@ -23,7 +23,6 @@ from pfaffian.evaluate.arrays import as_batch, by_name, one_or_many, parameter_v
 from pfaffian.evaluate.single_values import as_flag, as_number, as_whole, some_runs
 from pfaffian.maths.span import basis, complement
 from pfaffian.maths.spectrum import spectrum
-from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.starts.assemble import APART, assemble
@@ -370,7 +369,7 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     """The forces, residuals and their derivatives at q."""
     statics, slopes, _ = _functions(case.m)
     state = q, case.u, case.t, case.p
-    F, A, B, phi, M, scale, size = (np.array(x) for x in statics(*state))
+    F, A, B, phi, M, scale, weight, forces = (np.array(x) for x in statics(*state))
     if not all(np.isfinite(x).all() for x in (F, A, B, phi)):
         return _undefined(len(F))
     try:
@@ -391,9 +390,10 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     off = float(np.abs(phi[: len(A)] * rows.lengths[: len(A)] * scale.ravel()).max(initial=0.0))
     reaction = np.vstack([B, unit]).T @ lam
     phi_p = np.vstack([phi_p, np.zeros((len(unit), phi_p.shape[1]))]) / rows.lengths[:, None]
-    out = float(np.abs(r).max(initial=0.0) / max(size.item(), 1e-300))
+    size = weight.item() + float(np.linalg.norm(back.T @ forces, axis=0).sum())
+    out = float(np.abs(r).max(initial=0.0) / max(size, 1e-300))
     span = float(np.sqrt((np.diag(M) * case.lengths**2).max(initial=0.0))) or 1.0
-    pull = size.item() / span
+    pull = size / span
     return _Balance(phi, rows.rows, Z, Y, r, back, out, off, slope, reaction, phi_p, force_p, case.lengths, span, pull)
 
 
@@ -422,8 +422,9 @@ def _unit_rows(A: np.ndarray) -> _UnitRows:
 
 @remembered(16)
 def _functions(m: Mechanism) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """(q, u, t, p) -> F, position rows, all rows, phi, M, scales of phi, size of the forces; (q, u, t, p, lambda) -> the slopes
-    of F + B^T lambda along y and with respect to p, and of phi with respect to p; (q, dy, p) -> q moved by dy."""
+    """(q, u, t, p) -> F, position rows, all rows, phi, M, scales of phi, the weight [N], the forces (nv, forces) of which F
+    consists; (q, u, t, p, lambda) -> the slopes of F + B^T lambda along y and with respect to p, and of phi with respect to p;
+    (q, dy, p) -> q moved by dy."""
     S = symbols(m)
     T = Terms(m, S.q, ca.SX.zeros(m.nv, 1), S.u, S.t)
     position, all_rows = T.rows.at(POSITION), T.rows.at(POSITION, VELOCITY)
@@ -431,9 +432,9 @@ def _functions(m: Mechanism) -> tuple[ca.Function, ca.Function, ca.Function]:
     lam, dy, p = ca.SX.sym("lam", len(all_rows)), ca.SX.sym("dy", m.nv), m.p_symbols
     weight = ca.sqrt(sum((link.mass for link in T.kinematics.tree.links), ca.SX(0))) * ca.norm_2(m.gravity)
     forces = [*named_forces(T.kinematics).values(), T.B @ T.u]
-    size = weight + sum((ca.norm_2(ca.densify(solve_W(T.factor, x))) for x in forces), ca.SX(0))
     state = [S.q, S.u, S.t, p]
-    statics = (T.force, A[position, :], A[all_rows, :], T.rows.phi[position], T.M, T.inverse_scales(ACCEPTED)[position], size)
+    statics = (T.force, A[position, :], A[all_rows, :], T.rows.phi[position], T.M, T.inverse_scales(ACCEPTED)[position], weight,
+               ca.horzcat(*forces))  # fmt: skip
     E = T.force + A[all_rows, :].T @ lam
     slopes = (ca.jacobian(E, S.q) @ K, ca.jacobian(E, p), ca.jacobian(T.rows.phi[position], p))
     moved = normalised(m, S.q + K @ dy)

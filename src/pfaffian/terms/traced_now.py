@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -42,7 +42,7 @@ def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     """
 
     def decorate(make: _Make) -> _Make:
-        @(lru_cache(maxsize) if quick else memoised(maxsize))
+        @memoised(maxsize, check=not quick)
         @wraps(make)
         def cached(identities: tuple[Any, ...], m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)

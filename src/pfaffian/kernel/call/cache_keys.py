@@ -1,7 +1,8 @@
 """Compiled objects, found by a key of the caller without tracing, or by a skeleton without printing; and Programs by a key.
 
 KEY.alias is a small note that names an object of the store, with everything needed to call it. It also contains its own name
-and sha256, so that a damaged or renamed note is ignored. KEY.programs contains Programs, after the sha256 of name and bytes.
+and sha256, so that a damaged or renamed note is ignored. KEY.programs contains Programs, after the sha256 of name and bytes. Each
+file also has what was told while its contents were made, which is told again when they are used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import sources as source_files
-from pfaffian.errors import BuildError, ModelError, notice_once
+from pfaffian.errors import BuildError, ModelError, ModelWarning, Notice, RunWarning, issue, notice_once, with_notices
 from pfaffian.kernel.build import library, private_files, toolchain
 from pfaffian.kernel.build import object_store as store
 from pfaffian.kernel.call.recipe import PortLengths, Recipe
@@ -38,7 +39,7 @@ class Recalled:
     """A loaded library, with everything needed to call it.
 
     meta: its sidecar.   shapes: lengths of the ports of each Program.   doubles: size of the workspace.   digest: of the
-    Programs.   numbers: the table of constants of these Programs.
+    Programs.   numbers: the table of constants of these Programs.   notices: what is to be told whenever they are used.
     """
 
     library: ctypes.CDLL
@@ -47,6 +48,7 @@ class Recalled:
     doubles: int
     digest: str
     numbers: np.ndarray
+    notices: tuple[Notice, ...]
 
 
 def check_key(key: Any) -> None:
@@ -100,10 +102,10 @@ def recall(key: Key, recipe: Recipe) -> Recalled | None:
         note = _read(name)
         shapes = tuple(PortLengths(tuple(inputs), tuple(outputs)) for inputs, outputs in note["shapes"])
         numbers = np.array(note["numbers"], float)
-        loaded = library.open_entry(store.get(store.directory(), note["object"]))
+        loaded, notices = library.open_entry(store.get(store.directory(), note["object"])), _notices(note["notices"])
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Recalled(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
+    return Recalled(*loaded, shapes, note["doubles"], note["digest"], numbers, notices) if loaded else None
 
 
 def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> None:
@@ -112,7 +114,7 @@ def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> No
         name = _name(key, recipe)
         note = {"object": meta["key"], "digest": recipe.digest, "shapes": recipe.shapes, "doubles": doubles}
         if name is not None:
-            _write(name, note | {"numbers": recipe.numbers.tolist()})
+            _write(name, note | {"numbers": recipe.numbers.tolist(), "notices": _as_data(recipe.notices)})
 
 
 def by_skeleton(recipe: Recipe) -> Key:
@@ -120,8 +122,8 @@ def by_skeleton(recipe: Recipe) -> Key:
     return "skeleton", recipe.skeleton
 
 
-def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
-    """The Programs of the recipe: from the store if an earlier call wrote them under the key, else traced and written."""
+def programs(key: str, recipe: Recipe) -> Recipe:
+    """The recipe with its Programs: from the store if an earlier call wrote them under the key, else traced and written."""
     parts = [key, recipe.printer.__name__]
     with contextlib.suppress(OSError, ValueError):
         name = _named(*parts)
@@ -130,13 +132,14 @@ def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
         if seal.decode() != _sealed(name, data):
             raise ValueError(f"{path} is not what was written")
         os.utime(path)  # for prune
-        return unpack(data)
+        told, packed = data.split(b"\n", 1)
+        return recipe.of(unpack(packed), _notices(json.loads(told)))
     traced = recipe.programs
     with contextlib.suppress(OSError):
         name = _named(*parts)  # anew, because tracing imports modules
-        data = pack(traced)
+        data = json.dumps(_as_data(recipe.notices)).encode() + b"\n" + pack(traced)
         private_files.write(store.directory() / f"{name}.programs", _sealed(name, data).encode() + b"\n" + data)
-    return traced
+    return recipe
 
 
 def _sealed(name: str, data: bytes) -> str:
@@ -146,15 +149,35 @@ def _sealed(name: str, data: bytes) -> str:
 
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The JSON object make(), read from the note that an earlier process wrote under the key if there is one."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        stored = _read(_named(key))["value"]
-        if checking():
-            compare(f"note {key}", json.dumps(stored), json.dumps(make()))
-        return stored
-    value = make()
-    with contextlib.suppress(OSError):
-        _write(_named(key), {"value": value})
+    value, notices = _noted(key, make)
+    issue(notices)
     return value
+
+
+def _noted(key: str, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], tuple[Notice, ...]]:
+    """The JSON object of `noted`, and what was told while it was made."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        note = _read(_named(key))
+        if checking():
+            compare(f"note {key}", json.dumps(note["value"]), json.dumps(with_notices(make)[0]))
+        return note["value"], _notices(note["notices"])
+    value, notices = with_notices(make)
+    with contextlib.suppress(OSError):
+        _write(_named(key), {"value": value, "notices": _as_data(notices)})
+    return value, notices
+
+
+_CATEGORIES = {x.__name__: x for x in (ModelWarning, RunWarning)}
+
+
+def _as_data(notices: tuple[Notice, ...]) -> list[list[str]]:
+    """Notices as they are written into the store."""
+    return [[x.message, x.category.__name__] for x in notices]
+
+
+def _notices(data: list[list[str]]) -> tuple[Notice, ...]:
+    """Notices as they are read from the store."""
+    return tuple(Notice(message, _CATEGORIES[category]) for message, category in data)
 
 
 def _named(*parts: Any) -> str:

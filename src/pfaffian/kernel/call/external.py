@@ -8,6 +8,7 @@ from pathlib import Path
 
 import casadi as ca
 
+from pfaffian.errors import issue
 from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.exercise import exercise
 from pfaffian.kernel.build.interpreter import Interpreted
@@ -53,12 +54,14 @@ def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> 
     if hit := keyed.recall(key, plan):
         if checking():
             compare(f"the library of {key}", hit.digest, plan.digest)
+        issue(hit.notices)
         return Path(hit.library._name)
     compiler = needed_compiler()
     tell("deriving the equations")
     programs = plan.programs
     library, meta = load(plan.source.text, plan.mode, Trial(lambda: _answers(programs), plan.source.doubles, True), compiler)
     keyed.remember(key, plan, meta, plan.source.doubles)
+    issue(plan.notices)
     return Path(library._name)
 
 

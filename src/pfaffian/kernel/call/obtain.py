@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pfaffian.errors import BuildError, notice_once
+from pfaffian.errors import BuildError, Notice, issue, notice_once
 from pfaffian.kernel.build.compiled_passes import encoded
 from pfaffian.kernel.build.interpreter import Words, interpreter
 from pfaffian.kernel.build.library import key_of, load
@@ -59,29 +59,39 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
+    """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled. What was told while
+    its Programs were traced is told, whether they are traced now or were before.
 
     function: name of the function of the compiled object.   trial: returns the trial of a recipe; called only if something is
     compiled.
     """
     keyed.check_key(key)
+    with uncollected():
+        code, notices = _obtain(recipe, function, trial, backend, key)
+    issue(notices)
+    return code
+
+
+def _obtain(
+    recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None
+) -> tuple[Code, tuple[Notice, ...]]:
+    """The code of `obtain`, and what is to be told of it."""
     hit = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
     if hit:
         if checking():
             compare(f"the kernel of {key}", hit.digest, recipe.digest)
         tier = compiled(hit.library, function, hit.doubles, hit.meta, hit.numbers)
-        return Code(recipe.expecting(hit.digest), hit.shapes, hit.digest, Tiers(tier), (0,) * len(hit.shapes))
+        return Code(recipe.expecting(hit.digest), hit.shapes, hit.digest, Tiers(tier), (0,) * len(hit.shapes)), hit.notices
     tell("deriving the equations")
     if backend == "numpy":
-        return Code(recipe, recipe.shapes, recipe.digest)
-    known = recipe.of(keyed.programs(key, recipe) if key is not None else recipe.programs)
+        return Code(recipe, recipe.shapes, recipe.digest), recipe.notices
+    known = keyed.programs(key, recipe) if key is not None else recipe
     if checking():
         compare(f"the Programs of {key}", known.digest, recipe.digest)
     tiers = _tiers(known, function, lambda: trial(known), backend, key)
     work = tuple(program.n_ops for program in known.programs)
-    return Code(recipe.expecting(known.digest), known.shapes, known.digest, tiers, work)
+    return Code(recipe.expecting(known.digest), known.shapes, known.digest, tiers, work), known.notices
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import BuildError, ModelError, brief, is_one_of
+from pfaffian.errors import BuildError, ModelError, Notice, brief, is_one_of, issue, with_notices
 from pfaffian.kernel.build.compiled_passes import passes
 from pfaffian.kernel.build.toolchain import BuildMode
 from pfaffian.kernel.program.passes import PYTHON, optimise
@@ -49,9 +49,19 @@ class Recipe:
     mode: BuildMode
 
     @cached_property
+    def _traced(self) -> tuple[tuple[Program, ...], tuple[Notice, ...]]:
+        """The Programs, and what was told while they were traced."""
+        return with_notices(self.make)
+
+    @property
     def programs(self) -> tuple[Program, ...]:
         """The Programs, traced when first needed."""
-        return self.make()
+        return self._traced[0]
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is to be told whenever the Programs are used: what was told while they were traced."""
+        return self._traced[1]
 
     @cached_property
     def source(self) -> Source:
@@ -78,9 +88,14 @@ class Recipe:
         """Digests of all Programs, in one text."""
         return ":".join(program.digest() for program in self.programs)
 
-    def of(self, programs: tuple[Program, ...]) -> Recipe:
-        """This recipe with Programs that are already known."""
-        return Recipe(lambda: programs, self.printer, self.lanes, self.mode)
+    def of(self, programs: tuple[Program, ...], notices: tuple[Notice, ...]) -> Recipe:
+        """This recipe with Programs that are already known, and what is to be told of them."""
+
+        def make() -> tuple[Program, ...]:
+            issue(notices)
+            return programs
+
+        return Recipe(make, self.printer, self.lanes, self.mode)
 
     def expecting(self, digest: str) -> Recipe:
         """This recipe, which raises BuildError if its Programs turn out to have another digest."""

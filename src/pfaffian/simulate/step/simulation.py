@@ -16,6 +16,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout
 from pfaffian.dynamics import check_unchanged, identity
+from pfaffian.kernel.remember import once_for
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
@@ -147,7 +148,7 @@ class Simulation:
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Number of entries of each signal, in order; cached under the key."""
-        if "traced" in vars(self):
+        if "(traced)" in vars(self):
             return self.traced.sizes
         return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
 
@@ -171,9 +172,13 @@ class Simulation:
         """The pair of the integrator. Raises ModelError: it has none."""
         return pair_of(self.integrator, self.scheme.integrator or DEFAULT)
 
-    @cached_property
+    @property
     def traced(self) -> Traced:
         """The CasADi functions of the step, the records and the samplers."""
+        return once_for(self, "traced", self._traced)
+
+    def _traced(self) -> Traced:
+        """The functions of `traced`."""
         check_unchanged(self.scheme.formulation, self.mechanism, self.formulation)
         return trace(self)
 
