@@ -157,6 +157,22 @@ def test_a_close_decision_is_told(apart, driven, words):
     assert words is None or (f"counted as {words}" in told[0] and "'slide'" in told[0])
 
 
+def test_a_close_decision_in_a_run_is_told_by_each_run():
+    """Two closures of one loop that are nearly the same one: a later run finds equations and steps in the store."""
+
+    def crank(apart: float) -> pf.Mechanism:
+        pins = [(0, 0, 0), (1, 0, 0), (1.5, 0, 0)]
+        joints = [pf.joint(f"pin {i}", "revolute", "world" if i == 0 else f"rod {i - 1}", f"rod {i}", placement=pins[i])
+                  for i in range(3)]  # fmt: skip
+        ends = [pf.closure(name, "revolute", "rod 2", "world", placement_a=(1, 0, 0), placement_b=(x, 0, 0))
+                for name, x in (("one", 1.2), ("two", 1.2 + apart))]  # fmt: skip
+        return pf.mechanism("crank", [pf.body(f"rod {i}", 1.0, inertia=0.1) for i in range(3)], joints, constraints=ends)
+
+    for m in (crank(3e-10), crank(3e-10)):
+        with pytest.warns(pf.ModelWarning, match="whether 'one' and 'two' are the same closure is a close decision"):
+            pf.run(m, duration=0.002, step=1e-3, backend="interpreter")
+
+
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
 def test_random_states_have_the_size_of_the_machine_and_satisfy_its_constraints(length):
     m = in_units(MACHINES["Schatz"](), length, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.errors import BuildError, ModelError, notice_once
+from pfaffian.errors import BuildError, ModelError, ModelWarning, RunWarning, notice, notice_once
 from pfaffian.kernel import remember
 from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.call import cache_keys as keyed
@@ -370,3 +370,22 @@ def test_a_store_that_cannot_be_written_builds_again(place, monkeypatch):
     for _ in range(2):
         build = Build()
         assert get(build).provenance["backend"] == "c" and build.calls == 1
+
+
+@pytest.mark.parametrize("backend", ["c", "interpreter"])
+def test_what_was_told_while_equations_were_traced_is_told_where_they_are_found_in_the_store(place, backend):
+    class Telling(Build):
+        def __call__(self):
+            notice("a close decision", ModelWarning)
+            return super().__call__()
+
+    build = Telling()
+    for _ in range(3):
+        with pytest.warns(ModelWarning, match="a close decision"):
+            get(build, backend=backend)
+    assert build.calls == 1
+    made = []
+    for _ in range(2):
+        with pytest.warns(RunWarning, match="close, too"):
+            kernel.noted("size", lambda: made.append(notice("close, too", RunWarning)) or {"n": 3})
+    assert len(made) == 1

@@ -1,13 +1,15 @@
 """The check of the caches: which results it computes again, and how often."""
 
 import re
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import pfaffian
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, ModelWarning, collected, notice
 from pfaffian.kernel import remember
 
 SOURCE = Path(pfaffian.__file__).parent
@@ -62,3 +64,44 @@ def test_all_notes_are_made_by_one_function():
     written = re.compile(r"(vars\(\w+\)|__dict__)(\[[^\]]*\] *=[^=]|\.update|\.setdefault)|= vars\(")
     files = {p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py") if written.search(p.read_text("utf-8"))}
     assert files == {"kernel/remember.py", "terms/terms.py"}
+
+
+class Owner:
+    """What notes are attached to."""
+
+
+def as_library(name: str, **given):
+    """A function of the library that calls the given functions, one after another."""
+    module = {"__name__": "pfaffian.of_this_test", **given}
+    exec(f"def {name}():\n" + "".join(f"    {f}()\n" for f in given), module)
+    return module[name]
+
+
+def told_by(call) -> list[str]:
+    """What a call tells, at the line of this file that calls the library."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        with suppress(ValueError):
+            call()
+    assert {w.filename for w in caught} <= {__file__}
+    return [str(w.message) for w in caught]
+
+
+def test_what_was_told_with_a_result_is_told_each_time_that_it_is_used():
+    """Once in each call of the user: also by results that were made of it, and where a computation fails in the end."""
+    owner = Owner()
+
+    def close(n: int) -> int:
+        notice(f"{n} is close", ModelWarning)
+        return n
+
+    inner = remember.remembered(8)(as_library("inner", of_two=lambda: close(2)))
+    noted = as_library("noted", note=lambda: remember.once_for(owner, "one", lambda: close(1)))
+    outer = remember.remembered(8)(as_library("outer", inner=inner, noted=noted, again=inner))
+    failing = as_library("failing", outer=outer, fail=lambda: int("x"))
+    for _ in range(2):
+        assert told_by(as_library("calls", outer=outer, inner=inner)) == ["2 is close", "1 is close"]
+        assert told_by(noted) == ["1 is close"]
+        assert told_by(remember.remembered(8)(failing)) == ["2 is close", "1 is close"]
+        with collected() as told:
+            inner()
+        assert told == ["2 is close"]
