@@ -110,6 +110,18 @@ def test_ratios_of_masses_change_no_decision(ratio):
     assert not told
 
 
+@pytest.mark.parametrize(("name", "ratio"), [("Myard", 1e-12), ("storeys", 1e-12), ("Bricard", 1e12), ("screws", 1e12)])
+def test_ratios_of_masses_in_loops_change_no_decision(name, ratio):
+    """One body of a linkage is light or heavy beside the others: what its motors drive does not depend on it."""
+    m = pf.actuate_all(MACHINES[name]())
+    middle = len(m.bodies) // 2
+    bodies = [replace(b, mass=b.mass * ratio, inertia=b.inertia * ratio) if i == middle else b for i, b in enumerate(m.bodies)]
+    with collected() as told:
+        for of in (m, m.with_(actuators=m.actuators[1:])):
+            assert independent_motors(of.with_(bodies=bodies)) == independent_motors(of)
+    assert not told
+
+
 def slide(apart: float) -> pf.Mechanism:
     """A table on a cross slide with two ropes that pull in directions which differ by `apart`."""
     bodies = [pf.body("carriage", 1.0, inertia=0.1), pf.body("table", 2.0, inertia=0.1)]
@@ -151,10 +163,11 @@ DIRECTIONS = [(0.5, True, None), (1e-6, True, None), (8e-9, True, "nonzero"), (8
 
 @pytest.mark.parametrize(("apart", "driven", "words"), DIRECTIONS)
 def test_a_close_decision_is_told(apart, driven, words):
-    with collected() as told:
-        assert (without_motor(slide(apart)) == "") is driven
-    assert len(told) == (words is not None)
-    assert words is None or (f"counted as {words}" in told[0] and "'slide'" in told[0])
+    for drives in (lambda m: without_motor(m) == "", lambda m: independent_motors(m) == 2):
+        with collected() as told:
+            assert drives(slide(apart)) is driven
+        assert len(told) == (words is not None)
+        assert words is None or (f"counted as {words}" in told[0] and "'slide'" in told[0])
 
 
 def test_a_close_decision_in_a_run_is_told_by_each_run():

@@ -11,11 +11,11 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
-from pfaffian.maths.margins import ZERO, rank, unit_rows
+from pfaffian.maths.margins import ZERO, parted, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
-from pfaffian.terms.generic_states import at_generic_states, tell
+from pfaffian.terms.generic_states import at_generic_states, speed_units, tell
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
@@ -36,25 +36,26 @@ def motors_are_redundant(m: Mechanism) -> bool:
 
 @remembered(64)
 def independent_motors(m: Mechanism) -> int:
-    """The number of independent motions that the motors drive: the rank of S at almost all configurations."""
-    T = shared(m)
-    at = at_generic_states(m, {"M": T.M, "A": T.A, "B": motor_matrix(T)}, on_constraints=True)
-    parts = [_driven(M, A, B) for M, A, B in zip(at["M"], at["A"], at["B"], strict=True)]
-    driven, size = (np.array(x) for x in zip(*parts, strict=True))
-    return int(tell(m, f"how many of the actuators {', '.join(m.motor_names)} are independent", rank(driven, size)))
+    """The number of independent motions that the motors drive: the rank of S at almost all configurations.
 
-
-def _driven(M: np.ndarray, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(motors, motors) B^T M^-1 B on the motions that rows A (k, nv) leave, the squared rates that motors give each other, and
-    their sizes without these rows.
+    This is the rank of the motors' powers along the motions that constraints leave, whatever the masses are.
     """
-    inertia = np.diag(M)
-    unit = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
-    N = complement(unit_rows(A * unit), ZERO)
-    B = unit[:, None] * B
-    forces, length = N.T @ B, np.linalg.norm(B, axis=0)
-    driven = forces.T @ np.linalg.pinv(N.T @ (M * np.outer(unit, unit)) @ N, hermitian=True) @ forces
-    return driven, np.outer(length, length)
+    T = shared(m)
+    at = at_generic_states(m, {"A": T.A, "B": motor_matrix(T)}, on_constraints=True)
+    unit = speed_units(m, m.p_defaults)
+    B = unit[:, None] * at["B"]
+    powers = np.array([_along_free_motions(A * unit, x) for A, x in zip(at["A"], B, strict=True)])
+    size = np.linalg.norm(B, axis=1, keepdims=True)
+    relative = np.divide(np.abs(powers), size, out=np.zeros_like(powers), where=size > 0)
+    question = f"how many of the actuators {', '.join(m.motor_names)} are independent"
+    work = tell(m, question, parted(relative > ZERO, relative, ZERO))
+    return int(tell(m, question, rank(np.where(work, powers, 0.0))))
+
+
+def _along_free_motions(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The parts of the columns of B (nv, motors) along the motions that rows A (k, nv) leave."""
+    N = complement(unit_rows(A), ZERO)
+    return N @ (N.T @ B)
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
