@@ -11,6 +11,7 @@ from pfaffian.maths.margins import (
     ZERO,
     Decision,
     equilibrated,
+    null_space,
     parted,
     rank,
     unit_rows,
@@ -111,3 +112,19 @@ def test_sizes_are_parted_clearly_by_a_wide_gap_wherever_it_is():
     assert parted("x", np.append(sizes, 1.2e-6), 1e-6).margin == pytest.approx(2.0)
     assert parted("x", np.array([1e-6]), 1e-6).margin == pytest.approx(1e3)
     assert parted("x", np.array([0.0, 2e-6]), 1e-6).margin == np.inf
+
+
+def test_a_null_space_and_its_margin_do_not_depend_on_how_often_a_row_stands_there():
+    rows = np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 8e-9]])
+    few, many = null_space(rows), null_space(np.tile(rows, (40, 1)))
+    assert few.answer.shape == many.answer.shape == (0, 3)
+    assert few.nearest == pytest.approx(8e-9 / np.sqrt(3))
+    assert many.nearest == pytest.approx(few.nearest)
+    for smallest in (8e-10, 0.0):
+        rows[2, 2] = smallest
+        close(np.abs(null_space(np.tile(rows, (40, 1))).answer), [[0.0, 0.0, 1.0]], ROUNDED, "what no row contains")
+
+
+def test_an_entry_is_rounding_beside_the_largest_of_its_row_or_of_its_column():
+    for x in (np.array([[1.0, 0.9 * ROUNDING, 1.0], [0.5, 1e-3 * ROUNDING, 1.0]]), np.array([[1.0], [0.9 * ROUNDING], [1.0]])):
+        assert (equilibrated(x) != 0).tolist() == (x >= 0.5).tolist()

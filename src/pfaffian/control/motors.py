@@ -11,7 +11,7 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
-from pfaffian.maths.margins import ZERO, parted, rank, unit_rows
+from pfaffian.maths.margins import ROUNDING, ZERO, parted, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
@@ -47,8 +47,9 @@ def independent_motors(m: Mechanism) -> int:
     powers = np.array([_along_free_motions(A * unit, x) for A, x in zip(at["A"], B, strict=True)])
     size = np.linalg.norm(B, axis=1, keepdims=True)
     relative = np.divide(np.abs(powers), size, out=np.zeros_like(powers), where=size > 0)
+    nothing = ZERO if at["A"].shape[1] else ROUNDING  # beside constraints, which random states satisfy less closely than to rounding
     question = f"how many of the actuators {', '.join(m.motor_names)} are independent"
-    work = tell(m, question, parted(relative > ZERO, relative, ZERO))
+    work = tell(m, question, parted(relative > nothing, relative, nothing))
     return int(tell(m, question, rank(np.where(work, powers, 0.0))))
 
 

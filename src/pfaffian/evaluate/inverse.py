@@ -228,7 +228,7 @@ def _compiled(
     R, idle = weights(driven, weight), idle_motions(driven).number
     T = with_losses_at(T, a, R, idle)
     hoped = wish[:motors] if wished else None
-    answer = allocate(T, T.M @ a + T.c - T.f, R, limits=bounds, idle=idle, wish=hoped)
+    answer = allocate(T, T.inertia_force(a) - T.f, R, limits=bounds, idle=idle, wish=hoped)
     proof = ca.vertcat(answer.proof, ca.SX.zeros(driven.nu - answer.proof.numel(), 1))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(answer.tau - tau)
