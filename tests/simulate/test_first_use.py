@@ -14,8 +14,10 @@ import xarray as xr
 
 import pfaffian as pf
 from benchmarks.chain_length import chain, ladder
+from pfaffian.evaluate.inverse import _compiled, actuated_by
 from pfaffian.kernel import remember
 from pfaffian.simulate.step import labels
+from pfaffian.starts.equilibrium import _functions
 from pfaffian.terms.lengths import machine_length
 from tests.simulate.machines import pendulum
 from tests.work import calls
@@ -77,6 +79,19 @@ def test_the_first_linearisation_of_a_rope() -> None:
     m = hanging_rope(12)
     pf.linearise(hanging_rope(2))
     assert calls(lambda: pf.linearise(m)) < 150_000
+
+
+def growth(size: Callable[[pf.Mechanism], int]) -> float:
+    """How much more the size grows from 16 to 32 bodies of a chain than from 8 to 16: 2 if it is linear in their number."""
+    few, twice, four = (size(chain(n)) for n in (8, 16, 32))
+    return (four - twice) / (twice - few)
+
+
+def test_the_operations_of_long_chains_do_not_grow_faster_than_what_they_return() -> None:
+    """The mass matrix would make those of inverse dynamics quadratic, and its factor those of an equilibrium cubic."""
+    forces = lambda m: _compiled(actuated_by(m, None), None, None, False, False).program.n_ops  # noqa: E731
+    assert growth(forces) < 2.2
+    assert growth(lambda m: _functions(m)[0].n_instructions()) < 4.4
 
 
 LABELS = """
