@@ -5,7 +5,7 @@ as zero, at random states and beside the sizes that occur there. Each machine of
 masses multiplied by a factor, as if it were given in other units, in which it moves the same. So everything that is decided
 must be the same too, and no decision may become unclear.
 
-Nor does it depend on ratios: the last body of each machine, alone, is made up to 1e12 times lighter and heavier. There an answer
+Nor does it depend on ratios: the last body of each machine alone is made up to 1e12 times lighter and heavier. There an answer
 may also be told as unclear.
 
 The first figure shows, for each machine and each decision, the answer in the machine's own units, and whether it is the same
@@ -137,7 +137,7 @@ def _square(x: float, y: float, width: float, colour: str) -> Any:
 
 
 def main(scales: str, ratios: str) -> int:
-    """Draw the figures into two files; 1 if an answer differs from that in the machine's own units, or silently with a ratio."""
+    """Draw the figures into two files; 1 if an answer differs from that in the machine's own units, or without a word."""
     result = run()
     for figure, place in zip(figures(result).values(), (scales, ratios), strict=True):
         figure.savefig(place, dpi=120)

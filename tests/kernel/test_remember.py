@@ -79,9 +79,8 @@ def as_library(name: str, **given):
 
 def told_by(call) -> list[str]:
     """What a call tells, at the line of this file that calls the library."""
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        with suppress(ValueError):
-            call()
+    with warnings.catch_warnings(record=True, action="always") as caught, suppress(ValueError):
+        call()
     assert {w.filename for w in caught} <= {__file__}
     return [str(w.message) for w in caught]
 

@@ -11,11 +11,11 @@ import numpy as np
 from pfaffian.control.allocation import UNCONTROLLABLE
 from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reason import mainly, participation
-from pfaffian.maths.margins import ZERO, unit_rows
+from pfaffian.maths.margins import ZERO, parted, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.applied_forces import named_forces
-from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units
+from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
@@ -78,8 +78,9 @@ def _directions(m: Mechanism) -> list[np.ndarray]:
     unit, found = speed_units(m, m.p_defaults)[:, None], list[np.ndarray]()
     for f, g, *geometry in zip(*at.values(), strict=True):
         N = _still(m, *geometry)
-        pushed = np.abs(N.T @ (unit * f))
-        if pushed.size and pushed.max() > STILL * max(np.abs(unit * f).max(), np.abs(unit * g).max()):
+        relative = np.abs(N.T @ (unit * f)) / max(np.abs(unit * f).max(), np.abs(unit * g).max(), np.finfo(float).tiny)
+        question = "whether a force acts on a motion that moves no mass centre"
+        if tell(m, question, parted(relative > STILL, relative, STILL)).any():
             return []
         found.append(N)
     return found if len({N.shape[1] for N in found}) == 1 else []
@@ -111,4 +112,5 @@ def _still(m: Mechanism, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> np.ndar
     if not moved.size:
         return N
     _, sizes, V = np.linalg.svd(moved)
-    return N @ V[int((sizes > STILL).sum()) :].T
+    moving = tell(m, "which motions without a motor move a mass centre", parted(sizes > STILL, sizes, STILL))
+    return N @ V[int(moving.sum()) :].T

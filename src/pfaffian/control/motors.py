@@ -47,7 +47,7 @@ def independent_motors(m: Mechanism) -> int:
     powers = np.array([_along_free_motions(A * unit, x) for A, x in zip(at["A"], B, strict=True)])
     size = np.linalg.norm(B, axis=1, keepdims=True)
     relative = np.divide(np.abs(powers), size, out=np.zeros_like(powers), where=size > 0)
-    nothing = ZERO if at["A"].shape[1] else ROUNDING  # beside constraints, which random states satisfy less closely than to rounding
+    nothing = ZERO if at["A"].shape[1] else ROUNDING  # since random states satisfy constraints less closely than to rounding
     question = f"how many of the actuators {', '.join(m.motor_names)} are independent"
     work = tell(m, question, parted(relative > nothing, relative, nothing))
     return int(tell(m, question, rank(np.where(work, powers, 0.0))))

@@ -18,12 +18,12 @@ from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm, vanishing_combinations
 from pfaffian.dynamics.reaction import TransmittedWrenches
 from pfaffian.errors import ModelError, RunError
-from pfaffian.maths.margins import vanishing
+from pfaffian.maths.margins import ZERO, parted
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, SCREW, LoadLoss
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.generic_states import at_generic_states
+from pfaffian.terms.generic_states import at_generic_states, tell
 from pfaffian.terms.terms import FOLLOWING, LOAD_LOSSES, JointLosses, Terms, shared
 from pfaffian.terms.traced_now import remembered
 from pfaffian.terms.wrenches import turn
@@ -302,9 +302,10 @@ def check_unique(m: Mechanism) -> bool:
     # A branch on which a machine folds, such as a scissor lift with its arms along each other, has fewer independent rows.
     usual = at["rank"].ravel() == at["rank"].max()
     for key in columns:
-        size = np.linalg.norm(at[key][usual], axis=(1, 2))[:, None, None]
-        if not vanishing(at[f"shared {key}"][usual], np.maximum(size, np.finfo(float).tiny)).answer.all():
-            f = losses[int(key.split()[0])]
+        f, size = losses[int(key.split()[0])], np.linalg.norm(at[key][usual], axis=(1, 2))[:, None, None]
+        relative = np.abs(at[f"shared {key}"][usual]) / np.maximum(size, np.finfo(float).tiny)
+        question = f"whether redundant constraints share the load of joint {f.joint!r}"
+        if tell(m, question, parted(relative > ZERO, relative, ZERO)).any():
             raise ModelError(
                 f"force {f.name!r}: redundant constraints share the load of joint {f.joint!r}, so its friction is not "
                 "determined; leave out what holds the same motion twice, or take joint_friction"

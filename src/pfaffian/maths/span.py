@@ -15,7 +15,7 @@ def basis(X: np.ndarray) -> np.ndarray:
     """(n, k) orthonormal columns that span the range of the orthogonal projector P = X X^H of rank k = tr P, real or complex.
 
     Each column is the remainder of the projected unit vector whose remainder is longest, so that the result depends on P alone.
-    What is left of all of them is reduced by each new column, which Gram-Schmidt, applied twice, makes orthogonal to the others.
+    What is left of all of them is reduced by each new column, which Gram-Schmidt applied twice makes orthogonal to the others.
 
     X: (n, r), the projector itself or any orthonormal basis of its range.
     """

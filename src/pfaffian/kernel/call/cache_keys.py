@@ -1,8 +1,8 @@
 """Compiled objects, found by a key of the caller without tracing, or by a skeleton without printing; and Programs by a key.
 
 KEY.alias is a small note that names an object of the store, with everything needed to call it. It also contains its own name
-and sha256, so that a damaged or renamed note is ignored. KEY.programs contains Programs, after the sha256 of name and bytes. Each
-file also has what was told while its contents were made, which is told again when they are used.
+and sha256, so that a damaged or renamed note is ignored. KEY.programs contains Programs, after the sha256 of name and bytes.
+Both contain what was told while their contents were made, which is told again when they are used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from pfaffian.errors import BuildError, ModelError, ModelWarning, Notice, RunWar
 from pfaffian.kernel.build import library, private_files, toolchain
 from pfaffian.kernel.build import object_store as store
 from pfaffian.kernel.call.recipe import PortLengths, Recipe
-from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.program_bytes import pack, unpack
 from pfaffian.kernel.remember import checking, compare
 

@@ -60,8 +60,9 @@ def uncollected() -> Iterator[None]:
 
 
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled. What was told while
-    its Programs were traced is told, whether they are traced now or were before.
+    """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
+
+    What was told while its Programs were traced is told, whether they are traced now or were before.
 
     function: name of the function of the compiled object.   trial: returns the trial of a recipe; called only if something is
     compiled.
