@@ -201,14 +201,14 @@ _BETWEEN = ("contextlib", "functools")
 def _warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the innermost line outside the library, once in each call from there.
 
-    What was told in a call is noted among the local variables of its function, so that it ends with the call.
+    The warnings of a call are noted among the local variables of its function, and so end with it.
     """
     level, frame, called = 2, sys._getframe(1), sys._getframe(1)
     while frame.f_back and _is_of_library(frame.f_globals.get("__name__", "")):
         level, frame, called = level + 1, frame.f_back, frame
-    told = called.f_locals.setdefault("(told)", set())
-    if (message, category) not in told:
-        told.add((message, category))
+    given = called.f_locals.setdefault("(warnings)", set())
+    if (message, category) not in given:
+        given.add((message, category))
         warnings.warn(bounded(message), category, stacklevel=level)
 
 

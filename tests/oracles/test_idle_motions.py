@@ -6,6 +6,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.idle import idle_motions
+from pfaffian.errors import collected
 from tests.tolerance import INTEGRATED, PEER_CONSTRAINED, close
 
 
@@ -53,6 +54,13 @@ def test_idle_motions_are_found_and_only_these():
         actuators=[pf.actuator("motor", "rail")],
     )
     assert idle_motions(cart).number == 0
+
+
+@pytest.mark.parametrize(("damping", "told"), [(1e-9, False), (1e-6, True), (1e-3, False)])
+def test_it_is_told_where_hardly_any_force_acts_on_idle_motions(damping, told):
+    with collected() as messages:
+        idle_motions(leg(damping=damping))
+    assert any("whether a force acts" in message for message in messages) == told
 
 
 @pytest.mark.parametrize("moments", [(0.0005, 0.01, 0.01), (0.0005, 0.01, 0.0098)], ids=["slender", "flat"])

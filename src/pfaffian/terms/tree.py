@@ -110,18 +110,25 @@ def layout(m: Mechanism, still: dict[str, Pose]) -> BodyLayout:
     return BodyLayout(frames, place)
 
 
+_Moments = tuple[ca.SX, ca.SX, ca.SX]
+"""Mass, first moment and inertia of a link."""
+
+
 def assemble_tree(m: Mechanism, at: BodyLayout, bases: list[ca.SX], slices: list[slice]) -> Tree:
     """The tree of a layout, with the basis of each link and its entries of the link rates."""
-    inertias = [(ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3)) for _ in at.frames]
+    inertias, none = dict[int, _Moments](), (ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3))
     for b in m.bodies:
         link, X = at.place[b.name]
         if link >= 0:
-            inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
-    links = tuple(_link(m, f, v, S, inertia) for f, v, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
+            mass, h, I = map(ca.densify, _moments(b, X))
+            others = inertias.get(link)
+            inertias[link] = (others[0] + mass, others[1] + h, others[2] + I) if others else (mass, h, I)
+    parts = enumerate(zip(at.frames, slices, bases, strict=True))
+    links = tuple(_link(m, f, v, S, inertias.get(i, none)) for i, (f, v, S) in parts)
     return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
 
 
-def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
+def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: _Moments) -> Link:
     """The link of a frame, with its entries v of the link rates, its basis S and its moments."""
     if f.part is None:
         return Link(f.parent, f.joint, f.placement, None, slice(0, 0), v, S, ca.SX(S.shape[1], 1), *inertia)
@@ -130,7 +137,7 @@ def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.S
                 f.joint.armature[f.part.v, 0], *inertia)  # fmt: skip
 
 
-def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _moments(b: Body, X: Pose) -> _Moments:
     """Mass, first moment and inertia of a body with the pose X in a link, about the link's origin."""
     c, I = _placed()(b.com, b.inertia, X.R, X.p)
     h, about_origin = _about_origin()(b.mass, c, I, *_squares()(c))

@@ -131,8 +131,8 @@ def programs(key: str, recipe: Recipe) -> Recipe:
         if seal.decode() != _sealed(name, data):
             raise ValueError(f"{path} is not what was written")
         os.utime(path)  # for prune
-        told, packed = data.split(b"\n", 1)
-        return recipe.of(unpack(packed), _notices(json.loads(told)))
+        head, packed = data.split(b"\n", 1)
+        return recipe.of(unpack(packed), _notices(json.loads(head)))
     traced = recipe.programs
     with contextlib.suppress(OSError):
         name = _named(*parts)  # anew, because tracing imports modules
