@@ -157,6 +157,15 @@ def test_a_small_eccentric_moves_in_any_units(length):
     close(jacobian(length), jacobian(1.0), 1e-12, "twist of the rod, in eccentricities")
 
 
+@pytest.mark.parametrize("pull", [1.0, 1e-11])
+def test_a_rope_that_hardly_pulls_a_slide_drives_it(pull):
+    """Without constraints the unit of each velocity is free, so that a small entry that is alone in its row counts."""
+    ropes = [pf.forces.transmission("a", {"x": 1.0}), pf.forces.transmission("b", {"x": 1.0, "y": pull})]
+    with collected() as told:
+        assert independent_motors(slide(0.5).with_(actuators=ropes)) == 2
+    assert not told
+
+
 DIRECTIONS = [(0.5, True, None), (1e-6, True, None), (8e-9, True, "nonzero"), (8e-10, False, "zero"), (1e-12, False, None)]
 """How much the directions differ, whether both count as driven, and what is told."""
 

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,6 +77,12 @@ def as_library(name: str, **given):
     return module[name]
 
 
+@contextmanager
+def nothing():
+    """A context whose decorator stands between functions of the library."""
+    yield
+
+
 def told_by(call) -> list[str]:
     """What a call tells, at the line of this file that calls the library."""
     with warnings.catch_warnings(record=True, action="always") as caught, suppress(ValueError):
@@ -100,6 +106,7 @@ def test_what_was_told_with_a_result_is_told_each_time_that_it_is_used():
     for _ in range(2):
         assert told_by(as_library("calls", outer=outer, inner=inner)) == ["2 is close", "1 is close"]
         assert told_by(noted) == ["1 is close"]
+        assert told_by(as_library("through", inner=nothing()(inner))) == ["2 is close"]
         assert told_by(remember.remembered(8)(failing)) == ["2 is close", "1 is close"]
         with collected() as told:
             inner()
