@@ -197,12 +197,14 @@ def _click(page: Page, x: float, y: float) -> None:
 
 
 def _faults_of_bar(page: Page) -> list[str]:
-    """Whether a click in the time bar moves the machine to the time there."""
+    """Whether the time bar lies below the picture, and a click in it moves the machine to the time there."""
     left, right, y = page.evaluate("(b => [b.left, b.right, (b.top + b.bottom) / 2])(at('at').getBoundingClientRect())")
     page.evaluate("state.time = first; draw()")
     _click(page, 0.4 * left + 0.6 * right, y)
     part = page.evaluate("(state.time - first) / (last - first)")
-    return [] if 0.5 < part < 0.7 else [f"a click in the time bar moves the machine to {part:.2f} of the time"]
+    wrong = [] if 0.5 < part < 0.7 else [f"a click in the time bar moves the machine to {part:.2f} of the time"]
+    covered = page.evaluate("canvas.getBoundingClientRect().bottom - at('bar').getBoundingClientRect().top")
+    return wrong + ([f"the time bar covers {covered:.0f} pixels of the picture"] if covered > 1 else [])
 
 
 def _faults_of_hints(page: Page) -> list[str]:
