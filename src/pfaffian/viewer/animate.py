@@ -270,9 +270,9 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
 
 
 def _gif(pictures: list[np.ndarray], rate: float) -> bytes:
-    """The pictures as a GIF, with one palette, made from a quarter of the pixels of the first, the middle and the last."""
+    """The pictures as a GIF, with one palette, made from a ninth of the pixels of the first, the middle and the last."""
     Image = need_pillow()
-    sample = np.concatenate([pictures[i][::2, ::2] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
+    sample = np.concatenate([pictures[i][::3, ::3] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
     palette = Image.fromarray(sample).quantize(255, dither=0)
     images = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
     stream = BytesIO()
