@@ -15,6 +15,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import statistics
 from pfaffian.errors import ModelError, RunError, RunWarning
+from pfaffian.output import table_file
 from pfaffian.simulate.record.load_table import OF_PEAK
 from tests.simulate.machines import four_bar
 from tests.tolerance import INTEGRATED, PEER
@@ -166,6 +167,16 @@ def test_a_sheet_has_the_numbers_of_the_csv_file_and_no_formula(tmp_path: Path) 
     with pytest.raises(ModelError, match=r"'loads.ods': the name of a table ends in .csv or .xlsx"):
         pf.loads(r, m, file=tmp_path / "loads.ods")
     assert not (tmp_path / "loads.ods").exists()
+
+
+def test_a_sheet_has_no_more_rows_than_spreadsheets_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["a", 1.0]] * 100
+    table_file.write_table(tmp_path / "t.xlsx", rows)
+    assert table_file.MOST_ROWS == 1_048_576 and (tmp_path / "t.xlsx").exists()
+    monkeypatch.setattr(table_file, "MOST_ROWS", 99)
+    table_file.write_table(tmp_path / "t.csv", rows)
+    with pytest.raises(ModelError, match=r"a table of 100 rows: a sheet has 99 at most; write \.csv"):
+        table_file.write_table(tmp_path / "more.xlsx", rows)
 
 
 def test_peak_of_a_pendulum_is_at_its_lowest_point() -> None:

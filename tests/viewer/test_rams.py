@@ -79,6 +79,20 @@ def test_a_ram_is_the_same_wherever_its_loop_is_cut() -> None:
     assert not [p for p in made.parts if p.name == "slide"]
 
 
+def test_pins_count_as_one_by_the_size_of_the_machine() -> None:
+    """A jack of a kilometre, pulled a tenth of a millimetre beside its pin."""
+    axis = 1000 * np.array([0.6, 0.0, 0.8])
+    bodies = [pf.body("tube", 2.0, com=0.2 * axis, inertia=1e5), pf.body("stem", 1.0, inertia=1e5), pf.body("load", 5.0)]
+    joints = [
+        pf.joint("foot", "revolute", "world", "tube", axis=(0, 1, 0)),
+        pf.joint("slide", "prismatic", "tube", "stem", axis=axis),
+        pf.joint("head", "revolute", "stem", "load", axis=(0, 1, 0), placement=0.1 * axis),
+    ]
+    pulled = pf.spring("spring", "world", "tube", point_a=(0, 0, 2000), point_b=(1e-4, 0, 0), stiffness=1.0)
+    m = pf.mechanism("jack", bodies, joints, forces=[pulled])
+    assert len(rams(placed(m, state_of(m, {"slide": 700.0})))) == 1
+
+
 def test_other_slides_are_no_rams() -> None:
     """A tube that is pulled elsewhere, pins beside the axis, a body with a shape, a slide on the world."""
     assert len(rams(placed(jack(), state_of(jack(), {"slide": 0.7})))) == 1
