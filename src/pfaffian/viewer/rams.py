@@ -61,15 +61,22 @@ class Ram(NamedTuple):
         }
 
 
-def slides(k: PlacedMechanism) -> Iterator[Slide]:
-    """The joints and closures between two bodies that slide along an axis, and turn about no other."""
+def slides(k: PlacedMechanism, tube: str | None = None) -> Iterator[Slide]:
+    """The joints and closures between two bodies that slide along an axis, and turn about no other.
+
+    tube: the body whose slides are wanted; None: all of them.
+    """
     for j in k.m.joints:
+        if tube not in (None, j.parent):
+            continue
         if j.parent != WORLD and j.pose is None and [f.subgroup.along for f in j.kind.factors] == [(2,)]:
             at = k.m.q_names.index(j.name) if j.name in k.m.q_names else None
             bounds = (-np.inf, np.inf) if at is None else tuple(k.m.q_limits[at].tolist())
             yield Slide(j.name, j.parent, j.placement, j.child, j.child_placement, bounds)
     for c in k.m.all_constraints:
-        if isinstance(c, Closure) and WORLD not in (c.body_a, c.body_b) and c.holds.group and c.holds.group.along == (2,):
+        if not isinstance(c, Closure) or tube not in (None, c.body_a):
+            continue
+        if WORLD not in (c.body_a, c.body_b) and c.holds.group and c.holds.group.along == (2,):
             yield Slide(c.name, c.body_a, c.placement_a, c.body_b, c.placement_b, (-np.inf, np.inf))
 
 
@@ -97,11 +104,10 @@ def ram_of(k: PlacedMechanism, slide: Slide, tube: list[np.ndarray], stem: list[
 
 def rails(k: PlacedMechanism, body: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Both ends (3,) of the line in a body along which each slide of another body moves, from the slide's own place on."""
-    for slide in slides(k):
-        if slide.tube == body:
-            (R, p), along = k.pose(slide.placement), displacements(k, slide)
-            low, high = (float(f(along, initial=0.0)) for f in (np.nanmin, np.nanmax))
-            yield p + low * R[:, 2], p + high * R[:, 2]
+    for slide in slides(k, body):
+        (R, p), along = k.pose(slide.placement), displacements(k, slide)
+        low, high = (float(f(along, initial=0.0)) for f in (np.nanmin, np.nanmax))
+        yield p + low * R[:, 2], p + high * R[:, 2]
 
 
 def displacements(k: PlacedMechanism, slide: Slide) -> np.ndarray:
