@@ -10,7 +10,7 @@ from tests.public_names import PUBLIC
 
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
-    "along": [False], "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "at": [ORIGIN],
+    "along": [False], "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "around": [0.0], "at": [ORIGIN],
     "attitude": [ORIGIN],
     "axes": ["WORLD", (0, 1, 2)], "axis": [(0, 0, 1), (0, 1, 0)], "backend": ["auto"], "backlash": [0.0],
     "base": ["fixed", "file"], "begin": [0.0], "beside": [False], "beyond": ["raise"],

@@ -334,6 +334,17 @@ def test_a_bad_trajectory_is_refused_with_element_and_way_out(changes, message):
         pf.assemble(four_bar(), **given, along=True)
 
 
+@pytest.mark.parametrize("how", [{"along": True, "t": [0.0, 1.0]}, {}])
+def test_a_guess_without_names_is_refused_with_the_way_out(how):
+    """The q of an assembly in place of its `named`."""
+    rods = [pf.body(name, 1.0, com=(0.5, 0, 0), inertia=0.1) for name in ("a", "b")]
+    joints = [pf.joint(f"turn {b.name}", "revolute", parent, b.name) for b, parent in zip(rods, ("world", "a"), strict=True)]
+    m = pf.mechanism("two rods", rods, joints)
+    q = {"turn a": [0.1, 0.2] if how else 0.1}
+    with pytest.raises(pf.ModelError, match=r"guess: \{name: number\} is needed, such as the \.named of an assembly"):
+        pf.assemble(m, q, guess=np.array([0.1, 0.3]), **how)
+
+
 def test_a_first_sample_on_another_branch_is_told_with_a_guess():
     """A five-bar whose tip is above its feet by the guess, and below them in the motion: only the guess is in the way."""
     bodies = [pf.body(n, 1.0, com=(0.15, 0, 0), inertia=0.01) for n in ("left", "right")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import itertools
+import zipfile
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import statistics
 from pfaffian.errors import ModelError, RunError, RunWarning
+from pfaffian.output import table_file
 from pfaffian.simulate.record.load_table import OF_PEAK
 from tests.simulate.machines import four_bar
 from tests.tolerance import INTEGRATED, PEER
@@ -131,6 +134,49 @@ def test_loads_of_a_run_are_those_of_its_records(tmp_path: Path) -> None:
     rows = list(csv.reader((tmp_path / "loads.csv").read_text().splitlines()))
     assert rows[0][:3] == ["joint", "force [N]", "force_time [s]"] and len(rows) == 1 + table.sizes["joint"]
     assert float(rows[1][1]) == float(table["force"][0])
+
+
+def test_a_sheet_has_the_numbers_of_the_csv_file_and_no_formula(tmp_path: Path) -> None:
+    """Two cranes whose joints have names like formulas and tags, one of them without finite loads, in .xlsx and .csv."""
+    names = ("=1+2", "<b> & 'a'")
+    arms = [pf.body(f"arm {i}", 2.0, com=(0.3, 0, 0), inertia=0.1) for i in range(2)]
+    joints = [
+        pf.joint(n, "revolute", parent, b.name, axis=(0, 1, 0), placement=(0.6, 0, 0))
+        for n, parent, b in zip(names, ("world", "arm 0"), arms, strict=True)
+    ]
+    m = pf.mechanism("crane", arms, joints)
+    r = pf.run(m, np.array([[0.1, 0.2], [0.3, 0.4]]), duration=0.02, step=0.01, backend="numpy")
+    r["v"][1] = np.nan
+    for file in ("loads.csv", "loads.XLSX"):
+        pf.loads(r, m, file=tmp_path / file)
+    with zipfile.ZipFile(tmp_path / "loads.XLSX") as file:
+        assert all(ElementTree.fromstring(file.read(part)).tag for part in file.namelist())
+        sheet = ElementTree.fromstring(file.read("xl/sheet.xml"))
+        kinds = {file.read(part)[:5] for part in file.namelist()}
+    ns = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    assert kinds == {b"<?xml"} and not list(sheet.iter(f"{ns}f"))
+    cells = [[(c.findtext(f"{ns}is/{ns}t"), c.findtext(f"{ns}v")) for c in row] for row in sheet.iter(f"{ns}row")]
+    written = list(csv.reader((tmp_path / "loads.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(cells) == len(written) == 5 and [x for x, _ in cells[0]] == written[0]
+    assert [row[1][0] for row in cells[1:]] == [*names] * 2
+    for row, line in zip(cells[1:], written[1:], strict=True):
+        numbers = [(float(x) if x else np.nan) for x in (value for word, value in row if word is None)]
+        expected = [float(x) for i, x in enumerate(line) if i != 1]
+        np.testing.assert_array_equal(numbers, np.where(np.isfinite(expected), expected, np.nan))
+    assert np.isnan(float(written[3][2])) and cells[3][2] == (None, None)
+    with pytest.raises(ModelError, match=r"'loads.ods': the name of a table ends in .csv or .xlsx"):
+        pf.loads(r, m, file=tmp_path / "loads.ods")
+    assert not (tmp_path / "loads.ods").exists()
+
+
+def test_a_sheet_has_no_more_rows_than_spreadsheets_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["a", 1.0]] * 100
+    table_file.write_table(tmp_path / "t.xlsx", rows)
+    assert table_file.MOST_ROWS == 1_048_576 and (tmp_path / "t.xlsx").exists()
+    monkeypatch.setattr(table_file, "MOST_ROWS", 99)
+    table_file.write_table(tmp_path / "t.csv", rows)
+    with pytest.raises(ModelError, match=r"a table of 100 rows: a sheet has 99 at most; write \.csv"):
+        table_file.write_table(tmp_path / "more.xlsx", rows)
 
 
 def test_peak_of_a_pendulum_is_at_its_lowest_point() -> None:

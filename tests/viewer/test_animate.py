@@ -320,6 +320,27 @@ def test_the_floor_is_behind_the_machine_and_can_be_hidden(rod) -> None:
     assert len({p.tobytes() for p in pictures.values()}) == 4
 
 
+def test_the_camera_of_films_and_pages_goes_round(tmp_path: Path) -> None:
+    """A flag on a mast, from one side and from the other: left becomes right."""
+    Image = pytest.importorskip("PIL.Image")
+    flag = pf.body("flag", 1.0, inertia=0.1, shape=pf.shape("box", size=(0.3, 0.05, 0.5), placement=(0.9, 0, 1.0)))
+    mast = pf.body("mast", 1.0, shape=pf.shape("box", size=(0.05, 0.05, 2.0), colour=(0.4, 0.4, 0.4)))
+    joints = [pf.joint("ground", "fixed", "world", "mast"), pf.joint("turn", "revolute", "mast", "flag")]
+    m = pf.mechanism("flag", [mast, flag], joints, gravity=(0, 0, 0))
+    run = pf.run(m, duration=0.1, step=0.1, backend="numpy")
+    middles = []
+    for around in (0.0, np.pi):
+        made = Image.open(BytesIO(pf.animate(m, run, tmp_path / "a.gif", around=around, **SMALL).data)).convert("RGB")
+        pixels = np.asarray(made, dtype=float)
+        colourful = np.ptp(pixels, axis=2) > 60
+        middles.append(float(np.nonzero(colourful)[1].mean()) / made.size[0] - 0.5)
+    assert middles[0] * middles[1] < 0
+    one, other = (np.array(data_of(pf.animate(m, run, around=x).data)["camera"]["eye"][:2]) for x in (0.0, np.pi))
+    np.testing.assert_allclose(one / np.linalg.norm(one), -other / np.linalg.norm(other), atol=1e-9)
+    with pytest.raises(pf.ModelError, match="around"):
+        pf.animate(m, run, around="left")
+
+
 def test_a_followed_body_stays_in_the_middle(tmp_path: Path) -> None:
     from PIL import Image
 

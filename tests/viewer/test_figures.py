@@ -289,6 +289,9 @@ def test_runs_without_a_finite_state_are_not_counted(without: tuple[int, ...], n
     assert figure.axes[0].get_title(loc="left") == note
 
 
+STIFF = "steps of the stiff pair\n[1]"
+
+
 def test_forces_and_errors_are_drawn_if_recorded() -> None:
     result, per = fake(2, 30), ("run", "time")
     grows = np.linspace(0, 1, 30)[None, :, None]
@@ -311,6 +314,20 @@ def test_forces_and_errors_are_drawn_if_recorded() -> None:
         for name, end in curves_of.items():
             assert drawn(ax, name)[-1] == end
     assert complaints(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("stiff", "moment", "expected"), [(0.0, 1e-12, ["pin\n[N]"]), (1.0, 0.5, [STIFF, "pin\n[N]", "pin\n[N m]"])]
+)
+def test_what_is_zero_or_rounding_has_no_panel(stiff: float, moment: float, expected: list[str]) -> None:
+    """Moments of pins that turn freely, and the steps of the stiff pair where the run made none."""
+    result, per = fake(2, 20), ("run", "time")
+    result["stiff"] = (per, np.full((1, 20), stiff), {"units": "1"})
+    load = np.linspace(1, 2, 20)[None, :, None] * [3.0, moment]
+    result["pin"] = ((*per, "wrench_magnitude"), load, {"units": "N, N m"})
+    result = result.assign_coords(wrench_magnitude=["force", "moment"])
+    titles = [ax.get_ylabel() for ax in figures.overview(result).axes]
+    assert titles[len(figures.overview(fake(2, 20)).axes) :] == expected
 
 
 @pytest.mark.parametrize("n", [1, 15])

@@ -153,7 +153,7 @@ def test_formulas_of_the_arm():
     grammar(source)
     for words in (
         r"H_{2}(s) = e^{\hat\tau_{1} s_{1}}\,e^{\hat\tau_{2} s_{2}}\,H_{2}",
-        r"x = \begin{pmatrix}\cos{\left(s_{1} + s_{2} \right)}",
+        r"x = \begin{pmatrix}\cos(s_{1} + s_{2})",
         r"\frac{\cos {s_{1}}}{3}",  # 0.333333333 is read as 1/3
         r"J_{s_{2}} = \begin{pmatrix}\frac{\sin {s_{1}}}{3}",
         r"\tau_{2} = \left(\begin{matrix}0\\- \frac{1}{3}",

@@ -10,7 +10,7 @@ from pfaffian.viewer.animate import need_pillow
 from pfaffian.viewer.build import placed, scene
 from pfaffian.viewer.camera import VIEW, Camera
 from pfaffian.viewer.names import named, places
-from pfaffian.viewer.scene import Scene, state_of
+from pfaffian.viewer.scene import Scene, motion_of, state_of, states_of
 from pfaffian.viewer.sketch import rams
 
 ROUNDING = 1e-9
@@ -79,6 +79,20 @@ def test_a_ram_is_the_same_wherever_its_loop_is_cut() -> None:
     assert not [p for p in made.parts if p.name == "slide"]
 
 
+def test_pins_count_as_one_by_the_size_of_the_machine() -> None:
+    """A jack of a kilometre, pulled a tenth of a millimetre beside its pin."""
+    axis = 1000 * np.array([0.6, 0.0, 0.8])
+    bodies = [pf.body("tube", 2.0, com=0.2 * axis, inertia=1e5), pf.body("stem", 1.0, inertia=1e5), pf.body("load", 5.0)]
+    joints = [
+        pf.joint("foot", "revolute", "world", "tube", axis=(0, 1, 0)),
+        pf.joint("slide", "prismatic", "tube", "stem", axis=axis),
+        pf.joint("head", "revolute", "stem", "load", axis=(0, 1, 0), placement=0.1 * axis),
+    ]
+    pulled = pf.spring("spring", "world", "tube", point_a=(0, 0, 2000), point_b=(1e-4, 0, 0), stiffness=1.0)
+    m = pf.mechanism("jack", bodies, joints, forces=[pulled])
+    assert len(rams(placed(m, state_of(m, {"slide": 700.0})))) == 1
+
+
 def test_other_slides_are_no_rams() -> None:
     """A tube that is pulled elsewhere, pins beside the axis, a body with a shape, a slide on the world."""
     assert len(rams(placed(jack(), state_of(jack(), {"slide": 0.7})))) == 1
@@ -112,6 +126,23 @@ def test_without_limits_a_ram_is_as_long_as_the_motion_needs() -> None:
     wide = jack(limits=(0.0, 5.0))
     assert rams(placed(wide, state_of(wide, {"slide": 0.5})))[0].distances == pytest.approx((0.6, 0.6)), "not of one tube"
     assert ram.distances == pytest.approx((0.6, 0.6)) and ram.axis == pytest.approx([-0.6, 0.0, -0.8])
+
+
+@pytest.mark.parametrize(("mass", "reach"), [(40.0, 3.0), (0.0, 0.5)])
+def test_a_rail_reaches_as_far_as_what_slides_along_it(mass: float, reach: float) -> None:
+    """The trolley of a crane, below its jib; a body without mass stands for coordinates, so it has none."""
+    bodies = [pf.body("jib", mass, com=(1.0, 0, 0), inertia=1.0 if mass else 0.0), pf.body("trolley", 2.0)]
+    slew = pf.joint("slew", "revolute", "world", "jib", axis=(0, 0, 1))
+    trolley = pf.joint("trolley", "prismatic", "jib", "trolley", axis=(1, 0, 0), placement=(0.5, 0, -0.2))
+    m = pf.mechanism("crane", bodies, [slew, trolley])
+    t = np.linspace(0, 1, 5)
+    way = pf.assemble(m, {"slew": 0.0 * t, "trolley": 1.0 + 1.5 * t}, t=t, along=True, backend="numpy")
+    drawn = [
+        x for x in solids(scene(m, states_of(m, motion_of(m, way))), "jib") if x[:, 2].mean() < -0.1 and np.ptp(x[:, 0]) > 1
+    ]
+    assert len(drawn) == bool(mass)
+    for x in drawn:
+        assert (x[:, 0].min(), x[:, 0].max()) == pytest.approx((0.5, reach), abs=ROUNDING)
 
 
 def test_names_are_at_the_mass_centres_in_a_picture() -> None:

@@ -235,6 +235,19 @@ def test_the_camera_is_in_front_and_above(up, lying) -> None:
     assert away[up] > 0 and away[front] < 0
 
 
+@pytest.mark.parametrize("up", [2, 1])
+def test_the_camera_goes_round_the_machine_to_the_left(up: int) -> None:
+    """By a quarter: what was to the left is now in front; as high as before, and with everything in view."""
+    corners = np.array([2.0, 3.0, 2.5]) * np.array(list(np.ndindex(2, 2, 2)))
+    made = SimpleNamespace(points=corners, up=np.eye(3)[up], size=3.0)
+    before, after = framing(made), framing(made, around=-np.pi / 2)
+    level, turned = (x.axes[2] - (x.axes[2] @ made.up) * made.up for x in (before, after))
+    np.testing.assert_allclose(turned, -before.axes[0] * np.linalg.norm(level), atol=1e-12)
+    assert after.axes[2] @ made.up == pytest.approx(before.axes[2] @ made.up)
+    seen = (corners - after.eye) @ after.axes.T
+    assert (np.abs(seen[:, 1]) < VIEW / 2 * -seen[:, 2]).all()
+
+
 def test_records_are_thinned_evenly_with_both_ends() -> None:
     m = four_bar().with_(constraints=())
     states = states_of(m, pf.run(m, [1.2, -0.9, 1.5], duration=0.2, step=0.002, backend="numpy"))

@@ -19,7 +19,7 @@ from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.number import Parameter, all_constants, named_float, several, vector
+from pfaffian.model.number import Parameter, all_constants, constants, named_float, several, vector
 from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
@@ -344,7 +344,8 @@ class Mechanism:
 
     def value(self, x: ca.SX, p: Any = None) -> np.ndarray:
         """The value of a number x of the model for parameter values p (np,), their defaults if None."""
-        return self.values([x], p)[0]
+        x = x if isinstance(x, ca.SX) else ca.SX(x)
+        return constants(x) if x.is_constant() else self.values([x], p)[0]
 
     def values(self, numbers: Sequence[ca.SX], p: Any = None) -> list[np.ndarray]:
         """The values of numbers of the model at once, in time linear in their number.   p: as in `value`."""

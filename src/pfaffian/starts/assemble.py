@@ -237,9 +237,9 @@ def _along(m: Mechanism, q: Any, guess: Any, parameters: Any, t: Any, weight: An
     check_options(backend, 1)
     p = parameter_values(m, parameters)
     given = read_motion(m, q, t, p)
+    begun = start_arguments(m, None, None, parameters, guess=guess)
     if both := sorted(set(guess or ()) & {name for name in q if isinstance(name, str)}):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so leave it out of guess")
-    begun = start_arguments(m, None, None, parameters, guess=guess)
     start = start_of(
         m,
         begun._replace(arrays=begun.arrays._replace(hold=())),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import (
     Arguments,
     as_batch,
@@ -130,12 +130,14 @@ def start_of(m: Mechanism, start: StartArguments, t: float, backend: Backend, we
 
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str]) -> tuple[Any, Iterable[str]]:
     """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
+    if guess is not None and not isinstance(guess, Mapping):
+        raise ModelError(f"guess: {{name: number}} is needed, such as the .named of an assembly, got {brief(guess)}")
     if isinstance(q, StartValues):
         q, guess = q.fixed, {**q.guess, **(guess or {})}
-    if guess is None or guess == {}:
+    if not guess:
         return q, hold
-    if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
-        raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
+    if not (q is None or isinstance(q, Mapping)):
+        raise ModelError("guess: q is needed as a dict of the coordinates that are held")
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so leave it out of guess, or "
                          f"give q as an array with hold=[{both[0]!r}, ...]")  # fmt: skip

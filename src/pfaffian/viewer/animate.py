@@ -67,7 +67,8 @@ class Animation(NamedTuple):
 def animate(
     m: Mechanism, result: xr.Dataset | Trajectory, file: str | Path | None = None, *, parameters: Any = None,
     speed: float = 1.0, size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (),
-    follow: str | None = None, plot: str | Iterable[str] = (), beside: bool = False, progress: bool = False,
+    follow: str | None = None, around: float = 0.0, plot: str | Iterable[str] = (), beside: bool = False,
+    progress: bool = False,
 ) -> Animation:  # fmt: skip
     """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it can be played, turned and paused.
 
@@ -87,6 +88,7 @@ def animate(
             computed only if they are named here, from q, v, u and switched parameters as the run recorded them.
         hide: layers to leave out: shapes, joints, contacts, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
+        around: angle by which the camera goes round the machine to the left [rad], 0 by default; pi shows its other side.
         plot: names of signals or entries, such as "q" or "energy", that the page plots beside the motion; a click in a plot
             moves the machine to that time. None by default; films have no plots.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
@@ -120,12 +122,13 @@ def animate(
     motion = motion._replace(layers={k: (v or k in visible) and k not in hidden for k, v in motion.layers.items()})
     if follow is not None and follow not in motion.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
+    around = named_float(around, "around")
     if suffix == ".html":
-        data = page(motion, beside_motion(result, plot)).encode("utf-8")
+        data = page(motion, beside_motion(result, plot), around).encode("utf-8")
     else:
         width, height = _pixels(size)
         films = {".mp4": _mp4, ".gif": _gif}
-        data = films[suffix](list(_frames(motion, rate, (width, height), follow, progress)), RATE[suffix])
+        data = films[suffix](list(_frames(motion, rate, (width, height), follow, around, progress)), RATE[suffix])
     return Animation(None if file is None else write_file(as_path(file), data), suffix, data)
 
 
@@ -214,7 +217,9 @@ def _pixels(size: Any) -> tuple[int, int]:
     return width, height
 
 
-def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | None, progress: bool) -> Iterator[np.ndarray]:
+def _frames(
+    motion: Scene, rate: float, size: tuple[int, int], follow: str | None, around: float, progress: bool
+) -> Iterator[np.ndarray]:
     """The pictures of a film, (height, width, 3) uint8, `rate` of them per second of motion."""
     from tqdm import tqdm
 
@@ -225,7 +230,7 @@ def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | Non
             f"the film would have {span:.4g} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
         )
     at = at_times(motion.time, motion.time[0] + np.arange(int(span) + 1) / rate)
-    camera = framing(motion, size[0] / size[1])
+    camera = framing(motion, size[0] / size[1], around)
     motion, camera = motion.moved(-camera.target), following(camera, np.zeros(3))  # the renderer counts with float32
     work = workspace(size)
     batch = batched(motion, layers)
@@ -270,9 +275,9 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
 
 
 def _gif(pictures: list[np.ndarray], rate: float) -> bytes:
-    """The pictures as a GIF, with one palette, made from a quarter of the pixels of the first, the middle and the last."""
+    """The pictures as a GIF, with one palette, made from a ninth of the pixels of the first, the middle and the last."""
     Image = need_pillow()
-    sample = np.concatenate([pictures[i][::2, ::2] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
+    sample = np.concatenate([pictures[i][::3, ::3] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
     palette = Image.fromarray(sample).quantize(255, dither=0)
     images = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
     stream = BytesIO()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.maths import so3
 from pfaffian.viewer.scene import Scene
 
 VIEW = 0.6
@@ -38,11 +39,14 @@ class Camera(NamedTuple):
         return np.stack([right, np.cross(back, right), back])
 
 
-def framing(scene: Scene, aspect: float = 4 / 3) -> Camera:
-    """The camera that has a whole motion in view, and faces its plane if it is planar.   aspect: width over height."""
+def framing(scene: Scene, aspect: float = 4 / 3, around: float = 0.0) -> Camera:
+    """The camera that has a whole motion in view, and faces its plane if it is planar.
+
+    aspect: width over height.   around: angle by which it goes round the machine, to the left about the upward direction [rad].
+    """
     points = scene.points
     low, high = points.min(axis=0), points.max(axis=0)
-    target, direction = (low + high) / 2, _direction(scene.up, high - low)
+    target, direction = (low + high) / 2, so3.exp(around * scene.up).full() @ _direction(scene.up, high - low)
     camera = Camera(target + direction, target, scene.up)
     in_view = (points - target) @ camera.axes.T
     distance = np.maximum(np.abs(in_view[:, 0]) / aspect, np.abs(in_view[:, 1])) / (VIEW / 2) + in_view[:, 2]

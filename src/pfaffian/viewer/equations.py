@@ -31,12 +31,16 @@ LETTERS = {
 }  # fmt: skip
 """Letter of a term -> its meaning."""
 
+LOADS = {"f": "f", "B": "B u", "A": "A^T lambda"}
+"""Letter of a term -> how it stands on the right of the equations of motion."""
+
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """M v_dot + c = f + B u + A^T lambda, A v_dot = b in SymPy; made by `equations`.
+    """M v_dot + c = f + B u + A^T lambda, A v_dot = b, q_dot = K v in SymPy; made by `equations`.
 
     M: (nv, nv), c: (nv, 1), f: (nv, 1), B: (nv, nu), A: (rows, nv), b: (rows, 1), V, T: (1, 1) potential and kinetic energy.
+    K: (nq, nv) rates of the coordinates per velocity.
     q, v, u, p: symbols of coordinates, velocities, inputs and parameters, in the mechanism's order.   t: symbol of time.
     rows: names of the rows of A.   mechanism: its name.
     positive: expressions above zero wherever the formulas hold, such as cos(lean): roots of their squares were taken.
@@ -50,6 +54,7 @@ class Equations:
     b: SymPy
     V: SymPy
     T: SymPy
+    K: SymPy
     q: tuple[SymPy, ...]
     v: tuple[SymPy, ...]
     u: tuple[SymPy, ...]
@@ -64,17 +69,19 @@ class Equations:
         return reprs.words(self, f"of {self.mechanism!r}", sizes)
 
     def __str__(self) -> str:
-        lines = [f"{text(self.mechanism, LONGEST)}: M v_dot + c = f + B u + A^T lambda,  A v_dot = b"]
+        lines = [f"{text(self.mechanism, LONGEST)}: {',  '.join(self._motion())}"]
         lines += [f"{x} = ({', '.join(text(s.name) for s in getattr(self, x))})" for x in "vu" if getattr(self, x)]
         for letter, x in self._lines():
             lines += entries(letter, x)
+        for q, x in self._rates():
+            lines += entries(f"{text(q.name)}_dot", need_sympy().Matrix([[x]]))
         return "\n".join(lines)
 
     def latex(self) -> str:
         """The equations as LaTeX, one line for each letter; names from files are escaped."""
         names = symbol_names((*self.q, *self.v, *self.u, *self.p, self.t))
-        head = [r"M \dot v + c = f + B u + A^{T} \lambda", r"A \dot v = b"] if self.rows else [r"M \dot v + c = f + B u"]
-        columns = [f"{x} = {written(need_sympy().Matrix(getattr(self, x)), names)}" for x in "vu" if getattr(self, x)]
+        head = [x.replace("v_dot", r"\dot v").replace("A^T lambda", r"A^{T} \lambda") for x in self._motion()]
+        columns = [f"{x} = ({', '.join(names[s] for s in of)})^{{T}}" for x in "vu" if (of := getattr(self, x))]
         blocks = [f"{letter} = {x}" for letter, x in self._typeset(names)]
         holds = [", ".join(f"{written(x, names)} > 0" for x in self.positive)] if self.positive else []
         return "\\begin{gather*}\n" + " \\\\\n".join([*head, *columns, *blocks, *holds]) + "\n\\end{gather*}"
@@ -82,13 +89,19 @@ class Equations:
     def _typeset(self, names: dict[SymPy, str]) -> list[tuple[str, str]]:
         """(letter, LaTeX) of each line."""
         lines = dict(self._lines())
-        if not _is_quadratic(self.T, self.M, self.v):
-            return typeset(lines, names)
-        lines.pop("T", None)
-        return [*typeset(lines, names), *([] if self.T.is_zero_matrix else [("T", KINETIC)])]
+        quadratic = _is_quadratic(self.T, self.M, self.v) and lines.pop("T", None) is not None
+        rates = {rf"\dot{{{names[q]}}}": need_sympy().Matrix([[x]]) for q, x in self._rates()}
+        return [*typeset(lines | rates, names, {"V", "T", *rates}), *([("T", KINETIC)] if quadratic else [])]
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex().replace('gather*', 'gathered')}$"
+
+    def _motion(self) -> list[str]:
+        """The equations with the letters that are not zero."""
+        present = dict(self._lines())
+        loads = " + ".join(term for letter, term in LOADS.items() if letter in present)
+        rows = [f"A v_dot = {'b' if 'b' in present else '0'}"] if self.rows else []
+        return [f"M v_dot{' + c' if 'c' in present else ''} = {loads or '0'}", *rows]
 
     def _lines(self) -> Iterator[tuple[str, SymPy]]:
         """The letters with their matrices, except those that are zero or empty."""
@@ -97,11 +110,16 @@ class Equations:
             if len(x) and not x.is_zero_matrix:
                 yield letter, x
 
+    def _rates(self) -> Iterator[tuple[SymPy, SymPy]]:
+        """The coordinates whose rates are not named after them, each with its rate."""
+        rates = self.K * need_sympy().Matrix(list(self.v)) if self.v else []
+        yield from ((q, x) for q, x in zip(self.q, rates, strict=True) if str(x) != f"{q}_dot")
+
 
 def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearisedEquations:
     """Write the equations of motion in letters and in the machine's own names. Needs SymPy.
 
-        M v_dot + c = f + B u + A^T lambda,   A v_dot = b
+        M v_dot + c = f + B u + A^T lambda,   A v_dot = b,   q_dot = K v
 
     Coordinates, inputs and parameters are symbols with their names; a velocity that is the rate of a coordinate has its name
     with `_dot`. Sines and cosines of sums of angles are collected where that is shorter, and numbers that look exact are exact
@@ -121,7 +139,8 @@ def equations(m: Mechanism, *, about: Any = None) -> Equations | LinearisedEquat
             mechanism's parameters.
     Returns:
         Equations: SymPy matrices M: (nv, nv), c: (nv, 1), f: (nv, 1) applied forces other than inputs, B: (nv, nu), A: (rows,
-        nv), b: (rows, 1), V and T: (1, 1) energies; tuples of symbols q, v, u, p; the symbol t; `latex()` returns text.
+        nv), b: (rows, 1), V and T: (1, 1) energies, K: (nq, nv); tuples of symbols q, v, u, p; the symbol t; `latex()` returns
+        text.
         With `about`, LinearisedEquations: M, C: (l, l), K: (l, k), B: (l, nu), D: (k, k), E: (k, l); symbols y, w, u, p.
     Raises ModelError: a term has too many operations to be read, or switches between formulas; friction follows the loads
         of joints; SymPy is not installed; the state `about` is off the constraints, not steady, or so for the defaults of the
@@ -175,6 +194,7 @@ def _terms(T: Terms) -> Iterator[tuple[str, Any]]:
     """The letters with their expressions."""
     for letter in LETTERS:
         yield letter, getattr(T, letter)
+    yield "K", T.kinematics.kinematic_matrix
 
 
 def _is_quadratic(T: SymPy, M: SymPy, v: Sequence[SymPy]) -> bool:

@@ -24,7 +24,7 @@ NEAR_SINGULAR = 0.1
 
 KNOWN = frozenset({
     *QUANTITIES, *ROWS, "energy", "kinetic_energy", "violation", "velocity_violation", "rank", "regularity", "phi", "u_cut",
-    "servo_hold", "servo_rate", "error", "tolerance",
+    "servo_hold", "servo_rate", "error", "tolerance", "stiff",
 })  # fmt: skip
 """Signals that have panels of their own, or that are left out."""
 
@@ -161,6 +161,12 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
             yield from _rows(batch, name, least if name == "multiplier" else 0.0)
     if "u" in batch and np.nanmax(np.ptp(_values(batch, "u"), axis=1), initial=0.0) > 0:
         yield from _vector(batch, "u")
+    if "stiff" in batch and np.nanmax(_values(batch, "stiff"), initial=0.0) > 0:
+        yield Panel(
+            "steps of the stiff pair",
+            "1",
+            lambda ax: lines(ax, batch["time"].values, _values(batch, "stiff")[:, :, None], [ALONE]),
+        )
     yield from islice(_others(batch), MOST_OTHERS)
 
 
@@ -168,7 +174,10 @@ def _others(batch: xr.Dataset) -> Iterator[Panel]:
     """One panel for each unit of each signal that only its author knows: an output, or a signal of a law."""
     time = batch["time"].values
     for name in (str(n) for n, x in batch.data_vars.items() if {"run", "time"} <= set(x.dims) and x.ndim <= 3):
-        for part in entries_of(batch, name) if name not in KNOWN else ():
+        parts = list(entries_of(batch, name)) if name not in KNOWN else []
+        sizes = [float(np.nanmax(np.abs(part.values), initial=0.0)) for part in parts]
+        least = NEGLIGIBLE_FORCE * max(sizes) if "wrench_magnitude" in batch[name].dims else -1.0
+        for part in (part for part, size in zip(parts, sizes, strict=True) if size > least):
 
             def draw(ax: Any, part: Entries = part) -> None:
                 lines(ax, time, part.values, part.names if len(part.names) > 1 else [ALONE])

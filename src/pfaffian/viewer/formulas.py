@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 
 import casadi as ca
@@ -93,16 +93,20 @@ def check_length(m: Mechanism, matrices: dict[str, SymPy]) -> None:
             )
 
 
-def typeset(lines: Mapping[str, SymPy], names: dict[SymPy, str]) -> list[tuple[str, str]]:
-    """(letter, LaTeX) of matrices. Where they are longer than a page, common parts have names, in lines of their own."""
+def typeset(lines: Mapping[str, SymPy], names: dict[SymPy, str], scalars: Collection[str] = ()) -> list[tuple[str, str]]:
+    """(letter, LaTeX) of matrices. Where they are longer than a page, common parts have names, in lines of their own.
+
+    scalars: letters whose matrices (1, 1) are written without brackets.
+    """
     sp = need_sympy()
     exact = {letter: with_fractions(x) for letter, x in lines.items()}
-    whole = [(letter, matrix_latex(x, names)) for letter, x in exact.items()]
+    write = {letter: written_scalar if letter in scalars else matrix_latex for letter in exact}
+    whole = [(letter, write[letter](x, names)) for letter, x in exact.items()]
     if sum(len(x) for _, x in whole) <= PAGE:
         return whole
     named, rest = _named_parts(list(exact.values()), names)
     short = [(sp.latex(s), written(x, names)) for s, x in named]
-    short += [(letter, matrix_latex(x, names)) for letter, x in zip(exact, rest, strict=True)]
+    short += [(letter, write[letter](x, names)) for letter, x in zip(exact, rest, strict=True)]
     return min((whole, short), key=lambda pairs: sum(len(a) + len(b) for a, b in pairs))
 
 
@@ -112,7 +116,7 @@ def entries(letter: str, x: SymPy) -> Iterator[str]:
         for k in range(x.shape[1]):
             if x[i, k] != 0:
                 at = "" if x.shape == (1, 1) else f"[{i}]" if x.shape[1] == 1 else f"[{i}, {k}]"
-                yield f"{letter}{at} = {text(need_sympy().sstr(rounded(x[i, k]), full_prec=False))}"
+                yield f"{letter}{at} = {text(need_sympy().sstr(rounded(undivided(x[i, k])), full_prec=False))}"
 
 
 def unused(name: str, mark: str, used: set[str]) -> str:
@@ -239,6 +243,11 @@ def _named_parts(matrices: list[SymPy], names: dict[SymPy, str]) -> tuple[list[t
     return worthwhile, [m.xreplace(within) for m in rest]
 
 
+def written_scalar(x: SymPy, names: dict[SymPy, str]) -> str:
+    """LaTeX of the entry of a matrix (1, 1)."""
+    return written(x[0, 0], names)
+
+
 def matrix_latex(x: SymPy, names: dict[SymPy, str]) -> str:
     """LaTeX of a matrix; a symmetric one has dots below its diagonal."""
     sp = need_sympy()
@@ -266,15 +275,27 @@ def symbol_names(symbols: Sequence[SymPy]) -> dict[SymPy, str]:
 def with_fractions(x: SymPy) -> SymPy:
     """A matrix with small fractions as they are, and other numbers as decimals."""
     sp = need_sympy()
-    x = x.replace(_divided_sum, lambda e: sp.Add(*[e.args[0] * term for term in e.args[1].args]))
+    x = undivided(x)
     small = {n: sp.Symbol(f"fraction{n.p}/{n.q}") for n in x.atoms(sp.Rational) if 1 < n.q <= LARGEST_DENOMINATOR}
     back = {s: n for n, s in small.items()}
     return rounded(x.xreplace(small)).xreplace(back)
 
 
+def undivided(x: SymPy) -> SymPy:
+    """An expression or a matrix in which no sum has a number before it that is written as a decimal: 4.905 inside a sum, not
+    0.005 before it and 981 within."""
+    sp = need_sympy()
+
+    def inside(e: SymPy) -> SymPy:
+        number, (total,) = e.args[0], [y for y in e.args if y.is_Add]
+        return sp.Mul(*[y for y in e.args[1:] if not y.is_Add], sp.Add(*[number * term for term in total.args]))
+
+    return x.replace(_divided_sum, inside)
+
+
 def _divided_sum(e: SymPy) -> bool:
-    """Whether e is a sum times a fraction that is written as a decimal, which SymPy would multiply out in decimals."""
-    return e.is_Mul and len(e.args) == 2 and e.args[0].is_Rational and e.args[0].q > LARGEST_DENOMINATOR and e.args[1].is_Add
+    """Whether e is a product of one sum and a fraction that is written as a decimal."""
+    return e.is_Mul and e.args[0].is_Rational and e.args[0].q > LARGEST_DENOMINATOR and sum(y.is_Add for y in e.args) == 1
 
 
 def _symbol_latex(whole: str) -> str:

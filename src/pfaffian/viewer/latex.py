@@ -5,6 +5,7 @@ Names, which come from files, stand only in tables, escaped. Formulas contain on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ NAME_LENGTH = 60
 
 LINE_LENGTH = 200
 """Characters of LaTeX after which a sum continues on a new line."""
+
+_FLAT_ARGUMENT = re.compile(r"\{\\left\(((?:(?!\\left|\\right|\\frac|\\text).)*) \\right\)\}")
+"""Argument of a function in brackets that grow: without fractions and brackets in it, plain ones are as high."""
 
 _ESCAPED = str.maketrans(
     {c: rf"\{c}" for c in "{}$&#_%"}
@@ -89,7 +93,8 @@ def printed(x: SymPy, k: SymbolicKinematics) -> str:
 
 def written(x: SymPy, names: Mapping[SymPy, str]) -> str:
     """LaTeX of an expression or a matrix.   names: symbol -> its LaTeX."""
-    return need_sympy().latex(x, symbol_names=names, mat_str="matrix", mat_delim="(", fold_func_brackets=True)
+    found = need_sympy().latex(x, symbol_names=names, mat_str="matrix", mat_delim="(", fold_func_brackets=True)
+    return _FLAT_ARGUMENT.sub(r"(\1)", found)
 
 
 def rounded(x: SymPy) -> SymPy:

@@ -28,22 +28,22 @@ LARGEST_UINT16 = 65535
 """Vertices are rounded to this number of steps along the longest side of a mesh, to be stored as 16-bit integers."""
 
 
-def page(scene: Scene, plots: Sequence[SidePlot] = ()) -> str:
-    """The text of the HTML file, with plots beside the motion.
+def page(scene: Scene, plots: Sequence[SidePlot] = (), around: float = 0.0) -> str:
+    """The text of the HTML file, with plots beside the motion.   around: as in `framing`.
 
     Names are only data in it, so none can become markup or script.
     """
     template = files("pfaffian.viewer").joinpath("player.html").read_text(encoding="utf-8")
     # The parser of HTML looks for </script> even inside JSON.
-    data = json.dumps(_data(scene) | {"plots": [_panel(p) for p in plots]}, separators=(",", ":"), allow_nan=False)
+    data = json.dumps(_data(scene, around) | {"plots": [_panel(p) for p in plots]}, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
     return template.replace("@DATA@", data)
 
 
-def _data(scene: Scene) -> dict[str, Any]:
+def _data(scene: Scene, around: float) -> dict[str, Any]:
     """The scene as data, about the point that the camera faces: far from the origin float32 would lose a machine's shape."""
-    camera = framing(scene)
+    camera = framing(scene, around=around)
     scene, camera = scene.moved(-camera.target), following(camera, np.zeros(3))
     low, high = scene.bounds
     indices: dict[bytes, int] = {}

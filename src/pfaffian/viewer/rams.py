@@ -1,4 +1,4 @@
-"""Tubes and rods that slide in each other, such as a hydraulic cylinder: found in a machine, and drawn as one part."""
+"""Tubes and rods that slide in each other, such as a hydraulic cylinder, and rails: found in a machine, and drawn."""
 
 from __future__ import annotations
 
@@ -61,15 +61,22 @@ class Ram(NamedTuple):
         }
 
 
-def slides(k: PlacedMechanism) -> Iterator[Slide]:
-    """The joints and closures between two bodies that slide along an axis, and turn about no other."""
+def slides(k: PlacedMechanism, tube: str | None = None) -> Iterator[Slide]:
+    """The joints and closures between two bodies that slide along an axis, and turn about no other.
+
+    tube: the body whose slides are wanted; None: all of them.
+    """
     for j in k.m.joints:
+        if tube not in (None, j.parent):
+            continue
         if j.parent != WORLD and j.pose is None and [f.subgroup.along for f in j.kind.factors] == [(2,)]:
             at = k.m.q_names.index(j.name) if j.name in k.m.q_names else None
             bounds = (-np.inf, np.inf) if at is None else tuple(k.m.q_limits[at].tolist())
             yield Slide(j.name, j.parent, j.placement, j.child, j.child_placement, bounds)
     for c in k.m.all_constraints:
-        if isinstance(c, Closure) and WORLD not in (c.body_a, c.body_b) and c.holds.group and c.holds.group.along == (2,):
+        if not isinstance(c, Closure) or tube not in (None, c.body_a):
+            continue
+        if WORLD not in (c.body_a, c.body_b) and c.holds.group and c.holds.group.along == (2,):
             yield Slide(c.name, c.body_a, c.placement_a, c.body_b, c.placement_b, (-np.inf, np.inf))
 
 
@@ -88,18 +95,26 @@ def ram_of(k: PlacedMechanism, slide: Slide, tube: list[np.ndarray], stem: list[
     sign = float(np.sign(s[0]))
     if aside > NEAR * k.size or not (sign * s > NEAR * k.size).all():
         return None
-    q_range = np.array(slide.bounds) + s[0] - _displacement(k, slide)
+    q_range = np.array(slide.bounds) + s[0] - displacements(k, slide)[0]
     every = sign * np.concatenate([s, q_range[np.isfinite(q_range)]])
     every = every if every.min() >= SHORTEST * every.max() else sign * s
     axis, rod_axis = (sign * k.pose(X)[0][:, 2] for X in (slide.placement, slide.rod_placement))
     return Ram(slide, pins[0], pins[1], axis, rod_axis, (float(every.min()), float(every.max())))
 
 
-def _displacement(k: PlacedMechanism, slide: Slide) -> float:
-    """Displacement of a slide at the first state [m]."""
+def rails(k: PlacedMechanism, body: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Both ends (3,) of the line in a body along which each slide of another body moves, from the slide's own place on."""
+    for slide in slides(k, body):
+        (R, p), along = k.pose(slide.placement), displacements(k, slide)
+        low, high = (float(f(along, initial=0.0)) for f in (np.nanmin, np.nanmax))
+        yield p + low * R[:, 2], p + high * R[:, 2]
+
+
+def displacements(k: PlacedMechanism, slide: Slide) -> np.ndarray:
+    """(n,) displacement of a slide at each state [m]."""
     (R, p), (_, at) = k.pose(slide.placement), k.pose(slide.rod_placement)
-    gap = k.point(slide.rod, at)[0] - k.point(slide.tube, p)[0]
-    return float(gap @ (k.turn(slide.tube)[0] @ R)[:, 2])
+    gap = k.point(slide.rod, at) - k.point(slide.tube, p)
+    return (gap * (k.turn(slide.tube) @ R)[:, :, 2]).sum(axis=1)
 
 
 def _pin(k: PlacedMechanism, points: list[np.ndarray], X: Pose) -> np.ndarray | None:

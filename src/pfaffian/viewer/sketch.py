@@ -17,7 +17,7 @@ from pfaffian.model.shape import Colour
 from pfaffian.parts.elastic import PoseSpring
 from pfaffian.parts.fluid import Propeller
 from pfaffian.viewer.contacts import compliant, rolling_solids
-from pfaffian.viewer.rams import Ram, ram_of, slides
+from pfaffian.viewer.rams import Ram, rails, ram_of, slides
 from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
 from pfaffian.viewer.solids import Solid, box, rod, sphere
 
@@ -109,7 +109,8 @@ def _ends(f: object) -> tuple[tuple[str, Any], ...]:
 
 
 def rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
-    """Rods from the joint to the parent, or the mass centre, to the other points; a solid of the inertia if these are few."""
+    """Rods from the joint to the parent, or the mass centre, to the other points, and the rails of what slides along the body;
+    a solid of the inertia if these are few."""
     points, com = attached(k, b), k.value(b.com).ravel()
     jointed = any(j.child == b.name and j.nv <= HUB_DOFS for j in k.m.joints)
     hub = points.pop(0) if jointed else com
@@ -118,6 +119,10 @@ def rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
         if min(np.linalg.norm(x - y) for y in ends) > NEAR * k.size:
             ends.append(x)
             yield rod(hub, x, radius)
+    for low, high in rails(k, b.name) if k.value(b.mass).any() else ():  # a body without mass stands for coordinates alone
+        if np.linalg.norm(high - low) > NEAR * k.size:
+            ends.append(high)
+            yield rod(low, high, radius)
     distance, largest = float(np.linalg.norm(com - hub)), np.inf
     if len(ends) == 1 and distance > radius and k.value(b.mass).any():
         if jointed and SLENDER[0] < 3 * radius_of_inertia(k, b) ** 2 / distance**2 < SLENDER[1]:

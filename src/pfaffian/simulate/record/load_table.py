@@ -1,9 +1,8 @@
-"""The loads of all joints of a run or a sweep as one table: peak, instant, place and uniqueness; also as a CSV file."""
+"""The loads of all joints of a run or a sweep as one table: peak, instant, place and uniqueness; also as a file."""
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.evaluate.reactions import compiled_wrenches, through
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.output.whole_file import write_whole
+from pfaffian.output.table_file import Cell, write_table
 from pfaffian.simulate.step.joint_loads import AXES, LOADS, UNITS, load_outputs, loaded_names
 from pfaffian.simulate.step.reaction_output import MAGNITUDES
 from pfaffian.starts.trajectory import Trajectory
@@ -34,14 +33,14 @@ def loads(result: xr.Dataset, m: Mechanism | None = None, *, file: Any = None) -
         result: of `run` with record="loads", of `sweep` with keep="loads", or of a run that recorded q, v and u, whose records
             are then searched.
         m: the mechanism, needed for a result that recorded the motion and not the loads.
-        file: of the table as CSV, one line for each run and joint; None, the default: no file.
+        file: of the table, one line for each run and joint: .csv, or .xlsx for a spreadsheet; None, the default: no file.
     Returns:
         Dataset over (run, joint): `force` [N] and `moment` [N m], the largest sizes of the reaction about the joint's origin;
         of each its instant `force_time` [s] (`force_state`, the number of the state, of a sweep over states), the place
         `force_x`, `force_y`, `force_z` of the joint then in the world [m], and `force_unique`, 1 where the motion determines
         all of its components; 0 where redundant constraints share it and it follows from multipliers of smallest norm.
-    Raises ModelError: the result has neither loads nor a motion; the mechanism is missing. Raises OSError: the file cannot be
-    written.
+    Raises ModelError: the result has neither loads nor a motion; the mechanism is missing; the name of the file
+    has another ending. Raises OSError: the file cannot be written.
 
     Example:
         >>> import pfaffian as pf
@@ -63,7 +62,7 @@ def loads(result: xr.Dataset, m: Mechanism | None = None, *, file: Any = None) -
     else:
         table = _of_motion(as_mechanism(m), result)
     if file is not None:
-        write_whole(as_path(file), _csv(table).encode())
+        write_table(as_path(file), _rows(table))
     return table
 
 
@@ -125,16 +124,13 @@ def _places(m: Mechanism) -> Compiled:
     return compile_terms(m, {name: lambda T, x=x: x.column(T, None) for name, x in places.items()}, squeeze=False)  # type: ignore[misc]
 
 
-def _csv(table: xr.Dataset) -> str:
-    """The table as CSV: a line for each run and joint."""
+def _rows(table: xr.Dataset) -> Iterator[list[Cell]]:
+    """The rows of a file: the titles with their units, then a row for each run and joint."""
     dims = [d for d in ("run", "joint") if d in table.dims]
     names = [str(n) for n in table.data_vars]
     values = {n: table[n].transpose(*dims).values for n in names}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     units = {n: table[n].attrs.get("units", "") for n in names}
-    writer.writerow([*dims, *[f"{n} [{units[n]}]" if units[n] not in ("", "1") else n for n in names]])
+    yield [*dims, *[f"{n} [{units[n]}]" if units[n] not in ("", "1") else n for n in names]]
     labels = [table[d].values.tolist() if d in table.coords else range(table.sizes[d]) for d in dims]
     for place in product(*[range(table.sizes[d]) for d in dims]):
-        writer.writerow([*[x[i] for x, i in zip(labels, place, strict=True)], *[repr(float(values[n][place])) for n in names]])
-    return text.getvalue()
+        yield [*[x[i] for x, i in zip(labels, place, strict=True)], *[float(values[n][place]) for n in names]]
