@@ -351,8 +351,8 @@ def contact(
     ball that hits the ground at speed v has a coefficient of restitution of about 1 - 2 c v / 3. A box touches a plane with its
     corners, a capsule with its ends.
 
-    A contact is stiff, so use `Scheme(integrator="tr-bdf2")`. Other integrators need short steps to resolve it; a run names a
-    suitable step.
+    A contact is stiff: a run to an `accuracy` changes to its stiff pair by itself, and steps of one length go with
+    `Scheme(integrator="tr-bdf2")`. Other integrators need short steps to resolve it; a run names a suitable step.
 
     Args:
         name: of the contact; its parts are called "name press" (the elastic force) and "name loss" (damping and friction).
