@@ -13,11 +13,11 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.closed_loop import LawAndSystem, acting, command_of, cut
+from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
-from pfaffian.simulate.step.sampling import in_force, in_python, samplers
+from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
 from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, along, correct, time_step
@@ -67,15 +67,17 @@ class Traceable(LawAndSystem, Protocol):
     @property
     def arrived(self) -> ca.Function | None: ...
     @property
+    def loop(self) -> ClosedLoop: ...
+    @property
     def traced(self) -> Traced: ...
 
 
 def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
-    here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
+    here, z = sim.loop.here, sim.loop.z
     inputs, corrected, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, corrected, SHARED)
-    rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
+    rhs, sizes, terms = _rate(sim, "rhs", sim.loop, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
     observe = ca.Function("observe", inputs, [at.records])
@@ -98,12 +100,13 @@ def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca
 
 def _samplers(sim: Traceable) -> tuple[ca.Function, ...]:
     """The samplers of the law."""
-    return samplers(sim.system, sim.control, sim.scheme, sim.layout, len(sim.w_names), sim.changing, partial(acting, sim))
+    acting: Acting = lambda *at: ClosedLoop(sim, *at).acting  # noqa: E731
+    return samplers(sim.system, sim.control, sim.scheme, sim.layout, len(sim.w_names), sim.changing, acting)
 
 
 def entering_step(sim: Traceable) -> ca.Function:
     """The step from a start in a singular configuration, whose first stage uses the rates of the lost rows, see `passage`."""
-    first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
+    first, *_ = _rate(sim, "passage", closed_loop(sim, sim.system.at()), passage.motion, None)
     return _step(sim, sim.traced.functions, first)
 
 
@@ -194,8 +197,8 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
     """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
-    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
-    rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
+    loop = closed_loop(sim, sim.system.at())
+    rhs, _, terms = _rate(sim, name, loop, None, correction(sim, loop.here, loop.z)[2], needs)
     return rhs, terms
 
 
@@ -220,8 +223,7 @@ def _corrected(sim: Traceable, here: At, z: ca.SX, near: CorrectionFactors | Non
 def _rate(
     sim: Traceable,
     name: str,
-    here: At,
-    z: ca.SX,
+    loop: ClosedLoop,
     solve: Callable[[Terms], Motion] | None,
     needed: list[int] | None,
     needs: Callable[..., Any] | None = None,
@@ -230,16 +232,8 @@ def _rate(
 
     solve: computes the accelerations; None: the scheme's formulation.   needed: indices of the numbers of `along` to carry;
         None: zeros in their place.   needs: computes the terms to carry after these; None: those of the integrator."""
-    m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
-    T = here.T.under(ca.SX(m.nu, 1))
-    d = ca.SX.sym("d", sim.layout.size)
-    state = ca.vertcat(here.x, z, d)
-    discrete = in_force(sim.layout, d, m.nu, T.t)
-    command = command_of(T, sim.control, sim.scheme, z, w, discrete)
-    requested = command.u
-    if sim.scheme.saturate:
-        command = command._replace(u=cut(sim, requested))
-    closed = T.under(command.u)
+    m, here, T = sim.mechanism, loop.here, loop.here.T
+    requested, command, closed = loop.command.u, loop.command._replace(u=loop.acting), loop.pushed
     motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
     faults, sides = command.faults, command.sides
     if m.servos:
@@ -263,5 +257,5 @@ def _rate(
     terms = (needs or sim.integrator.needs)(closed, motion, partial(sim.system.pushed, here.x, T))
     carried = ca.vertcat(near, ca.densify(pack(terms)))
     parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
-    rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+    rhs = ca.Function(name, [loop.x, loop.w, m.p_symbols, T.t], here.of_state(parts), SHARED)
     return rhs, {name: column.numel() for name, column in recorded.items()}, terms
