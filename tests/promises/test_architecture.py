@@ -82,6 +82,22 @@ def test_a_circle_of_files_is_found(back, tmp_path):
     assert sorted(circle(imports(tmp_path / "p"))) == ["p.a.low", "p.b.middle", "p.top"]
 
 
+def above(stub: str, room: str) -> list[str]:
+    """The modules that a room's stub names but the contract does not let it import: linters do not see what is imported late."""
+    layers = contracts(PROJECT)["pfaffian"]
+    (at,) = (i for i, layer in enumerate(layers) if room in layer)
+    below = {room, *(name for layer in layers[at + 1 :] for name in layer)}
+    return [m for m in re.findall(r"^from (pfaffian\S*) import", stub, re.M) if m.split(".")[1] not in below]
+
+
+@pytest.mark.parametrize("stub", sorted(SOURCE.glob("*/__init__.pyi")), ids=lambda p: p.parent.name)
+def test_names_that_a_room_imports_late_are_its_own_or_from_below(stub):
+    text = stub.read_text(encoding="utf-8")
+    assert text.count("\nfrom ") > 10 and above(text, stub.parent.name) == []
+    upward = "from pfaffian.simulate.run.run import run as run"
+    assert above(f"{text}{upward}", stub.parent.name) == ["pfaffian.simulate.run.run"]
+
+
 def test_another_contract_gives_another_picture():
     other = PROJECT.replace('"kernel | maths | output"', '"kernel", "maths | output"')
     assert other != PROJECT and picture(other) != picture(PROJECT)

@@ -11,8 +11,8 @@ import casadi as ca
 
 from pfaffian.control import law
 from pfaffian.control.command import Command
-from pfaffian.control.discrete import single
-from pfaffian.control.hybrid_force import Multipliers
+from pfaffian.control.discrete_laws import single
+from pfaffian.control.hybrid_force_law import Multipliers
 from pfaffian.control.law import Control
 from pfaffian.control.layout import Layout, offered
 from pfaffian.dynamics import formulation, gauss
