@@ -164,7 +164,7 @@ FOUND = {
 @pytest.mark.parametrize("case", FOUND)
 def test_kinks_are_found_where_the_motion_may_pass_them(case):
     m, law, found = FOUND[case]
-    assert has_kinks(simulation(m, law).loop) == found
+    assert has_kinks(simulation(m, law)) == found
 
 
 def always(program: kernel.Program) -> int:

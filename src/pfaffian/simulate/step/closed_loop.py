@@ -18,6 +18,7 @@ from pfaffian.control.layout import Layout, offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.limits import saturated
@@ -168,6 +169,11 @@ def closed_loop(sim: LawAndSystem, here: At) -> ClosedLoop:
     here = here._replace(T=here.T.under(ca.SX(sim.mechanism.nu, 1)))
     z, d, w = (ca.SX.sym(*x) for x in (("z", len(sim.z)), ("d", sim.layout.size), ("w", len(sim.w_names))))
     return ClosedLoop(sim, here, z, d, w)
+
+
+def traced_loop(sim: LawAndSystem) -> ClosedLoop:
+    """The one at whose symbols the right-hand side is traced."""
+    return once_for(sim, "loop", lambda: closed_loop(sim, sim.system.at_shared()))
 
 
 def cut(sim: LawAndSystem, u: ca.SX) -> ca.SX:

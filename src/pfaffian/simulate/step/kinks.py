@@ -18,7 +18,7 @@ from pfaffian.maths.reflection import NOTHING
 from pfaffian.model.constraint import Closure
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.parts.contact import compliant_gaps, compliant_parts
-from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem
+from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, traced_loop
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.thresholds import JUMPS
 from pfaffian.terms.applied_forces import force_of
@@ -57,9 +57,9 @@ def may_have_kinks(s: LawAndSystem) -> bool:
     )
 
 
-def has_kinks(loop: ClosedLoop) -> bool:
+def has_kinks(s: LawAndSystem) -> bool:
     """Whether compliant surfaces, forces, the law or rows of a simulation have kinks that are located."""
-    return bool(compliant_parts(loop.sim.mechanism)) or bool(_kinks(loop))
+    return bool(compliant_parts(s.mechanism)) or bool(_kinks(traced_loop(s)))
 
 
 def moving_symbols(loop: ClosedLoop) -> ca.SX:

@@ -17,7 +17,6 @@ from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout
 from pfaffian.dynamics import check_unchanged, identity
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step.closed_loop import ClosedLoop, closed_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
 from pfaffian.simulate.step.integrators import INTEGRATORS, AnyPair, Integrator, integrator_for, pair_of
@@ -67,7 +66,7 @@ class Simulation:
         """This simulation, kinks being events where there are any."""
         if not may_have_kinks(self):
             return self
-        found = kernel.noted(f"kinks {self.key}", lambda: {"any": has_kinks(self.loop)})
+        found = kernel.noted(f"kinks {self.key}", lambda: {"any": has_kinks(self)})
         return replace(self, kinks=True) if found["any"] else self
 
     def __eq__(self, other: object) -> bool:
@@ -171,11 +170,6 @@ class Simulation:
     def pair(self) -> AnyPair:
         """The pair of the integrator. Raises ModelError: it has none."""
         return pair_of(self.integrator, self.scheme.integrator or DEFAULT)
-
-    @cached_property
-    def loop(self) -> ClosedLoop:
-        """The simulation at the symbols of its right-hand side."""
-        return closed_loop(self, self.system.at_shared())
 
     @cached_property
     def traced(self) -> Traced:

@@ -13,7 +13,7 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop
+from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop, traced_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
@@ -67,17 +67,16 @@ class Traceable(LawAndSystem, Protocol):
     @property
     def arrived(self) -> ca.Function | None: ...
     @property
-    def loop(self) -> ClosedLoop: ...
-    @property
     def traced(self) -> Traced: ...
 
 
 def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
-    here, z = sim.loop.here, sim.loop.z
+    loop = traced_loop(sim)
+    here, z = loop.here, loop.z
     inputs, corrected, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, corrected, SHARED)
-    rhs, sizes, terms = _rate(sim, "rhs", sim.loop, None, needed)
+    rhs, sizes, terms = _rate(sim, "rhs", loop, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
     observe = ca.Function("observe", inputs, [at.records])
