@@ -51,7 +51,7 @@ def record_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backen
         return
     numbers = _numbers(m)
     _tell_unexpected(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
-    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
+    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, rank, strict=True)])
     worst = np.sqrt(left.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
@@ -93,9 +93,14 @@ class RowNumbers(NamedTuple):
     groups: list[list[int]] | None
     counted: ca.DM | None
 
-    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia."""
+    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, rank: int, t: float) -> np.ndarray:
+        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia.
+
+        rank: of the position rows there; where as few rows are not zero, none of these is dropped.
+        """
         A, M, size = values(self.rows, q, v, t, p)
+        if A.any(axis=1).sum() <= rank:
+            return np.zeros(len(A))
         Lam = mass_weighted(A, M)
         if Lam is None:
             return np.full(len(A), np.nan)

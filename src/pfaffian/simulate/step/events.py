@@ -212,11 +212,11 @@ def switched_now(events: Events, d: ca.SX, here: ConditionsHere, aim: ca.SX, tim
     waits = ca.logic_or(ca.logic_or(aim > 1.5 * NO_AIM, aim == time), any_of(here.undefined))
     for i in range(events.conditions, events.conditions + events.impacts):
         jumps = ca.logic_or(jumps, here.states[i])
-    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here.following), events.stepwise, strict=True):
         if stepwise:
             value = ca.if_else(waits, d[place], value)
             after[place], jumps = value, ca.logic_or(jumps, value != d[place])
-    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here.following), events.stepwise, strict=True):
         after[place] = after[place] if stepwise else ca.if_else(jumps, value, d[place])
     return after, jumps
 

@@ -74,8 +74,8 @@ def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
     loop = traced_loop(sim)
     here, z = loop.here, loop.z
-    inputs, corrected, needed = correction(sim, here, z)
-    project = ca.Function("project", inputs, corrected, SHARED)
+    inputs, corrected, violation, needed = correction(sim, here, z)
+    project = ca.Function("project", inputs, [corrected, violation], SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", loop, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
@@ -177,10 +177,18 @@ def projection(sim: Traceable) -> ca.Function:
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
-def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
-    """Arguments (x, p, t, carried) and results (x, violation) of the correction, and indices of the numbers of `along` in
-    `carried`.
-    """
+class CorrectionParts(NamedTuple):
+    """A correction as expressions.   inputs: x, p, t, carried.   x, violation: its results.   needed: indices of the numbers of
+    `along` in `carried`."""
+
+    inputs: list[ca.SX]
+    x: ca.SX
+    violation: ca.SX
+    needed: list[int]
+
+
+def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
+    """The correction of a state, which shares the factors of the last stage where these are of the same rows."""
     solve = formulation(sim.scheme.formulation, here.T)
     # Reuse the last stage's factor only if it has exactly the rows to be corrected: acceleration rows belong to the rate
     # alone, and a row that becomes active after the last stage is missing from it.
@@ -188,16 +196,17 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca
     shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.faults.arriving
     near = along(here.T) if shares else None
     numbers = placeholders(near, "carried")
-    corrected = _corrected(sim, here, z, near and unpack(near, numbers))
-    used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+    x, violation = _corrected(sim, here, z, near and unpack(near, numbers))
+    used = {s.element_hash() for s in ca.symvar(ca.vertcat(x, violation))}
     needed = [i for i in range(numbers.numel()) if numbers[i].is_symbolic() and numbers[i].element_hash() in used]
-    return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
+    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
+    return CorrectionParts(inputs, x, violation, needed)
 
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
     """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
     loop = closed_loop(sim, sim.system.at())
-    rhs, _, terms = _rate(sim, name, loop, None, correction(sim, loop.here, loop.z)[2], needs)
+    rhs, _, terms = _rate(sim, name, loop, None, correction(sim, loop.here, loop.z).needed, needs)
     return rhs, terms
 
 
