@@ -363,7 +363,8 @@ def size_of(case: Case, dy: np.ndarray) -> float:
 
 def moved(case: Case, q: np.ndarray, dy: np.ndarray) -> np.ndarray:
     """(nq,) q moved by the change dy (nv,), quaternions at unit length."""
-    return np.array(_functions(case.m).moved(q, dy, case.p)).ravel()
+    *_, move = _functions(case.m)
+    return np.array(move(q, dy, case.p)).ravel()
 
 
 def balance(case: Case, q: np.ndarray) -> _Balance:
@@ -420,22 +421,10 @@ def _unit_rows(A: np.ndarray) -> _UnitRows:
     return _UnitRows(A / lengths[:, None], lengths)
 
 
-class _StaticFunctions(NamedTuple):
-    """The statics of a mechanism as functions.
-
-    statics: (q, u, t, p) -> F, position rows, all rows, phi, M, scales of phi, size of the forces.
-    slopes: (q, u, t, p, lambda) -> those of F + B^T lambda along y and with respect to p, and of phi with respect to p.
-    moved: (q, dy, p) -> q moved by dy.
-    """
-
-    statics: ca.Function
-    slopes: ca.Function
-    moved: ca.Function
-
-
 @remembered(16)
-def _functions(m: Mechanism) -> _StaticFunctions:
-    """The functions of a mechanism, compiled by CasADi."""
+def _functions(m: Mechanism) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """(q, u, t, p) -> F, position rows, all rows, phi, M, scales of phi, size of the forces; (q, u, t, p, lambda) -> the slopes
+    of F + B^T lambda along y and with respect to p, and of phi with respect to p; (q, dy, p) -> q moved by dy."""
     S = symbols(m)
     T = Terms(m, S.q, ca.SX.zeros(m.nv, 1), S.u, S.t)
     position, all_rows = T.rows.at(POSITION), T.rows.at(POSITION, VELOCITY)
@@ -450,7 +439,7 @@ def _functions(m: Mechanism) -> _StaticFunctions:
     slopes = (ca.jacobian(E, S.q) @ K, ca.jacobian(E, p), ca.jacobian(T.rows.phi[position], p))
     moved = normalised(m, S.q + K @ dy)
     outputs = [[ca.densify(x) for x in part] for part in (statics, slopes, (moved,))]
-    return _StaticFunctions(
+    return (
         ca.Function("statics", state, outputs[0]),
         ca.Function("slopes", [*state, lam], outputs[1]),
         ca.Function("moved", [S.q, dy, p], outputs[2]),
