@@ -63,6 +63,11 @@ def test_no_files_import_each_other_in_a_circle_or_more_than_twenty_others():
     assert circle(found) == [] and [name for name, others in found.items() if len(others) > 20] == []
 
 
+def test_no_two_files_have_one_name():
+    names = [p.name for p in SOURCE.rglob("*.py") if p.name != "__init__.py"]
+    assert len(names) > 300 and sorted({n for n in names if names.count(n) > 1}) == []
+
+
 @pytest.mark.parametrize(
     "back", ["import p.a.low as low", "if False:\n    from p.a.low import x", "def f():\n    from p.a import low"]
 )

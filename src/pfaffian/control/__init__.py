@@ -32,7 +32,7 @@ task.py, outputs.py, acceleration.py                 tasks and outputs, and acce
 allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
 reference.py, feasible.py                            references, and whether a machine can follow one
 flat.py, attitude_path.py, path_demands.py, replanned_path.py    references from flat outputs
-estimation.py, identification.py                     states and parameters from measurements
+estimation.py, identified_parameters.py              states and parameters from measurements
 """
 
 from pfaffian import lazy
