@@ -18,7 +18,7 @@ from pfaffian.control.layout import Layout, offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
-from pfaffian.kernel.remember import once_for
+from pfaffian.kernel.remember import forget, once_for
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.limits import saturated
@@ -171,9 +171,12 @@ def closed_loop(sim: LawAndSystem, here: At) -> ClosedLoop:
     return ClosedLoop(sim, here, z, d, w)
 
 
-def traced_loop(sim: LawAndSystem) -> ClosedLoop:
-    """The one at whose symbols the right-hand side is traced."""
-    return once_for(sim, "loop", lambda: closed_loop(sim, sim.system.at_shared()))
+def traced_loop(sim: LawAndSystem, *, last: bool = False) -> ClosedLoop:
+    """The one at whose symbols the right-hand side is traced.   last: whether this is its last use, so that it is not kept."""
+    loop = once_for(sim, "loop", lambda: closed_loop(sim, sim.system.at_shared()))
+    if last:
+        forget(sim, "loop")
+    return loop
 
 
 def cut(sim: LawAndSystem, u: ca.SX) -> ca.SX:

@@ -72,7 +72,7 @@ class Traceable(LawAndSystem, Protocol):
 
 def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
-    loop = traced_loop(sim)
+    loop = traced_loop(sim, last=True)
     here, z = loop.here, loop.z
     inputs, corrected, violation, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, [corrected, violation], SHARED)
