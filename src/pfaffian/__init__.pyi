@@ -35,7 +35,6 @@ from pfaffian.evaluate.compiled import compile_terms as compile_terms
 from pfaffian.evaluate.compiled import forward_dynamics as forward_dynamics
 from pfaffian.evaluate.derivatives import derivatives as derivatives
 from pfaffian.evaluate.inverse import inverse_dynamics as inverse_dynamics
-from pfaffian.evaluate.new_symbols import symbols as symbols
 from pfaffian.evaluate.quantities import bias_force as bias_force
 from pfaffian.evaluate.quantities import energy as energy
 from pfaffian.evaluate.quantities import forward_kinematics as forward_kinematics
@@ -44,6 +43,7 @@ from pfaffian.evaluate.quantities import mass_centre as mass_centre
 from pfaffian.evaluate.quantities import mass_matrix as mass_matrix
 from pfaffian.evaluate.quantities import momentum as momentum
 from pfaffian.evaluate.reactions import reaction_wrench as reaction_wrench
+from pfaffian.evaluate.terms_at_symbols import symbols as symbols
 from pfaffian.fitting.fit import fit as fit
 from pfaffian.formats.read import read as read
 from pfaffian.formats.write import write as write

@@ -12,17 +12,17 @@ thrust_scale, propeller_bench, servo_bench, bifilar_pendulum           equations
 flight, propeller_wrench, FLIGHT                                       equations of a flight
 """
 
-from pfaffian.control.identification import FLIGHT as FLIGHT
-from pfaffian.control.identification import Estimate as Estimate
-from pfaffian.control.identification import LinearEquations as LinearEquations
-from pfaffian.control.identification import bifilar_pendulum as bifilar_pendulum
-from pfaffian.control.identification import flight as flight
-from pfaffian.control.identification import least_squares as least_squares
-from pfaffian.control.identification import propeller_bench as propeller_bench
-from pfaffian.control.identification import propeller_wrench as propeller_wrench
-from pfaffian.control.identification import servo_bench as servo_bench
-from pfaffian.control.identification import smoothed as smoothed
-from pfaffian.control.identification import thrust_scale as thrust_scale
+from pfaffian.control.identified_parameters import FLIGHT as FLIGHT
+from pfaffian.control.identified_parameters import Estimate as Estimate
+from pfaffian.control.identified_parameters import LinearEquations as LinearEquations
+from pfaffian.control.identified_parameters import bifilar_pendulum as bifilar_pendulum
+from pfaffian.control.identified_parameters import flight as flight
+from pfaffian.control.identified_parameters import least_squares as least_squares
+from pfaffian.control.identified_parameters import propeller_bench as propeller_bench
+from pfaffian.control.identified_parameters import propeller_wrench as propeller_wrench
+from pfaffian.control.identified_parameters import servo_bench as servo_bench
+from pfaffian.control.identified_parameters import smoothed as smoothed
+from pfaffian.control.identified_parameters import thrust_scale as thrust_scale
 from pfaffian.fitting.fit_file import FitFile as FitFile
 from pfaffian.fitting.fit_file import read_fit as read_fit
 from pfaffian.fitting.fit_modes import ModalFit as ModalFit

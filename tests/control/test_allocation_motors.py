@@ -14,7 +14,7 @@ from pfaffian import control
 from pfaffian.control.allocation import allocate
 from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import prototype_terms, reference_motion
-from pfaffian.control.prototype_tracking import _within
+from pfaffian.control.prototype_tracking_law import _within
 from pfaffian.maths.qp import INACCURATE, SLIGHT, SOLVED
 from tests.tolerance import close
 

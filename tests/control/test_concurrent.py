@@ -11,9 +11,9 @@ from scipy.linalg import null_space as null
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.concurrent import LOST, decoupling
+from pfaffian.control.concurrent_law import LOST, decoupling
 from pfaffian.control.law_digest import digest
-from pfaffian.control.output import half_turn, moving
+from pfaffian.control.outputs import half_turn, moving
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
 from pfaffian.model.mechanism import random_configuration

@@ -10,7 +10,7 @@ from scipy.signal import savgol_filter
 
 import pfaffian as pf
 from pfaffian import identification as found_by
-from pfaffian.control.identification import QUANTILE, LinearEquations, least_squares
+from pfaffian.control.identified_parameters import QUANTILE, LinearEquations, least_squares
 from tests.refused import refusals
 from tests.tolerance import close
 

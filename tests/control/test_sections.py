@@ -7,7 +7,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.concurrent import decoupling
+from pfaffian.control.concurrent_law import decoupling
 from pfaffian.maths import se3, so3
 from tests.tolerance import close
 

@@ -41,7 +41,7 @@ def laws(m: pf.Mechanism, monkeypatch, **rest) -> tuple[list[ca.Function], list[
     law, T = control.concurrent(outputs(), **rest), pf.symbols(m)
     ask = lambda: law.law(T, ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1))  # noqa: E731
     found = [ask()]
-    monkeypatch.setattr(import_module("pfaffian.control.concurrent"), "driven", lambda T: None)
+    monkeypatch.setattr(import_module("pfaffian.control.concurrent_law"), "driven", lambda T: None)
     found.append(ask())
     at = [T.q, T.v, T.u, m.p_symbols, T.t]
     fs = [ca.Function("law", at, [ca.densify(x) for x in (c.u, c.faults, c.signals["sigma_min"])]) for c in found]

@@ -14,7 +14,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command
-from pfaffian.control.prototype_tracking import SMALL_BESIDE_ROOT
+from pfaffian.control.prototype_tracking_law import SMALL_BESIDE_ROOT
 from pfaffian.embedded.controller import Calls, call, controller, random_inputs
 from pfaffian.errors import ModelError
 from pfaffian.kernel.program.interpret import evaluate

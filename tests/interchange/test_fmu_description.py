@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.interchange import contents
-from pfaffian.interchange.description import base_unit
+from pfaffian.interchange.fmu_description import base_unit
 
 Rows = dict[str, dict[str, str]]
 

@@ -57,10 +57,15 @@ def imports(source: Path) -> dict[str, set[str]]:
     return found
 
 
-def test_no_files_import_each_other_in_a_circle():
+def test_no_files_import_each_other_in_a_circle_or_more_than_twenty_others():
     found = imports(SOURCE)
     assert len(found) > 300 and sum(map(len, found.values())) > 2000
-    assert circle(found) == []
+    assert circle(found) == [] and [name for name, others in found.items() if len(others) > 20] == []
+
+
+def test_no_two_files_have_one_name():
+    names = [p.name for p in SOURCE.rglob("*.py") if p.name != "__init__.py"]
+    assert len(names) > 300 and sorted({n for n in names if names.count(n) > 1}) == []
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,22 @@ def test_a_circle_of_files_is_found(back, tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     assert sorted(circle(imports(tmp_path / "p"))) == ["p.a.low", "p.b.middle", "p.top"]
+
+
+def above(stub: str, room: str) -> list[str]:
+    """The modules that a room's stub names but the contract does not let it import, which linters do not see."""
+    layers = contracts(PROJECT)["pfaffian"]
+    (at,) = (i for i, layer in enumerate(layers) if room in layer)
+    below = {room, *(name for layer in layers[at + 1 :] for name in layer)}
+    return [m for m in re.findall(r"^from (pfaffian\S*) import", stub, re.M) if m.split(".")[1] not in below]
+
+
+@pytest.mark.parametrize("stub", sorted(SOURCE.glob("*/__init__.pyi")), ids=lambda p: p.parent.name)
+def test_names_that_a_room_imports_late_are_its_own_or_from_below(stub):
+    text = stub.read_text(encoding="utf-8")
+    assert text.count("\nfrom ") > 10 and above(text, stub.parent.name) == []
+    upward = "from pfaffian.simulate.run.run import run as run"
+    assert above(f"{text}{upward}", stub.parent.name) == ["pfaffian.simulate.run.run"]
 
 
 def test_another_contract_gives_another_picture():

@@ -26,7 +26,7 @@ from pfaffian.viewer.scene import state_of
 from tests.embedded.conftest import run_written_test
 from tests.tolerance import ALGEBRA, PEER, close
 
-TABLES = (pf.FORMULATIONS, INTEGRATORS, pf.formats.FORMATS, pf.formats.LAWS)
+TABLES = (KINDS, pf.FORMULATIONS, INTEGRATORS, pf.formats.FORMATS, pf.formats.LAWS)
 QUIET: dict[str, Any] = {"backend": "numpy", "error_bound": np.inf}
 
 
@@ -60,13 +60,6 @@ SLOT = JointKind("pin in a slot", (JointFactor(SUBGROUPS["prismatic"], (1.0, 0.0
 """A pin that slides along the x axis of its frame and turns about z."""
 
 
-@pytest.fixture
-def slot(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The table with one more row, as an edit of the library's file would give it."""
-    monkeypatch.setitem(KINDS._rows, SLOT.name, SLOT)
-    return SLOT.name
-
-
 TILTED = pf.pose((0.1, 0.2, 0.3), rpy=(0.4, -0.3, 0.2))
 BOOM = {"mass": 2.0, "com": (0.3, 0.1, 0), "inertia": (0.1, 0.2, 0.25)}
 
@@ -77,8 +70,9 @@ def boom(kind: str) -> pf.Mechanism:
     return pf.mechanism("boom", [pf.body("boom", **BOOM)], [joint], actuators=motors)
 
 
-def test_a_joint_kind(slot: str, tmp_path: Path) -> None:
-    m = boom(slot)
+def test_a_joint_kind(tmp_path: Path) -> None:
+    KINDS[SLOT.name] = SLOT
+    m = boom(SLOT.name)
     assert m.q_names == ("pin.slide", "pin.turn") and m.u_units == ("N", "N m")
     bodies = [pf.body("slider"), pf.body("boom", **BOOM)]
     joints = [
@@ -100,6 +94,33 @@ def test_a_joint_kind(slot: str, tmp_path: Path) -> None:
     theirs, _ = pf.read(tmp_path / "boom.xml")
     assert theirs.q_names == ("pin.slide", "pin.turn") and theirs.q_limits.tolist() == m.q_limits.tolist()
     close(pf.forward_dynamics(theirs, q, v).v_dot, motion.v_dot, PEER, "accelerations of the file", 10)
+
+
+def test_a_changed_joint_kind_is_another_machine() -> None:
+    """The key of compiled equations knows what a user's kind is, not only its name."""
+    q, found = [0.2, 0.7], []
+    for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)):
+        KINDS["mine"] = JointKind("mine", (JointFactor(SUBGROUPS["prismatic"], axis, "slide"), SLOT.factors[1]))
+        found.append(pf.forward_kinematics(boom("mine"), q)["boom"].position)
+    moves = [x - np.array(ca.DM(TILTED.p)).ravel() for x in found]
+    close(moves[0] @ moves[1], 0.0, ALGEBRA, "directions of the slides", 0.2**2)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (JointKind("other", SLOT.factors), r"a JointKind\('mine'"),
+        (JointKind("mine", ()), r"a JointKind\('mine'"),
+        (JointKind("mine", (JointFactor(SUBGROUPS["spherical"]),)), "with one velocity"),
+        (JointKind("mine", (JointFactor(SUBGROUPS["revolute"], (0.0, 2.0, 0.0)),)), "of length one"),
+        (JointKind("mine", (JointFactor(SUBGROUPS["revolute"]),) * 2), "a label of its own"),
+    ],
+)
+def test_a_joint_kind_that_cannot_be(row: JointKind, words: str) -> None:
+    with pytest.raises(pf.ModelError, match=words):
+        KINDS["mine"] = row
+    with pytest.raises(pf.ModelError, match="rows of the library cannot be changed"):
+        KINDS["universal"] = SLOT
 
 
 # -- a force ----------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_every_public_name_is_documented(name):
             assert not missing, f"{name}: the docstring does not mention {missing}"
 
 
-@pytest.mark.parametrize("package", [pf, pf.formats])
+@pytest.mark.parametrize("package", [pf, pf.control, pf.formats])
 def test_the_stub_lists_every_public_name_in_order(package):
     """The names in `dir()` are read from the stub, so that a line that is not an entry would hide a name."""
     lines = Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8").split("\n")

@@ -116,6 +116,19 @@ def test_a_run_of_one_step() -> None:
     assert calls(run) < MOST_CALLS_OF_A_STEP
 
 
+def test_a_first_run_evaluates_a_law_twice(tmp_path, monkeypatch):
+    """Once for its digest, and once for its kinks and for the equations."""
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path))
+    seen = []
+
+    def servo(terms: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> pf.control.Command:
+        seen.append(terms)
+        return pf.control.Command(-3.7 * terms.v[:1] - z, z_dot=terms.q[:1])
+
+    pf.run(pendulum(1.0463), [0.3], duration=DURATION, control=pf.control.Control(servo, z=(0.0,)), backend="interpreter")
+    assert len(seen) == 2
+
+
 def test_lengths_are_computed_once_unless_a_callers_function_may_change_them() -> None:
     m, spring = ladder(2), pf.forces.generalised_force("spring", lambda k: -k.q)
     assert machine_length(m) is machine_length(m)

@@ -12,7 +12,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import dynamics
-from pfaffian.control.output import KINDS as OUTPUTS
+from pfaffian.control.outputs import KINDS as OUTPUTS
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.evaluate.reactions import compiled_wrenches
 from pfaffian.kernel import remember

@@ -20,85 +20,22 @@ check_reference, check_thrust                                                   
 command.py, law_part.py, law.py, law_digest.py,      the interface of a law, its digest and values, causes of faults
     layout.py, reason.py
 losses_at.py                                         friction that follows loads where the acceleration is given
-discrete.py, regulators.py                           laws in discrete time, and their building blocks
-projected.py, computed_torque.py, servo.py,          laws for tasks, forces and quasi-velocities, and a run without a law
-    operational_space.py, hybrid_force.py, quasivelocity_laws.py, open_loop.py
-prototype.py, prototype_pair.py,                     the prototype of a machine, its law, and its poles
-    prototype_tracking.py, placement.py
-concurrent.py, undriven.py, output_rank.py, idle.py  several outputs at once, and motions that nothing drives or sees
-task.py, output.py, acceleration.py                  tasks and outputs, and accelerations for them
+discrete_laws.py, regulators.py                      laws in discrete time, and their building blocks
+computed_torque_law.py, operational_space_law.py,    laws for tasks, forces and quasi-velocities, and a run without a law
+    projected_law.py, hybrid_force_law.py, servo.py,
+    quasivelocity_laws.py, open_loop.py
+prototype.py, prototype_pair.py, placement.py,       the prototype of a machine, its poles, and its law
+    prototype_tracking_law.py
+concurrent_law.py, undriven.py, output_rank.py,      several outputs at once, and motions that nothing drives or sees
+    idle.py
+task.py, outputs.py, acceleration.py                 tasks and outputs, and accelerations for them
 allocation.py, full_actuation.py, motors.py, actuation.py    inputs for accelerations and forces, and the motors for them
 reference.py, feasible.py                            references, and whether a machine can follow one
 flat.py, attitude_path.py, path_demands.py, replanned_path.py    references from flat outputs
-estimation.py, identification.py                     states and parameters from measurements
+estimation.py, identified_parameters.py              states and parameters from measurements
 """
 
 from pfaffian import lazy
-from pfaffian.control import actuation as actuation
-from pfaffian.control import estimation as estimation
-from pfaffian.control import regulators as regulators
-from pfaffian.control.allocation import length_weights as length_weights
-from pfaffian.control.attitude_path import path_end as path_end
-from pfaffian.control.attitude_path import turning_series as turning_series
-from pfaffian.control.command import Command as Command
-from pfaffian.control.computed_torque import computed_torque as computed_torque
-from pfaffian.control.concurrent import concurrent as concurrent
-from pfaffian.control.discrete import Sensor as Sensor
-from pfaffian.control.discrete import discrete as discrete
-from pfaffian.control.discrete import python_law as python_law
-from pfaffian.control.discrete import sensor as sensor
-from pfaffian.control.discrete import several as several
-from pfaffian.control.feasible import check_reference as check_reference
-from pfaffian.control.flat import along as along
-from pfaffian.control.flat import bicopter_reference as bicopter_reference
-from pfaffian.control.flat import pvtol_reference as pvtol_reference
-from pfaffian.control.flat import quadcopter_reference as quadcopter_reference
-from pfaffian.control.flat import rest_to_rest as rest_to_rest
-from pfaffian.control.flat import thrust_attitude as thrust_attitude
-from pfaffian.control.flat import tricopter_reference as tricopter_reference
-from pfaffian.control.hybrid_force import hybrid_force as hybrid_force
-from pfaffian.control.law import Control as Control
-from pfaffian.control.law_part import Sample as Sample
-from pfaffian.control.operational_space import operational_space as operational_space
-from pfaffian.control.output import Output as Output
-from pfaffian.control.output import output as output
-from pfaffian.control.path_demands import check_thrust as check_thrust
-from pfaffian.control.path_demands import extremes as extremes
-from pfaffian.control.path_demands import least_time as least_time
-from pfaffian.control.placement import hover_placement as hover_placement
-from pfaffian.control.placement import matched_placement as matched_placement
-from pfaffian.control.placement import quadcopter_pair as quadcopter_pair
-from pfaffian.control.placement import two_mass_placement as two_mass_placement
-from pfaffian.control.projected import projected as projected
-from pfaffian.control.prototype import APPROACHES as APPROACHES
-from pfaffian.control.prototype import ReferenceMotion as ReferenceMotion
-from pfaffian.control.prototype import error_coordinates as error_coordinates
-from pfaffian.control.prototype import prototype_terms as prototype_terms
-from pfaffian.control.prototype import transport_error as transport_error
-from pfaffian.control.prototype_pair import Pair as Pair
-from pfaffian.control.prototype_pair import pair as pair
-from pfaffian.control.prototype_tracking import prototype_tracking as prototype_tracking
-from pfaffian.control.quasivelocity_laws import regulation as regulation
-from pfaffian.control.quasivelocity_laws import tracking as tracking
-from pfaffian.control.reference import Reference as Reference
-from pfaffian.control.reference import Setpoint as Setpoint
-from pfaffian.control.reference import function_of_time as function_of_time
-from pfaffian.control.reference import polynomial as polynomial
-from pfaffian.control.reference import sampled as sampled
-from pfaffian.control.reference import series as series
-from pfaffian.control.reference import set_point as set_point
-from pfaffian.control.replanned_path import Course as Course
-from pfaffian.control.replanned_path import course as course
-from pfaffian.control.replanned_path import course_step as course_step
-from pfaffian.control.replanned_path import taylor as taylor
-from pfaffian.control.servo import servo_control as servo_control
-from pfaffian.control.task import Task as Task
-from pfaffian.control.task import centre_of_mass as centre_of_mass
-from pfaffian.control.task import joints as joints
-from pfaffian.control.task import point as point
-from pfaffian.control.task import pose as pose
-from pfaffian.control.task import stack as stack
-from pfaffian.control.task import whole as whole
-from pfaffian.maths.qp import nearest as nearest
 
-__dir__ = lazy.lister(globals(), ["actuation", "estimation", "regulators"])
+__getattr__ = lazy.importer(globals())
+__dir__ = lazy.lister(globals(), lazy.listed(__file__))

@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control import law
-from pfaffian.control.discrete import Sensor
+from pfaffian.control.discrete_laws import Sensor
 from pfaffian.control.law import Control
 from pfaffian.control.layout import PartFunction, part_functions
-from pfaffian.control.output import Output
+from pfaffian.control.outputs import Output
 from pfaffian.control.prototype_pair import Pair
 from pfaffian.control.reference import Reference
 from pfaffian.model.constraint import Servo

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.command import Command, as_command
-from pfaffian.control.discrete import entry_names
+from pfaffian.control.discrete_laws import entry_names
 from pfaffian.control.law import Control
 from pfaffian.control.law_part import LawPart, Sample
 from pfaffian.errors import ModelError, listed

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import at_values
-from pfaffian.control.output import Output, check_moves, moving
+from pfaffian.control.outputs import Output, check_moves, moving
 from pfaffian.control.reason import mainly, participation
 from pfaffian.errors import ModelError, plural
 from pfaffian.maths.margins import ROUNDING, ZERO, rank, unit_rows

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from pfaffian.differentiation.step_slopes import STAY, closed_loop
+from pfaffian.differentiation.step_slopes import STAY
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import combination
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step.closed_loop import closed_loop
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import correct, time_step
 from pfaffian.states.variables import q_dot
@@ -121,11 +122,13 @@ def smooth_step(s: Simulation, h: float) -> ca.Function:
 
 def _rhs(s: Simulation, shares_factors: bool) -> ca.Function:
     """The right-hand side. shares_factors: whether corrections use the factors at its state, which is then an output."""
-    c, none = closed_loop(s), ca.SX(0, 1)
-    motion = _constrained_solution(s.mechanism, range(c.T.A.shape[0]), "motion")
-    v_dot, _ = motion(_state_of(c.T), ca.densify(c.T.force), ca.densify(c.T.b))
-    results = [ca.vertcat(q_dot(c.T.kinematics), v_dot, c.z_dot), none, none, _state_of(c.T) if shares_factors else none, none]
-    return ca.Function("smooth_rhs", [c.x, c.w, s.mechanism.p_symbols, c.T.t], results, STAY)
+    loop, none = closed_loop(s, s.system.at()), ca.SX(0, 1)
+    T = loop.pushed
+    motion = _constrained_solution(s.mechanism, range(T.A.shape[0]), "motion")
+    v_dot, _ = motion(_state_of(T), ca.densify(T.force), ca.densify(T.b))
+    rate = ca.vertcat(q_dot(T.kinematics), v_dot, ca.densify(loop.command.z_dot))
+    results = [rate, none, none, _state_of(T) if shares_factors else none, none]
+    return ca.Function("smooth_rhs", [loop.x, loop.w, s.mechanism.p_symbols, T.t], results, STAY)
 
 
 def _project(s: Simulation, shares_factors: bool) -> ca.Function:

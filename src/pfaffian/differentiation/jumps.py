@@ -10,12 +10,11 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.simulate.step.closed_loop import LawAndSystem
-from pfaffian.simulate.step.kinks import may_have_kinks, parts_that_act, passing_zero, symbols_of_law
+from pfaffian.simulate.step.closed_loop import LawAndSystem, closed_loop
+from pfaffian.simulate.step.kinks import may_have_kinks, moving_symbols, parts_that_act, passing_zero
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.thresholds import JUMPS
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.terms import shared
 
 NUMBERS: dict[int, Callable[..., Any]] = {op: lambda *x, jump=jump: jump(*x)[0] for op, jump in JUMPS.items()}
 """Operations that jump -> the number that is zero there."""
@@ -51,10 +50,9 @@ def refuse_jumps(s: Simulation, what: str) -> None:
 
 def jumping(s: LawAndSystem) -> list[str]:
     """Names of the forces, the law and the constraints whose numbers jump somewhere in the state."""
-    T = shared(s.mechanism)
-    z, d, w = symbols_of_law(s)
-    moving, found = ca.vertcat(T.q, T.v, z), list[str]()
-    for name, part in parts_that_act(s, T, z, d, w):
+    loop = closed_loop(s, s.system.at_shared())
+    moving, found = moving_symbols(loop), list[str]()
+    for name, part in parts_that_act(loop):
         numbers = list(passing_zero(part, moving, NUMBERS))
         if numbers and _jumps(part, ca.vertcat(*numbers), moving, s):
             found.append(name)

@@ -23,8 +23,7 @@ from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.tree_factor import multiply_WT, solve_WT
 from pfaffian.parts.rebound import impacts_of
-from pfaffian.simulate.step.closed_loop import command_of
-from pfaffian.simulate.step.limits import saturated
+from pfaffian.simulate.step.closed_loop import closed_loop
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.sampling import refuse
 from pfaffian.simulate.step.simulation import Simulation
@@ -131,33 +130,17 @@ def _factors(T: Terms) -> tuple[Factors, ca.SX, ca.SX]:
     return at.factors, motion.multipliers, motion.mu
 
 
-class ClosedLoop(NamedTuple):
-    """x, w: symbols of the state and the inputs.   T: Terms under the inputs that the law sends.   z_dot: of the law."""
-
-    x: ca.SX
-    w: ca.SX
-    T: Terms
-    z_dot: ca.SX
-
-
-def closed_loop(s: Simulation) -> ClosedLoop:
-    """The mechanism under its law, at symbols."""
-    here, m = s.system.at(), s.mechanism
-    w, z = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z))
-    command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
-    T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
-    return ClosedLoop(ca.vertcat(here.x, z), w, T, ca.densify(command.z_dot))
-
-
 def _rate(s: Simulation, name: str) -> tuple[_ClosedLoopRate, ca.Function]:
     """The closed loop, and its right-hand side, which carries the integrator's terms and `_factors`."""
     rhs, structure = rate_with(s, name, lambda T, *rest: (s.integrator.needs(T, *rest), _factors(T)))
-    c, m = closed_loop(s), s.mechanism
+    c, m = closed_loop(s, s.system.at()), s.mechanism
+    T = c.pushed
     v_dot = ca.SX.sym("v_dot", m.nv)
     numbers = ca.SX.sym("factors", pack(structure).numel())
     _, (factors, lam, mu) = unpack(structure, numbers)
-    at, motion = Response(c.T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
-    return _ClosedLoopRate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, motion), rhs
+    at, motion = Response(T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
+    z_dot = ca.densify(c.command.z_dot)
+    return _ClosedLoopRate(c.x, c.w, m.p_symbols, T.t, T, z_dot, v_dot, numbers, structure, at, motion), rhs
 
 
 class StepParts(NamedTuple):
@@ -277,7 +260,7 @@ def _parts(f: Functions, rhs: list[ca.Function], project: list[ca.Function]) -> 
 
 def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
     """Arguments and results of the correction onto the constraints."""
-    inputs, (moved, violation), _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
+    inputs, moved, violation, _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
     return inputs, [ca.densify(moved), violation]
 
 

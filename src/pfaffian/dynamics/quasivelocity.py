@@ -89,10 +89,18 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
     return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - terms.C @ terms.v, counted)
 
 
-def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """W, W^-1 and W_dot of the factor of that name."""
+class _MassFactor(NamedTuple):
+    """A factor of M = W W^T, its inverse and its rate along the motion."""
+
+    W: ca.SX
+    inverse: ca.SX
+    W_dot: ca.SX
+
+
+def _factor(terms: Terms, factor: str) -> _MassFactor:
+    """The factor of that name. Raises ModelError: there is none."""
     if factor == "symmetric":
-        return square_root(ca.densify(terms.M), rate(terms.kinematics, ca.densify(terms.M)))
+        return _MassFactor(*square_root(ca.densify(terms.M), rate(terms.kinematics, ca.densify(terms.M))))
     identity = ca.SX.eye(terms.M.shape[0])
     if factor == "cholesky":
         W, inverse = terms.factor.W, solve_W(terms.factor, identity)
@@ -102,7 +110,7 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
         inverse = solve_definite(W, identity)
     else:
         raise ModelError(f"factor {factor!r} is unknown; one of {', '.join(FACTORS)}")
-    return ca.densify(W), ca.densify(inverse), rate(terms.kinematics, ca.densify(W))
+    return _MassFactor(ca.densify(W), ca.densify(inverse), rate(terms.kinematics, ca.densify(W)))
 
 
 def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:

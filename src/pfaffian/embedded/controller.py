@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.discrete import discrete, in_continuous_time
+from pfaffian.control.discrete_laws import discrete, in_continuous_time
 from pfaffian.control.law import Control
 from pfaffian.control.law_part import LawPart
 from pfaffian.control.layout import PartFunction, layout, part_functions, sizes, units

@@ -17,7 +17,7 @@ gain_bound.py                lower bound of the position gain of tracking in qua
 given_state.py               checks of the state that a caller passes for one instant
 inverse.py                   inverse dynamics of closed loops with passive joints
 light_inertia.py             a check for parameters that make inertias too light for the rank decision
-new_symbols.py               the terms of a mechanism at new symbols, for expressions of the user's own
+terms_at_symbols.py          the terms of a mechanism at new symbols, for expressions of the user's own
 place_dependence.py          whether the equations depend on where joints are
 progress.py                  progress on the terminal, while a mechanism is compiled for the first time and during a run
 quantities.py                single quantities at one state or a batch

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.control.identification import QUANTILE
+from pfaffian.control.identified_parameters import QUANTILE
 from pfaffian.fitting.linear_step import WithoutStarts
 
 BLIND = 1e-7

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pfaffian.control.identification import QUANTILE
+from pfaffian.control.identified_parameters import QUANTILE
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, notice
 from pfaffian.evaluate.arrays import as_batch, guessed_configurations, named, parameter_values, velocities
 from pfaffian.fitting.determined import blind, typical

@@ -9,10 +9,10 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.command import Command
-from pfaffian.differentiation.step_slopes import closed_loop, with_matrices
-from pfaffian.dynamics import formulation
+from pfaffian.differentiation.step_slopes import with_matrices
 from pfaffian.kernel import Span
 from pfaffian.kernel.remember import remembered as by_key
+from pfaffian.simulate.step.closed_loop import closed_loop
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, columns, output_digest
 from pfaffian.simulate.step.simulation import Simulation
 
@@ -87,9 +87,8 @@ def sizes(of: MeasuredSystem) -> tuple[int, ...]:
 
 def _measured(of: MeasuredSystem) -> tuple[list[ca.SX], list[ca.SX]]:
     """Symbols (x, w, p, t) and the columns of the measured signals."""
-    loop = closed_loop(of.s)
-    T, needs = loop.T, any(isinstance(f, MotionOutput) for _, f in of.outputs)
-    motion = formulation(of.s.scheme.formulation, T)(T) if needs else None
+    loop, needs = closed_loop(of.s, of.s.system.at()), any(isinstance(f, MotionOutput) for _, f in of.outputs)
+    T, motion = loop.moving() if needs else (loop.pushed, None)
     found = columns(T, motion, Command(T.u), dict(of.outputs), STATE)  # type: ignore[arg-type]
     return [loop.x, loop.w, of.s.mechanism.p_symbols, T.t], [found[name] for name in of.names]
 

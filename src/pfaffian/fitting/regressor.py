@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.identification import LinearEquations
+from pfaffian.control.identified_parameters import LinearEquations
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, unknown, velocities
 from pfaffian.maths.inertia import moments

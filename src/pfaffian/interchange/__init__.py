@@ -2,10 +2,10 @@
 
 fmu.py             `fmu` writes a machine as an FMU for co-simulation or model exchange
 machine.py         what an FMU computes: the Programs of its equations, its start, its faults
-variables.py       its variables, with names, units and value references
-description.py     modelDescription.xml in FMI 2.0 and 3.0
+fmu_variables.py   its variables, with names, units and value references
+fmu_description.py modelDescription.xml in FMI 2.0 and 3.0
 contents.py        the files in it
-text.py            its C text
+fmu_text.py        its C text
 c_tables.py        numbers and words as C text
 accurate_step.py   steps under error control: their Programs and numbers
 archive.py         the files of an FMU, compiled and packed

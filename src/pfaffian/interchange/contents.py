@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pfaffian.interchange.archive import PLATFORMS, SOURCE_FLAGS, compiled
 from pfaffian.interchange.c_tables import c_string
-from pfaffian.interchange.description import Identity, build_description, description
+from pfaffian.interchange.fmu_description import Identity, build_description, description
+from pfaffian.interchange.fmu_text import sources_of
+from pfaffian.interchange.fmu_variables import FMUVariables
 from pfaffian.interchange.machine import FMUMachine
-from pfaffian.interchange.text import sources_of
-from pfaffian.interchange.variables import FMUVariables
 from pfaffian.simulate.record.provenance import machine as this_machine
 
 

@@ -13,8 +13,8 @@ from pfaffian.evaluate.single_values import as_flag, as_number
 from pfaffian.formats.text.file import as_path
 from pfaffian.interchange.archive import PLATFORMS, PROCESSORS, here, packed
 from pfaffian.interchange.contents import contents
+from pfaffian.interchange.fmu_variables import variables_of
 from pfaffian.interchange.machine import Timing, machine_of
-from pfaffian.interchange.variables import variables_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.model.mechanism import as_names
 from pfaffian.output.folder import prepare, write_file

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.command import Command
-from pfaffian.control.discrete import Sensor, of_parts, sensing, sensor, timing
+from pfaffian.control.discrete_laws import Sensor, of_parts, sensing, sensor, timing
 from pfaffian.control.law import Control
 from pfaffian.control.law_part import HOLDS, LawPart, Sample
 from pfaffian.errors import ModelError, brief, is_one_of, nearest, optional

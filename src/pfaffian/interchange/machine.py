@@ -18,9 +18,9 @@ from pfaffian.kernel.text.source import kernel_source
 from pfaffian.simulate.record.result import causes_of
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.run.stepper_start import Options, first_of
-from pfaffian.simulate.step.closed_loop import command_of
+from pfaffian.simulate.step.closed_loop import closed_loop
 from pfaffian.simulate.step.events import any_of, eventful, events_of
-from pfaffian.simulate.step.sampling import compiled_instants, in_force, in_python, rates
+from pfaffian.simulate.step.sampling import compiled_instants, in_python, rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.step import FAULTS
 from pfaffian.simulate.step.switches import as_switches
@@ -109,13 +109,12 @@ class FMUMachine:
     def thresholds(self) -> ca.Function:
         """(x, w, p, t) -> the differences of the numbers that forces and the law compare: zero where one of them switches."""
         s, m = self.simulation, self.simulation.mechanism
-        here, z, w = s.system.at(), ca.SX.sym("z", len(s.z)), ca.SX.sym("w", len(s.w_names))
-        T, d = here.T.under(ca.SX(m.nu, 1)), ca.SX.sym("d", s.layout.size)
-        command = command_of(T, s.control, s.scheme, z, w, in_force(s.layout, d, m.nu, T.t))
+        loop = closed_loop(s, s.system.at())
+        here, T, command = loop.here, loop.here.T, loop.command
         switching = ca.vertcat(T.applied, command.u, command.z_dot)
-        found = compared(switching, ca.vertcat(T.q, T.v, T.t, z, w)).comparisons
+        found = compared(switching, ca.vertcat(T.q, T.v, T.t, loop.z, loop.w)).comparisons
         (differences,) = here.of_state([ca.densify(ca.vertcat(ca.SX(0, 1), *[c.difference for c in found]))])
-        return ca.Function("thresholds", [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t], [differences])
+        return ca.Function("thresholds", [loop.x, loop.w, m.p_symbols, T.t], [differences])
 
     @cached_property
     def jumps(self) -> ca.Function:

@@ -86,6 +86,11 @@ def once_for(owner: Any, key: str, make: Callable[[], _Result]) -> _Result:
     return result
 
 
+def forget(owner: Any, key: str) -> None:
+    """Drop what `once_for` noted for an owner and key, if anything."""
+    vars(owner).pop(f"({key})", None)
+
+
 def compare(what: str, cached: Any, computed: Any) -> None:
     """Raise BuildError if the cached value `found` differs from the one computed now."""
     if content(cached) != content(computed):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, put_back, reflected_columns, reflection, take_out
+from pfaffian.maths.reflection import NOTHING, Reflection, columns, put_back, reflected_columns, reflection, take_out
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01
@@ -184,22 +184,19 @@ def orthogonalise(
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
     independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
-    Q, steps = list[ca.SX](), list[RowStep]()
+    Q, in_Q, steps = list[ca.SX](), list[set[int]](), list[RowStep]()
     for group, waiting in _elimination_order(rows, groups)[:most]:
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
-        r, again = _combination(picked, rows), []
-        for j, q in enumerate(Q if passes > 1 else []):
-            if overlap(q, r):
-                again.append((j, ca.dot(q, r)))
-                r = r - again[-1][1] * q
+        r, again = _without(Q if passes > 1 else [], in_Q, _combination(picked, rows))
         typical = _combination(picked, squared)
         weighted = _squared(r, counted) * _combination(picked, weight)
         keep = weighted > tolerance**2 * typical
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
         scale = keep / length
         Q.append(r * scale)
-        q_support, spread = set(columns(Q[-1])), []
-        touching = [i for i in waiting if not q_support.isdisjoint(support[i])]
+        in_Q.append(set(columns(Q[-1])))
+        spread = list[tuple[int, ca.SX]]()
+        touching = [i for i in waiting if not in_Q[-1].isdisjoint(support[i])]
         unshared = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
         of = reflection(r, scale, keep, unshared)
         for i in touching:
@@ -218,6 +215,17 @@ def orthogonalise(
     bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, chosen, remains, none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
+
+
+def _without(Q: list[ca.SX], in_Q: list[set[int]], r: ca.SX) -> tuple[ca.SX, list[tuple[int, ca.SX]]]:
+    """A row r (1, n) without its parts along orthonormal rows Q, and (index, part) of those.   in_Q: the columns of each."""
+    parts, in_r = list[tuple[int, ca.SX]](), columns(r)
+    for j, q in enumerate(Q):
+        if not in_Q[j].isdisjoint(in_r):
+            parts.append((j, ca.dot(q, r)))
+            r = r - parts[-1][1] * q
+            in_r = columns(r)
+    return r, parts
 
 
 def _elimination_order(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tuple[list[int], list[int]]]:

@@ -34,7 +34,7 @@ from pfaffian.model.number import (
     vector,
 )
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
-from pfaffian.tables import Table
+from pfaffian.tables import Registry
 
 UNLIMITED = (-np.inf, np.inf)
 """(low, high) of a coordinate without limits."""
@@ -96,11 +96,28 @@ class JointKind:
 
 _ABOUT_X, _ABOUT_Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
-KINDS = Table("joint kind", {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
+
+def _check_kind(name: str, row: Any) -> None:
+    """Raise ModelError if a user's row is no JointKind of that name, made of one-dimensional motions of the library."""
+    if not isinstance(row, JointKind) or row.name != name or not isinstance(row.factors, tuple) or not row.factors:
+        raise ModelError(f"joint kind {name!r}: a JointKind({name!r}, (JointFactor(...), ...)) is needed, got {brief(row)}")
+    for f in row.factors:
+        if not isinstance(f, JointFactor) or f.subgroup not in SUBGROUPS.values() or f.subgroup.nv != 1:
+            raise ModelError(f"joint kind {name!r}: each factor is a JointFactor of a motion in SUBGROUPS with one velocity")
+        if not (len(f.axis) == 3 and abs(np.linalg.norm(f.axis) - 1) <= UNIT):
+            raise ModelError(f"joint kind {name!r}: the axis of a factor must be three numbers of length one, got {f.axis!r}")
+    if len(set(row.q_names)) < row.nq:
+        raise ModelError(f"joint kind {name!r}: give each factor a label of its own, which names its coordinate")
+
+
+UNIT = 1e-12
+"""Largest deviation of an axis of a kind from length one."""
+
+KINDS = Registry("joint kind", {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
     "universal": JointKind("universal", (JointFactor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
                                          JointFactor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
-}, "a joint of your own is a pf.edge with pf.coordinates")  # fmt: skip
-"""The kinds that `joint` makes."""
+}, "give your own another name", _check_kind)  # fmt: skip
+"""The kinds that `joint` makes. Users add motions in sequence; a joint with other coordinates is a `pf.edge`."""
 
 EDGE = JointKind("edge", ())
 """The kind of an edge: it has no coordinates, and its pose is a function of those of others."""

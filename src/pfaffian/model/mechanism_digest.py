@@ -43,7 +43,7 @@ def _content(x: Any, numbers: list[ca.SX], record: bool = False) -> Any:
     if isinstance(x, TracedFunction):
         return "function", x.digest
     if isinstance(x, JointKind):
-        return "kind", x.name
+        return "kind", x.name, [(f.subgroup.name, f.axis, f.label) for f in x.factors]
     if isinstance(x, Parameter):
         return "parameter", x.name, x.default, x.unit
     if isinstance(x, tuple):

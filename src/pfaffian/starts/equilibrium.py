@@ -362,7 +362,8 @@ def size_of(case: Case, dy: np.ndarray) -> float:
 
 def moved(case: Case, q: np.ndarray, dy: np.ndarray) -> np.ndarray:
     """(nq,) q moved by the change dy (nv,), quaternions at unit length."""
-    return np.array(_functions(case.m)[2](q, dy, case.p)).ravel()
+    *_, move = _functions(case.m)
+    return np.array(move(q, dy, case.p)).ravel()
 
 
 def balance(case: Case, q: np.ndarray) -> _Balance:

@@ -227,9 +227,10 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
 
 
 @repeated
-def _with_kinetic_energy(T: ca.SX, *of_link: ca.SX) -> tuple[ca.SX]:
-    """T and the kinetic energy of a link, with its moments, the velocities of its origin, its armature and rates."""
-    mass, h, I, u, w, armature, s = of_link
+def _with_kinetic_energy(
+    T: ca.SX, mass: ca.SX, h: ca.SX, I: ca.SX, u: ca.SX, w: ca.SX, armature: ca.SX, s: ca.SX
+) -> tuple[ca.SX]:
+    """T and the kinetic energy of a link, with the velocities u, w of its origin and the rates s of its joint."""
     T = T + ((mass * ca.dot(u, u) + ca.dot(w, I @ w)) / 2 + ca.dot(u, ca.cross(w, h)))
     return (T + ca.dot(armature, s**2) / 2,)
 

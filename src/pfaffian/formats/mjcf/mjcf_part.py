@@ -233,11 +233,6 @@ def read_gravcomp(c: CompiledModel) -> list[Potential]:
     for i in range(1, m.nbody):
         if m.body_gravcomp[i] != 0 and m.body_mass[i] != 0:
             force = -m.body_gravcomp[i] * m.body_mass[i] * m.opt.gravity
-            found.append(
-                Potential(f"{c.bodies[i]} gravcomp"[:128], GravityCompensation(c.bodies[i], _dm(m.body_ipos[i]), _dm(force)))
-            )
+            law = GravityCompensation(c.bodies[i], ca.SX(m.body_ipos[i]), ca.SX(force))
+            found.append(Potential(f"{c.bodies[i]} gravcomp"[:128], law))
     return found
-
-
-def _dm(x: Any) -> ca.SX:
-    return ca.SX(x)

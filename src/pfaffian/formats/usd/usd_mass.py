@@ -115,7 +115,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     return MassApi(
         mass * s.mass if mass > 0 else None,
         density * s.mass / s.length**3 if density > 0 else None,
-        np.array(com, dtype=float) * s.frame(prim)[2] * s.length if com is not None and np.isfinite(com).all() else None,
+        np.array(com, dtype=float) * s.frame(prim).scale * s.length if com is not None and np.isfinite(com).all() else None,
         tensor,
         so3.quat_to_matrix(q / np.linalg.norm(q)).full() if q is not None and np.abs(q).max() > GIVEN else None,
     )
@@ -156,7 +156,7 @@ def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
     """The solid of a geometric prim in its own frame, its mass being its volume; None for a kind without a known volume."""
     kind = str(prim.GetTypeName())
     if kind == "Mesh":
-        return _mesh(s, prim, s.frame(prim)[2] * s.length, lost)
+        return _mesh(s, prim, s.frame(prim).scale * s.length, lost)
     if kind == "Cube":
         return box(edges(s, prim))
     if kind == "Sphere":
@@ -170,12 +170,12 @@ def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
 
 def edges(s: UsdStage, cube: Any) -> np.ndarray:
     """(3,) edges [m] of a Cube."""
-    return s.size(cube, "size") * s.frame(cube)[2] * s.length
+    return s.size(cube, "size") * s.frame(cube).scale * s.length
 
 
 def ball_radius(s: UsdStage, sphere: Any) -> float:
     """The radius [m] of a Sphere, by its largest scale."""
-    return s.size(sphere, "radius") * float(s.frame(sphere)[2].max()) * s.length
+    return s.size(sphere, "radius") * float(s.frame(sphere).scale.max()) * s.length
 
 
 def round_sizes(s: UsdStage, prim: Any) -> tuple[str, float, float, float]:
@@ -183,7 +183,7 @@ def round_sizes(s: UsdStage, prim: Any) -> tuple[str, float, float, float]:
 
     Raises ModelError: a size is below zero, or one is zero without which the solid has no volume.
     """
-    kind, axis, scale = str(prim.GetTypeName()), s.axis(prim, "axis"), s.frame(prim)[2] * s.length
+    kind, axis, scale = str(prim.GetTypeName()), s.axis(prim, "axis"), s.frame(prim).scale * s.length
     k = "XYZ".index(axis)
     thick = float(np.delete(scale, k).max())
     length = (s.size(prim, "height", 0.0) if kind.startswith("Capsule") else s.size(prim, "height")) * float(scale[k])

@@ -46,7 +46,7 @@ def start_rates(
         n, x = R @ Rj, p + R @ pj
         relative = np.r_[n.T @ (goal[0] - v0 + np.cross(goal[1] - w0, x)), n.T @ (goal[1] - w0)]
         names = m.v_names[m.v_slices[j.name]]
-        parent_turn = s.frame(prims[parent])[0] if parent else np.eye(3)
+        parent_turn = s.frame(prims[parent]).R if parent else np.eye(3)
         turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
         S = _subspace(j, flipped, turned) if names else np.zeros((6, 0))
         speeds = S.T @ relative

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,14 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from the axes of a stage with y up to those of the library, with z up."""
 
 
+class PrimFrame(NamedTuple):
+    """A prim in the world with z up.   R: (3, 3) rotation.   p: (3,) position [m].   scale: (3,)."""
+
+    R: np.ndarray
+    p: np.ndarray
+    scale: np.ndarray
+
+
 @dataclass(frozen=True)
 class UsdStage:
     """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
@@ -50,22 +58,22 @@ class UsdStage:
     up: np.ndarray
     source: str
     prims: tuple[Any, ...]
-    frames: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
+    frames: dict[str, PrimFrame] = field(default_factory=dict)
 
     @property
     def inertia(self) -> float:
         """Its unit of inertia [kg m^2], which is also its unit of moments [N m]."""
         return self.mass * self.length**2
 
-    def frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(3, 3) rotation, (3,) position [m] and (3,) scale of a prim in the world with z up; made once for each prim."""
+    def frame(self, prim: Any) -> PrimFrame:
+        """The frame of a prim, made once for each."""
         path = str(prim.GetPath()) if prim else ""
         if path not in self.frames:
             self.frames[path] = self._frame(prim)
         return self.frames[path]
 
-    def _frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rotation and origin [m] of a prim in the world with z up, and its scales (3,)."""
+    def _frame(self, prim: Any) -> PrimFrame:
+        """The frame from the transforms of a prim and of those above it."""
         from pxr import UsdGeom
 
         T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)
@@ -76,11 +84,11 @@ class UsdStage:
             raise self.error(prim, "its transform has a scale of zero; give a positive scale")
         R = T[:3, :3] / scale
         if np.array_equal(R, np.eye(3)):  # as most prims, which need no orthonormalisation
-            return self.up, self.up @ T[:3, 3] * self.length, scale
+            return PrimFrame(self.up, self.up @ T[:3, 3] * self.length, scale)
         if np.abs(R.T @ R - np.eye(3)).max() > 1e-5 or np.linalg.det(R) < 0:
             raise self.error(prim, "its transform shears or mirrors; use only rotations, translations and positive scales")
         U, _, Vt = np.linalg.svd(R)
-        return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
+        return PrimFrame(self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale)
 
     def density(self, prim: Any) -> float | None:
         """The density [kg/m^3] of the material that is bound to a prim; None if it has none."""

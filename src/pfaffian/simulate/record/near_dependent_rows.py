@@ -5,7 +5,6 @@ Two hinges 1e-7 rad out of line block a motion that two hinges in line leave fre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,8 +14,7 @@ import numpy as np
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import RunWarning, listed, notice
 from pfaffian.kernel.call.recipe import Backend
-from pfaffian.maths.linear import SURE
-from pfaffian.maths.reflection import NOTHING
+from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.draft import Draft
@@ -53,7 +51,7 @@ def record_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backen
         return
     numbers = _numbers(m)
     _tell_unexpected(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
-    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
+    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, rank, strict=True)])
     worst = np.sqrt(left.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
@@ -93,16 +91,21 @@ class RowNumbers(NamedTuple):
     rows: ca.Function
     names: tuple[str, ...]
     groups: list[list[int]] | None
-    counted: np.ndarray | None
+    counted: ca.DM | None
 
-    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia."""
+    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, rank: int, t: float) -> np.ndarray:
+        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia.
+
+        rank: of the position rows there; where as few rows are not zero, none of these is dropped.
+        """
         A, M, size = values(self.rows, q, v, t, p)
+        if A.any(axis=1).sum() <= rank:
+            return np.zeros(len(A))
         Lam = mass_weighted(A, M)
         if Lam is None:
             return np.full(len(A), np.nan)
-        counted = np.ones(Lam.shape[1]) if self.counted is None else self.counted
-        return dropped(Lam, RANK_TOLERANCE, size[:, 0], counted, self.groups)
+        found = orthogonalise(ca.SX(Lam), ca.SX(len(A), 0), RANK_TOLERANCE, ca.SX(size), self.counted, groups=self.groups)
+        return np.array(ca.DM((1 - found.independent) * found.left))[:, 0]
 
 
 @remembered(64)
@@ -110,38 +113,4 @@ def _numbers(m: Mechanism) -> RowNumbers:
     """The function that gives a mechanism's constraint rows, with their names, groups and counted columns."""
     T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
-    counted = None if T.counted is None else T.counted.full()[0]
-    return RowNumbers(rows, row_names(T.kinematics), T.groups, counted)
-
-
-def dropped(
-    A: np.ndarray, tolerance: float, size: np.ndarray, counted: np.ndarray, groups: Sequence[Sequence[int]] | None
-) -> np.ndarray:
-    """(m,) squared length left of each row that `maths.linear.orthogonalise` drops, relative to its typical length; 0 for the
-    others. Applies the same rule to numbers: A (m, n), size (m,), counted (n,).
-    """
-    rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
-    whole, independent, left = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
-    Q, rank = np.zeros(A.shape), 0
-    order = [[i] for i in range(len(A))] if groups is None else groups
-    for g, group in enumerate(order):
-        waiting = [i for other in order[g + 1 :] for i in other] + (list(group) if len(group) > 1 else [])
-        for _ in group:
-            part = _squared(rest[group], counted) * weight[group] / whole[group]
-            i = group[int(np.argmax(part >= SURE * part.max()))]
-            r = rest[i] - (Q[:rank] @ rest[i]) @ Q[:rank]
-            left[i] = _squared(r, counted) * weight[i] / whole[i]
-            if not left[i] * whole[i] > tolerance**2 * squared[i]:
-                break
-            independent[i], Q[rank] = True, r / np.sqrt(r @ r)
-            touching = [j for j, c in zip(waiting, rest[waiting] @ Q[rank], strict=True) if c]
-            rest[touching] -= np.outer(rest[touching] @ Q[rank], Q[rank])
-            rank += 1
-        if len(group) > 1:
-            left[group] = _squared(rest[group], counted) * weight[group] / whole[group]
-    return np.where(independent, 0.0, left)
-
-
-def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Squared lengths of rows (..., n), their entries weighted by `counted` (n,)."""
-    return ((rows * counted) ** 2).sum(axis=-1)
+    return RowNumbers(rows, row_names(T.kinematics), T.groups, T.counted)

@@ -1,5 +1,6 @@
 """Runs: `run`, `stepper`, runs to an accuracy, environments.
 
+abstract_stepper.py  what the steppers have in common
 accuracy_request.py  what is asked of runs to an accuracy
 accurate.py          a run to an accuracy, from its arguments to its result
 accurate_stepper.py  a machine that the caller's loop moves to an accuracy, by times of its choice

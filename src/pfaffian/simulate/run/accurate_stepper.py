@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -10,12 +10,11 @@ from pfaffian.errors import ModelError, brief, is_one_of
 from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
-from pfaffian.simulate.record.result import causes_of
+from pfaffian.simulate.run.abstract_stepper import AbstractStepper
 from pfaffian.simulate.run.controlled import COARSER, OF_STIFF, error_from, first_tolerance
 from pfaffian.simulate.run.input_intervals import InputIntervals
-from pfaffian.simulate.run.resume import identity
 from pfaffian.simulate.run.roll import initial_status
-from pfaffian.simulate.run.saved import check_saved, refuse_pickle
+from pfaffian.simulate.run.saved import check_saved
 from pfaffian.simulate.run.solver import Solver, Watch, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.choice_of_pair import has_been_stiff
@@ -51,7 +50,8 @@ class SavedLanes(NamedTuple):
     identity: str
 
 
-class AccurateStepper:
+@final
+class AccurateStepper(AbstractStepper[SavedLanes]):
     """One machine, or many of one kind, moved by times of one's choice to an accuracy; returned by `stepper(m, accuracy=...)`.
 
     q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: time [s].   u_names: names of the inputs.
@@ -72,35 +72,22 @@ class AccurateStepper:
     """
 
     def __init__(self, simulation: Simulation, options: Options, accuracy: float, given: Scheme | None) -> None:
-        s, o = simulation, options
-        self._s, self._options, self._accuracy, self._given, self.order = s, o, accuracy, given, s.pair.order
-        self.causes, self.u_names, self._identity = causes_of(s), s.w_names, identity(s)
-        compiled = (s, o.backend, o.strict)
+        super().__init__(simulation, options)
+        self._accuracy, self._given, self.order = accuracy, given, simulation.pair.order
+        compiled = (simulation, options.backend, options.strict)
         stiff = stiff_steps_for(given, *compiled)
         self._compiled = (
             compiled_steps(*compiled),
             stiff,
-            compiled_start(s, stiff is not None, *compiled[1:]),
+            compiled_start(simulation, stiff is not None, *compiled[1:]),
             compiled_samplers(*compiled),
         )
-        self._now: SavedLanes | None = None
         self._known: tuple[float, np.ndarray] | None = None
 
     def __copy__(self) -> AccurateStepper:
         twin = AccurateStepper(self._s, self._options, self._accuracy, self._given)
         twin._now, twin._known = self._now, self._known  # which are replaced, never changed in place
         return twin
-
-    def __deepcopy__(self, memo: Any) -> AccurateStepper:
-        return self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        refuse_pickle()
-
-    @property
-    def runs(self) -> int:
-        """Number of machines."""
-        return self._options.runs or 1
 
     def reset(
         self, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None, correct_start: bool = True
@@ -119,14 +106,6 @@ class AccurateStepper:
         self._known = None
         self._now = SavedLanes(lane, p, u, nothing, nothing, status, start, 0.0, self._identity)
         self._move(0.0)
-
-    @property
-    def _at(self) -> SavedLanes:
-        """The current state; that of the default start before the first `reset`."""
-        if self._now is None:
-            self.reset()
-            assert self._now is not None
-        return self._now
 
     def advance(self, seconds: float | None = None, u: Any = None) -> None:
         """Advance by a time under constant inputs.
@@ -186,12 +165,6 @@ class AccurateStepper:
     def v(self) -> np.ndarray:
         """(nv,) or (runs, nv) velocities."""
         return self._rows(self._at.q_v[:, self._s.mechanism.nq :])
-
-    @property
-    def status(self) -> Any:
-        """0, or the index in `causes` of the reason why a run stopped."""
-        status = self._at.status
-        return int(status[0]) if self._options.runs is None else status[: self.runs].copy()
 
     @property
     def error(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +30,3 @@ def check_saved(saved: Any, shapes: Mapping[str, tuple[int, ...]], causes: tuple
             good = array.dtype.kind == "f" and (name in RECORDS or not np.isnan(array).any())
         if not good:
             raise ModelError(f"{what}: saved.{name} is {brief(array)}; {what} takes what save() returned, unchanged")
-
-
-def refuse_pickle() -> NoReturn:
-    """Raise ModelError: a stepper cannot be pickled."""
-    raise ModelError(
-        "a stepper cannot be pickled, since it holds compiled code and the memory on which that works: send what save() "
-        "returns, and restore it in a stepper made there by pf.stepper with the same arguments"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from pfaffian.evaluate.single_values import as_number, as_whole
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.numpy_loop import LARGEST
-from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.resume import identity
+from pfaffian.simulate.run.abstract_stepper import AbstractStepper
 from pfaffian.simulate.run.roll import first_step, initial_status
-from pfaffian.simulate.run.saved import check_saved, refuse_pickle
+from pfaffian.simulate.run.saved import check_saved
 from pfaffian.simulate.run.singular_start import REGULAR, entrances
 from pfaffian.simulate.run.stepper_start import Options, first_of
 from pfaffian.simulate.step.inputs import Times
@@ -53,7 +52,8 @@ ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
 """Fields of Saved that are arrays."""
 
 
-class Stepper:
+@final
+class Stepper(AbstractStepper[Saved]):
     """One machine, or many of one kind, moved step by step; returned by `stepper`.
 
     q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: time [s].   u_names: names of the inputs.
@@ -73,31 +73,14 @@ class Stepper:
     """
 
     def __init__(self, simulation: Simulation, options: Options) -> None:
-        self._s, self._options = simulation, options
-        self._rollout: kernel.Rollout = compiled(
-            simulation, options.backend, 8 if (options.runs or 1) > 1 else 1, options.strict
-        )
-        self.causes = causes_of(simulation)
-        self.u_names = simulation.w_names
-        self._identity = identity(simulation)
-        self._now: Saved | None = None
+        super().__init__(simulation, options)
+        self._rollout: kernel.Rollout = compiled(simulation, options.backend, 8 if self.runs > 1 else 1, options.strict)
 
     def __copy__(self) -> Stepper:
         twin = Stepper(self._s, self._options)
         if self._now is not None:
             twin.restore(self.save())
         return twin
-
-    def __deepcopy__(self, memo: Any) -> Stepper:
-        return self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        refuse_pickle()
-
-    @property
-    def runs(self) -> int:
-        """Number of machines."""
-        return self._options.runs or 1
 
     @property
     def operations(self) -> dict[str, int]:
@@ -143,14 +126,6 @@ class Stepper:
         self._due = instants(self._s.control, o.step)
         buffers = Buffers(now.x, now.u, now.p, now.status, now.stopped)
         self._moved = InPlace(*self.loop, buffers, o.threads)
-
-    @property
-    def _at(self) -> Saved:
-        """The current arrays of the stepper; those of the default start before the first `reset`."""
-        if self._now is None:
-            self.reset()
-            assert self._now is not None
-        return self._now
 
     def step(self, u: Any = None, steps: int = 1) -> None:
         """Advance by some steps under constant inputs.
@@ -207,12 +182,6 @@ class Stepper:
     def v(self) -> np.ndarray:
         """(nv,) or (runs, nv) velocities."""
         return self._part("v", self._s.mechanism.nq, self._s.system.nx)
-
-    @property
-    def status(self) -> Any:
-        """0, or the index in `causes` of the reason why a run stopped."""
-        status = self._at.status
-        return int(status[0]) if self._options.runs is None else status.copy()
 
     def _part(self, name: str, start: int, end: int) -> np.ndarray:
         """A copy of q or v: a slice of the state, or computed where the system integrates another state than [q; v]."""

@@ -3,7 +3,7 @@
 activation.py            constraints that become active or jump during a run
 attempt.py               steps under error control as a step of the compiled loop
 choice_of_pair.py        which pair makes the next step of a lane under error control
-closed_loop.py           the command of a control law, with the algebraic loop through measured reactions solved
+closed_loop.py           a simulation under its law at symbols, with the algebraic loop through measured reactions solved
 draft.py                 a result before it is labelled
 events.py                instants at which conditions or parameters change with the motion: where they are, what changes
 faults.py                the faults that may stop a run, grouped by origin

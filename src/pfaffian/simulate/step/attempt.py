@@ -39,6 +39,7 @@ from pfaffian.simulate.step.lane import (
     lane_samplers,
     sampled_lane,
 )
+from pfaffian.simulate.step.step import RightHandSide
 from pfaffian.simulate.step.tracing import embedded_step
 from pfaffian.terms.lengths import machine_length
 
@@ -249,7 +250,7 @@ def record(s: Simulation) -> ca.Function:
     x_next = f(x, u0, u1, p, begin + lane[at.time, 0], h)[0]
     x_next = each(h > 0, x_next, lane[at.x, 0])
     d = lane[at.discrete, 0]
-    recorded = rhs(ca.vertcat(x_next, d), u1, s.now(p, d), begin + time)[4]
+    recorded = RightHandSide(*rhs(ca.vertcat(x_next, d), u1, s.now(p, d), begin + time)).records
     q_and_v = ca.vertcat(*s.system.q_and_v(x_next[: s.system.nx, 0], begin + time))
     if s.changing.names:
         q_and_v = ca.substitute(q_and_v, p, s.now(p, d))
@@ -315,7 +316,7 @@ def beginning(s: Simulation, changes: bool) -> ca.Function:
     sampled, begun = sampled_lane(s, lane, w, p), ca.SX(lane)
     if events:
         x = ca.vertcat(sampled[at.x, 0], sampled[at.discrete, 0])
-        following = events.at(x, inputs_at(w, lane[at.time, 0]), p, lane[at.begin, 0])[2]
+        following = events.at(x, inputs_at(w, lane[at.time, 0]), p, lane[at.begin, 0]).following
         for i, (place, stepwise) in enumerate(zip(events.parameters, events.stepwise, strict=True)):
             if not stepwise:
                 sampled[at.discrete.start + place, 0] = begun[at.discrete.start + place, 0] = following[i, 0]

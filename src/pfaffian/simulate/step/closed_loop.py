@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import casadi as ca
 
 from pfaffian.control import law
 from pfaffian.control.command import Command
-from pfaffian.control.discrete import single
-from pfaffian.control.hybrid_force import Multipliers
+from pfaffian.control.discrete_laws import single
+from pfaffian.control.hybrid_force_law import Multipliers
 from pfaffian.control.law import Control
 from pfaffian.control.layout import Layout, offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import forget, once_for
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.sampling import in_force
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import Switches
-from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.abstract_system import AbstractSystem, At
 from pfaffian.terms.terms import Terms
 
 
@@ -116,22 +119,64 @@ class LawAndSystem(Protocol):
     def now(self, p: ca.SX, d: ca.SX) -> ca.SX: ...
 
 
-def acting(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
-    sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
-    u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
-    return cut(sim, u) if sim.scheme.saturate else u
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """A simulation at symbols, whose law is evaluated once, when it is needed.
+
+    here: the system's state, its Terms without inputs; the law builds terms there.   z, d, w: the states that the law
+    integrates, the discrete state, and the inputs of the run.
+    """
+
+    sim: LawAndSystem
+    here: At
+    z: ca.SX
+    d: ca.SX
+    w: ca.SX
+
+    @property
+    def x(self) -> ca.SX:
+        """The whole state of the simulation."""
+        return ca.vertcat(self.here.x, self.z, self.d)
+
+    @cached_property
+    def command(self) -> Command:
+        """What the law gives, before the scheme cuts its inputs."""
+        sim, T = self.sim, self.here.T
+        sampled = in_force(sim.layout, self.d, sim.mechanism.nu, T.t)
+        return command_of(T, sim.control, sim.scheme, self.z, self.w, sampled)
+
+    @cached_property
+    def acting(self) -> ca.SX:
+        """(nu, 1) all inputs that act."""
+        return cut(self.sim, self.command.u) if self.sim.scheme.saturate else self.command.u
+
+    @cached_property
+    def pushed(self) -> Terms:
+        """The Terms under these inputs."""
+        return self.here.T.under(self.acting)
+
+    def following(self) -> ca.SX:
+        """(switches, 1) the next values of the switched parameters."""
+        return self.sim.changing.following(self.here.T, self.moving)
+
+    def moving(self) -> tuple[Terms, Motion]:
+        """The `pushed` Terms, and the motion there."""
+        return self.pushed, formulation(self.sim.scheme.formulation, self.pushed)(self.pushed)
 
 
-def following(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(switches, 1) the next values of the switched parameters at T, for the states z and d of the law and the inputs w."""
-    return sim.changing.following(T, lambda: moving(sim, T, z, d, w))
+def closed_loop(sim: LawAndSystem, here: At) -> ClosedLoop:
+    """A simulation at the symbols of a state of its system, and at new ones for the rest."""
+    here = here._replace(T=here.T.under(ca.SX(sim.mechanism.nu, 1)))
+    z, d, w = (ca.SX.sym(*x) for x in (("z", len(sim.z)), ("d", sim.layout.size), ("w", len(sim.w_names))))
+    return ClosedLoop(sim, here, z, d, w)
 
 
-def moving(sim: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
-    """The Terms under the inputs of `acting`, and the motion under them."""
-    pushed = T.under(acting(sim, T, z, d, w))
-    return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
+def traced_loop(sim: LawAndSystem, *, last: bool = False) -> ClosedLoop:
+    """The one at whose symbols the right-hand side is traced.   last: whether this is its last use, so that it is not kept."""
+    loop = once_for(sim, "loop", lambda: closed_loop(sim, sim.system.at_shared()))
+    if last:
+        forget(sim, "loop")
+    return loop
 
 
 def cut(sim: LawAndSystem, u: ca.SX) -> ca.SX:

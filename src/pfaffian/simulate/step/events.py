@@ -19,7 +19,7 @@ from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
-from pfaffian.simulate.step.closed_loop import LawAndSystem, following
+from pfaffian.simulate.step.closed_loop import LawAndSystem, closed_loop
 from pfaffian.simulate.step.kinks import gaps_and_kinks
 from pfaffian.simulate.step.rebounds import after_impact, is_due
 from pfaffian.simulate.step.signals import MotionOutput
@@ -141,14 +141,14 @@ def events_of(s: LawAndSystem) -> Events | None:
     """The Events of a simulation; None if nothing changes in it."""
     if not eventful(s):
         return None
-    m, here = s.mechanism, s.system.at()
-    T, z, d, w = here.T, ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
+    m, loop = s.mechanism, closed_loop(s, s.system.at())
+    here, T, z, d, w = loop.here, loop.here.T, loop.z, loop.d, loop.w
     moving = ca.vertcat(T.q, T.v, T.t)
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
-    kinks = gaps_and_kinks(s, T, z, d, w) if s.kinks else {}
+    kinks = gaps_and_kinks(loop) if s.kinks else {}
     touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in kinks.items()}
-    after = following(s, T, z, d, w)
+    after = loop.following()
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
     stepwise = tuple(is_stepwise(after[i], ca.vertcat(moving, z), others[i]) for i in range(len(symbols)))
@@ -164,7 +164,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     nan[len(conditions) : len(conditions) + len(touches), 0] = 0  # a kink at no number is none
     outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
-    inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, T.t]
+    inputs = [loop.x, w, m.p_symbols, T.t]
     function = _called_if_long(ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]]))
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
@@ -212,11 +212,11 @@ def switched_now(events: Events, d: ca.SX, here: ConditionsHere, aim: ca.SX, tim
     waits = ca.logic_or(ca.logic_or(aim > 1.5 * NO_AIM, aim == time), any_of(here.undefined))
     for i in range(events.conditions, events.conditions + events.impacts):
         jumps = ca.logic_or(jumps, here.states[i])
-    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here.following), events.stepwise, strict=True):
         if stepwise:
             value = ca.if_else(waits, d[place], value)
             after[place], jumps = value, ca.logic_or(jumps, value != d[place])
-    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here[2]), events.stepwise, strict=True):
+    for place, value, stepwise in zip(events.parameters, ca.vertsplit(here.following), events.stepwise, strict=True):
         after[place] = after[place] if stepwise else ca.if_else(jumps, value, d[place])
     return after, jumps
 

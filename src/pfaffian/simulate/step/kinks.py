@@ -14,17 +14,15 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.open_loop import is_open
-from pfaffian.kernel.remember import remembered
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.model.constraint import Closure
 from pfaffian.model.load_loss import LoadLoss
 from pfaffian.parts.contact import compliant_gaps, compliant_parts
-from pfaffian.simulate.step.closed_loop import LawAndSystem, acting
+from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, traced_loop
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.thresholds import JUMPS
 from pfaffian.terms.applied_forces import force_of
 from pfaffian.terms.pfaffian import target_rows
-from pfaffian.terms.terms import Terms, shared
 
 MOST, CHEAP = 16, 200
 """Greatest number of kinks of a machine that are located, and of the operations that give the numbers which pass zero there.
@@ -43,13 +41,10 @@ SIZES = (1e-12, 1e-8, 1e-4, 1.0, 1e4, 1e8)
 """Of these states: distances between kinks may be small beside a machine."""
 
 
-def gaps_and_kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
-    """{name: number that passes zero} of compliant surfaces and of the kinks of other parts; a part with several has numbers.
-
-    T, z, d, w: symbols of the state, of the law's and the discrete one, and of the inputs.
-    """
-    found = dict(compliant_gaps(T.kinematics))
-    for name, several in _kinks(s, T, z, d, w).items():
+def gaps_and_kinks(loop: ClosedLoop) -> dict[str, ca.SX]:
+    """{name: number that passes zero} of compliant surfaces and of kinks of other parts; those of one part are numbered."""
+    found = dict(compliant_gaps(loop.here.T.kinematics))
+    for name, several in _kinks(loop).items():
         found |= {name if len(several) == 1 else f"{name} {i}": x for i, x in enumerate(several)}
     return found
 
@@ -62,22 +57,20 @@ def may_have_kinks(s: LawAndSystem) -> bool:
     )
 
 
-@remembered(64)
 def has_kinks(s: LawAndSystem) -> bool:
     """Whether compliant surfaces, forces, the law or rows of a simulation have kinks that are located."""
-    return bool(compliant_parts(s.mechanism)) or bool(_kinks(s, shared(s.mechanism), *symbols_of_law(s)))
+    return bool(compliant_parts(s.mechanism)) or bool(_kinks(traced_loop(s)))
 
 
-def symbols_of_law(s: LawAndSystem) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Symbols of the law's state, the discrete state and the inputs."""
-    return ca.SX.sym("z", len(s.z)), ca.SX.sym("d", s.layout.size), ca.SX.sym("w", len(s.w_names))
+def moving_symbols(loop: ClosedLoop) -> ca.SX:
+    """The symbols with which a motion passes kinks."""
+    return ca.vertcat(loop.here.T.q, loop.here.T.v, loop.z)
 
 
-def _kinks(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> dict[str, list[ca.SX]]:
+def _kinks(loop: ClosedLoop) -> dict[str, list[ca.SX]]:
     """{name: numbers that pass zero} of the parts with kinks; none at all if they are many, or costly to evaluate."""
-    moving = ca.vertcat(T.q, T.v, z)
-    parts = parts_that_act(s, T, z, d, w)
-    found = [(name, x) for name, part in parts for x in islice(passing_zero(part, moving), 2 * MOST + 1)]
+    moving = moving_symbols(loop)
+    found = [(name, x) for name, part in parts_that_act(loop) for x in islice(passing_zero(part, moving), 2 * MOST + 1)]
     if not found or len(found) > 2 * MOST:
         return {}
     numbers = ca.vertcat(*[x for _, x in found])
@@ -107,9 +100,9 @@ def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
     return (moves & np.array(same, dtype=bool)).tolist()
 
 
-def parts_that_act(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> Iterator[tuple[str, ca.SX]]:
+def parts_that_act(loop: ClosedLoop) -> Iterator[tuple[str, ca.SX]]:
     """(name, expression) of each force, each constraint of a user and the inputs that act."""
-    m, k = s.mechanism, T.kinematics
+    m, k = loop.sim.mechanism, loop.here.T.kinematics
     surfaces = {part.name for c in m.compounds if c.name in compliant_parts(m) for part in c.parts}
     for force in m.all_forces:
         if force.name not in surfaces and not isinstance(force, LoadLoss):
@@ -118,8 +111,8 @@ def parts_that_act(s: LawAndSystem, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> I
         if not isinstance(c, Closure):
             rows = target_rows(k, c)
             yield c.name, ca.veccat(rows.A, rows.b)
-    if m.nu and not in_python(s.control):
-        yield "control law", acting(s, T, z, d, w)
+    if m.nu and not in_python(loop.sim.control):
+        yield "control law", loop.acting
 
 
 def passing_zero(x: ca.SX, moving: ca.SX, numbers: Mapping[int, Callable[..., Any]] = KINKS) -> Iterator[ca.SX]:

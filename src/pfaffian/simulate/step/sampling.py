@@ -24,7 +24,7 @@ from pfaffian.model.number import is_whole, real_array
 from pfaffian.simulate.step.limits import saturated
 from pfaffian.simulate.step.step import Scheme
 from pfaffian.simulate.step.switches import Switches
-from pfaffian.states.abstract_system import AbstractSystem
+from pfaffian.states.abstract_system import AbstractSystem, At
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.terms import Terms
 
@@ -64,8 +64,8 @@ def rates(control: Control) -> list[list[LawPart]]:
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
-Acting = Callable[[Terms, ca.SX, ca.SX, ca.SX], ca.SX]
-"""(T, z, d, w) -> (nu, 1) all inputs that act on the mechanism."""
+Acting = Callable[[At, ca.SX, ca.SX, ca.SX], ca.SX]
+"""(here, z, d, w) -> (nu, 1) all inputs that act on the mechanism."""
 
 
 class Loads(NamedTuple):
@@ -92,8 +92,8 @@ def samplers(
         here = system.at()
         z, before, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
         loads = Loads(
-            lambda d: acting(here.T, z, d, w),
-            lambda d: _reaction(here.T, acting(here.T, z, d, w), scheme),
+            lambda d: acting(here, z, d, w),
+            lambda d: _reaction(here.T, acting(here, z, d, w), scheme),
         )
         of_law = w[: len(control.w_names), 0]
         d, faults = evaluate_parts([answer_of[part] for part in group], at, here.T, before, of_law, loads, scheme.saturate)

@@ -13,11 +13,11 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate.step import activation
-from pfaffian.simulate.step.closed_loop import LawAndSystem, acting, command_of, cut
+from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop, traced_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
-from pfaffian.simulate.step.sampling import in_force, in_python, samplers
+from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
 from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, along, correct, time_step
@@ -72,10 +72,11 @@ class Traceable(LawAndSystem, Protocol):
 
 def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
-    here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
-    inputs, corrected, needed = correction(sim, here, z)
-    project = ca.Function("project", inputs, corrected, SHARED)
-    rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
+    loop = traced_loop(sim, last=True)
+    here, z = loop.here, loop.z
+    inputs, corrected, violation, needed = correction(sim, here, z)
+    project = ca.Function("project", inputs, [corrected, violation], SHARED)
+    rhs, sizes, terms = _rate(sim, "rhs", loop, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
     observe = ca.Function("observe", inputs, [at.records])
@@ -98,12 +99,13 @@ def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca
 
 def _samplers(sim: Traceable) -> tuple[ca.Function, ...]:
     """The samplers of the law."""
-    return samplers(sim.system, sim.control, sim.scheme, sim.layout, len(sim.w_names), sim.changing, partial(acting, sim))
+    acting: Acting = lambda *at: ClosedLoop(sim, *at).acting  # noqa: E731
+    return samplers(sim.system, sim.control, sim.scheme, sim.layout, len(sim.w_names), sim.changing, acting)
 
 
 def entering_step(sim: Traceable) -> ca.Function:
     """The step from a start in a singular configuration, whose first stage uses the rates of the lost rows, see `passage`."""
-    first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
+    first, *_ = _rate(sim, "passage", closed_loop(sim, sim.system.at()), passage.motion, None)
     return _step(sim, sim.traced.functions, first)
 
 
@@ -175,10 +177,18 @@ def projection(sim: Traceable) -> ca.Function:
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
-def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
-    """Arguments (x, p, t, carried) and results (x, violation) of the correction, and indices of the numbers of `along` in
-    `carried`.
-    """
+class CorrectionParts(NamedTuple):
+    """A correction as expressions.   inputs: x, p, t, carried.   x, violation: its results.   needed: indices of the numbers of
+    `along` in `carried`."""
+
+    inputs: list[ca.SX]
+    x: ca.SX
+    violation: ca.SX
+    needed: list[int]
+
+
+def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
+    """The correction of a state, which shares the factors of the last stage where these are of the same rows."""
     solve = formulation(sim.scheme.formulation, here.T)
     # Reuse the last stage's factor only if it has exactly the rows to be corrected: acceleration rows belong to the rate
     # alone, and a row that becomes active after the last stage is missing from it.
@@ -186,16 +196,17 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca
     shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.faults.arriving
     near = along(here.T) if shares else None
     numbers = placeholders(near, "carried")
-    corrected = _corrected(sim, here, z, near and unpack(near, numbers))
-    used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+    x, violation = _corrected(sim, here, z, near and unpack(near, numbers))
+    used = {s.element_hash() for s in ca.symvar(ca.vertcat(x, violation))}
     needed = [i for i in range(numbers.numel()) if numbers[i].is_symbolic() and numbers[i].element_hash() in used]
-    return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
+    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
+    return CorrectionParts(inputs, x, violation, needed)
 
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
     """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
-    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
-    rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
+    loop = closed_loop(sim, sim.system.at())
+    rhs, _, terms = _rate(sim, name, loop, None, correction(sim, loop.here, loop.z).needed, needs)
     return rhs, terms
 
 
@@ -220,8 +231,7 @@ def _corrected(sim: Traceable, here: At, z: ca.SX, near: CorrectionFactors | Non
 def _rate(
     sim: Traceable,
     name: str,
-    here: At,
-    z: ca.SX,
+    loop: ClosedLoop,
     solve: Callable[[Terms], Motion] | None,
     needed: list[int] | None,
     needs: Callable[..., Any] | None = None,
@@ -230,16 +240,8 @@ def _rate(
 
     solve: computes the accelerations; None: the scheme's formulation.   needed: indices of the numbers of `along` to carry;
         None: zeros in their place.   needs: computes the terms to carry after these; None: those of the integrator."""
-    m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
-    T = here.T.under(ca.SX(m.nu, 1))
-    d = ca.SX.sym("d", sim.layout.size)
-    state = ca.vertcat(here.x, z, d)
-    discrete = in_force(sim.layout, d, m.nu, T.t)
-    command = command_of(T, sim.control, sim.scheme, z, w, discrete)
-    requested = command.u
-    if sim.scheme.saturate:
-        command = command._replace(u=cut(sim, requested))
-    closed = T.under(command.u)
+    m, here, T = sim.mechanism, loop.here, loop.here.T
+    requested, command, closed = loop.command.u, loop.command._replace(u=loop.acting), loop.pushed
     motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
     faults, sides = command.faults, command.sides
     if m.servos:
@@ -263,5 +265,5 @@ def _rate(
     terms = (needs or sim.integrator.needs)(closed, motion, partial(sim.system.pushed, here.x, T))
     carried = ca.vertcat(near, ca.densify(pack(terms)))
     parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
-    rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+    rhs = ca.Function(name, [loop.x, loop.w, m.p_symbols, T.t], here.of_state(parts), SHARED)
     return rhs, {name: column.numel() for name, column in recorded.items()}, terms

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
+from pfaffian.interchange.fmu_variables import FMUVariables, Variable, dependencies
 from pfaffian.interchange.machine import FMUMachine
-from pfaffian.interchange.variables import FMUVariables, Variable, dependencies
 
 BASE: dict[str, tuple[dict[str, int], float]] = {
     "rad": ({"rad": 1}, 1.0), "m": ({"m": 1}, 1.0), "s": ({"s": 1}, 1.0), "kg": ({"kg": 1}, 1.0), "A": ({"A": 1}, 1.0),

@@ -7,8 +7,8 @@ import numpy as np
 from pfaffian import sources
 from pfaffian.interchange.accurate_step import accurate_programs, accurate_tables
 from pfaffian.interchange.c_tables import c_string, exact, table
+from pfaffian.interchange.fmu_variables import FMUVariables, free
 from pfaffian.interchange.machine import FMUMachine
-from pfaffian.interchange.variables import FMUVariables, free
 from pfaffian.kernel.text.source import PART_SIZE, file_text, source_of
 from pfaffian.kernel.text.units import units_of
 from pfaffian.simulate.record.result import status_of

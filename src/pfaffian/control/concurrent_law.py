@@ -32,7 +32,8 @@ from pfaffian.control.allocation import weights
 from pfaffian.control.command import Command, Fault, Reason
 from pfaffian.control.law import Control, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.motors import accelerations, independent_motors, motors_are_redundant
-from pfaffian.control.output import (
+from pfaffian.control.output_rank import check_reach
+from pfaffian.control.outputs import (
     GAINS,
     KINDS,
     Output,
@@ -46,7 +47,6 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
-from pfaffian.control.output_rank import check_reach
 from pfaffian.control.reason import ROUNDING, mainly, participation, weakest
 from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE
