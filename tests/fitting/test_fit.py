@@ -307,3 +307,56 @@ def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
     found(table["fit"]["dry"], **{"dry x": 0.3})
     with pytest.raises(pf.ModelError, match="no law 'wet'"):
         pf.identification.compare_friction(box(), *records, joints=["x"], horizon=1.0, laws=["wet"])
+
+
+def two_records(zeros: tuple[float, float] = (0.0, 0.0), late: tuple[int, int] = (0, 0)) -> dict[str, dict[str, Any]]:
+    """Two records of a pendulum.   zeros: of the angle.   late: tenths of a sample by which the torques are late."""
+    found = dict[str, dict[str, Any]]()
+    for k, angle in enumerate((0.5, -1.0)):
+        found[f"run {k}"] = record(pendulum(), PENDULUM, ("hinge",), q={"hinge": angle}, seed=k, late=late[k])
+        found[f"run {k}"]["q"]["hinge"] += zeros[k]
+    return found
+
+
+def test_clocks_of_records_are_found() -> None:
+    """Two loggers, of which one was started by hand in each record."""
+    fit = pf.fit(pendulum(), two_records(late=(9, 3)), unknown={"u": "clock"}, parameters=["I"], start=PENDULUM)
+    found(fit, I=0.6, **{"clock of u in run 0": 0.009, "clock of u in run 1": 0.003})
+    assert set(fit.table["unit"]) == {"kg m^2", "s"}
+
+
+def test_tangents_of_clocks_are_those_of_differences() -> None:
+    words = ("clock", "gain", "zero")
+    first = {"clock of q in run 1": 0.013, "gain of q hinge": 1.2, "zero of q hinge in run 0": 0.1}
+    first |= {"clock of u in run 0": 0.003, "clock of u in run 1": -0.014}  # an input that is held has a kink at a sample
+    fit = pf.fit(pendulum(), two_records(), unknown={"q": words, "u": ("clock", "gain")}, parameters=["I"], start=PENDULUM)
+    at, x = fit.problem, fit.solution.fitted.x
+    theta = np.array([first.get(name, value) for name, value in fit.values.items()])
+    free = freedom(at.of.s.mechanism, x, at.p, at.segments.begin)
+    _, J = residuals(at, theta, x, free, slice(None))
+    k = free.basis.shape[2]
+    for i in range(1, len(theta)):
+        h = 1e-5 * (np.arange(len(theta)) == i)
+        ends = [residuals(at, theta + sign * h, x, free, slice(None))[0] for sign in (-1.0, 1.0)]
+        slope = (ends[0] - ends[1]) / 2e-5  # type: ignore[operator]
+        assert np.nanmax(np.abs(slope - J[..., k + i])) < 1e3 * CENTRAL * np.nanmax(np.abs(slope)), at.names[i]
+
+
+def test_zeros_of_records_are_not_those_of_unseen_ones() -> None:
+    fit = pf.fit(pendulum(), two_records((0.05, -0.02)), unknown={"q": "zero"}, parameters=["damping"], start=PENDULUM)
+    found(fit, **{"zero of q hinge in run 0": 0.05, "zero of q hinge in run 1": -0.02})
+    errors = [fit.unseen({name: x}, [0.5])["fit"].iloc[0] for name, x in {"other": two_records()["run 0"]}.items()]
+    errors += [fit.unseen({"run 1": two_records((0.0, -0.02))["run 1"]}, [0.5])["fit"].iloc[0]]
+    assert max(errors) < 0.02
+    assert fit.table["unit"]["zero of q hinge in run 1"] == "rad"
+
+
+def test_rounding_to_counts_is_no_fault_of_the_equations() -> None:
+    """A slow box whose place is read in steps of 2 mm: most neighbours are equal, and show no noise."""
+    k = pf.Parameter("stiffness", 0.03, "N/m")
+    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+    m = pf.mechanism("box", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+    t, count = np.arange(0.0, 20.0, 0.005), 2e-3
+    fit = pf.fit(m, {"time": t, "q": count * np.rint(0.02 * np.cos(0.1 * t) / count)}, horizon=20.0)
+    assert not fit.doubt
+    found(fit, stiffness=0.02)

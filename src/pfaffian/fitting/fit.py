@@ -71,9 +71,9 @@ def fit(
             by name, as arrays or {name: (n,)}, nan where nothing was measured.
         parameters: names of the parameters to fit; all of the mechanism by default.
         outputs: {name: function of the kinematics, or `of_motion`}, other signals that were measured.
-        unknown: {signal: word or words} of what is not known of a signal or of "u": "delay" by which its record is late,
-            "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of the inputs, and that
-            of v where q is measured.
+        unknown: {signal: word or words} of what is not known of a signal or of "u": "delay" by which it is late, "clock", a
+            delay of each record, "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of
+            the inputs, and that of v where q is measured.
         horizon: length of a segment [s]; 50 samples by default. Numbers that are to predict over a longer time are best fitted
             once more over segments as long, with this fit as `start`: faults of the model then weigh as they do there.
         start: {parameter or unknown: value} from which to start, defaults where left out; or a Fit, to go on from it.
