@@ -286,9 +286,11 @@ def test_hidden_coordinates_hide_most_of_what_is_wrong() -> None:
     record = {"time": run.time.values, "q": {"x": x}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
-        wrong = pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)})
+        wrong, short = (pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)}, horizon=h) for h in (1.0, 0.6))
     assert "false minimum" in wrong.doubt
-    assert not pf.fit(m, record, start={"mass": 1.3}).doubt
+    assert short.deviations["q x"] < 1.1 * 2e-4 and "do not go on from one segment to the next" in short.doubt
+    for h in (1.0, 0.6):
+        assert not pf.fit(m, record, start={"mass": 1.3}, horizon=h).doubt
 
 
 def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:

@@ -29,8 +29,8 @@ ROUNDING = 1e-9
 """Relative difference of two values that are the same but for rounding errors of floats."""
 
 ROUNDED, REPEATED = 1e-2, 2
-"""Values are rounded to counts if their differences are whole numbers of counts within ROUNDED, and each occurs REPEATED times on
-average."""
+"""Values are rounded to counts if their differences are whole numbers of counts within ROUNDED, and each value occurs REPEATED
+times on average."""
 
 DEGREES = 0.05
 """Relative distance of the ratio between a rate and the change of its angle from 180 / pi that counts as degrees."""
@@ -197,7 +197,7 @@ def check_degrees(m: Mechanism, record: CheckedRecord, layout: Measurements) -> 
 
 
 def count(y: np.ndarray) -> float:
-    """The count to which values are rounded, as by an encoder: their least difference, if all others are multiples; else zero."""
+    """The count to which values are rounded, as by an encoder: their least difference if others are multiples, else zero."""
     values = np.unique(y)
     steps = np.diff(values)
     steps = steps[steps > ROUNDING * np.abs(values).max(initial=0.0)]

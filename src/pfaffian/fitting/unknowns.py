@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ def unit_of(x: UnknownNumber, units: Mapping[str, Sequence[str]]) -> str:
     return units[x.signal][x.entry] if x.word != "gain" and x.signal in units else ""
 
 
-def lateness(unknowns: Sequence[UnknownNumber], values: Sequence[float], record: np.ndarray) -> np.ndarray:
+def lateness(unknowns: Sequence[UnknownNumber], values: Iterable[float], record: np.ndarray) -> np.ndarray:
     """(segments,) by which a signal with these unknowns is late in segments of the records with these indices [s]."""
     late = np.zeros(record.shape)
     for x, value in zip(unknowns, values, strict=True):
@@ -95,7 +95,7 @@ def lateness(unknowns: Sequence[UnknownNumber], values: Sequence[float], record:
 
 
 def of_records(unknowns: Sequence[UnknownNumber], before: Sequence[str], now: Sequence[str]) -> tuple[UnknownNumber, ...]:
-    """The unknowns for other records, by names: those of a single record stay with it, and have no effect where it is absent."""
+    """The unknowns for other records, by names: those of one record stay with it, and have no effect where it is absent."""
     return tuple(
         x if x.record < 0 else x._replace(record=now.index(before[x.record]) if before[x.record] in now else len(now))
         for x in unknowns
