@@ -25,6 +25,9 @@ ALONG = ("time", "u")
 SMOOTH = 1e-5
 """Least noise of a signal, as a fraction of its range, from which a fit starts."""
 
+NORMAL = 1.4826
+"""Standard deviation of normal noise over the median of its size."""
+
 ROUNDING = 1e-9
 """Relative difference of two values that are the same but for rounding errors of floats."""
 
@@ -208,16 +211,17 @@ def count(y: np.ndarray) -> float:
 
 
 def noise(records: Sequence[CheckedRecord]) -> np.ndarray:
-    """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of a sample.
+    """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of most samples.
 
-    Not below that of rounding to counts, count / sqrt(12), which neighbours of a slow motion do not show: they are equal.
+    Outliers do not enlarge it, and it is not below that of rounding to counts, count / sqrt(12), which neighbours of a slow
+    motion do not show: they are equal.
     """
     found = np.ones(records[0].y.shape[1])
     for i in range(len(found)):
         columns = [r.y[np.isfinite(r.y[:, i]), i] for r in records]
         rough = np.concatenate([np.diff(y, 3) for y in columns]) / np.sqrt(20)  # 1 + 9 + 9 + 1
         size = max((float(np.ptp(y)) for y in columns if len(y)), default=0.0)
-        left = float(np.sqrt(np.mean(rough**2))) if len(rough) else 0.0
+        left = NORMAL * float(np.median(np.abs(rough))) if len(rough) else 0.0
         rounding = max((count(y) for y in columns), default=0.0) / np.sqrt(12)
         found[i] = max(left, rounding, SMOOTH * size) or 1.0
     return found
