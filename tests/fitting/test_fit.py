@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.fitting.guesses import guesses
 from pfaffian.fitting.problem import residuals
+from pfaffian.fitting.records import CheckedRecord, Measurements, check, noise
+from pfaffian.fitting.segments import cut
 from pfaffian.fitting.starts import closed, freedom
 from tests.fitting.machines import NEAR, PENDULUM, TRUTH, five_bar, pendulum, record
 from tests.tolerance import CENTRAL, SATISFIED
@@ -286,9 +289,11 @@ def test_hidden_coordinates_hide_most_of_what_is_wrong() -> None:
     record = {"time": run.time.values, "q": {"x": x}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
-        wrong = pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)})
+        wrong, short = (pf.fit(m, record, start={"mass": 1.3}, bounds={"mass": (1.3, 1.3)}, horizon=h) for h in (1.0, 0.6))
     assert "false minimum" in wrong.doubt
-    assert not pf.fit(m, record, start={"mass": 1.3}).doubt
+    assert short.deviations["q x"] < 1.1 * 2e-4 and "do not go on from one segment to the next" in short.doubt
+    for h in (1.0, 0.6):
+        assert not pf.fit(m, record, start={"mass": 1.3}, horizon=h).doubt
 
 
 def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
@@ -307,3 +312,102 @@ def test_the_smallest_friction_that_predicts_as_well_is_proposed() -> None:
     found(table["fit"]["dry"], **{"dry x": 0.3})
     with pytest.raises(pf.ModelError, match="no law 'wet'"):
         pf.identification.compare_friction(box(), *records, joints=["x"], horizon=1.0, laws=["wet"])
+
+
+def two_records(zeros: tuple[float, float] = (0.0, 0.0), late: tuple[int, int] = (0, 0)) -> dict[str, dict[str, Any]]:
+    """Two records of a pendulum.   zeros: of the angle.   late: tenths of a sample by which the torques are late."""
+    found = dict[str, dict[str, Any]]()
+    for k, angle in enumerate((0.5, -1.0)):
+        found[f"run {k}"] = record(pendulum(), PENDULUM, ("hinge",), q={"hinge": angle}, seed=k, late=late[k])
+        found[f"run {k}"]["q"]["hinge"] += zeros[k]
+    return found
+
+
+def test_clocks_of_records_are_found() -> None:
+    """Two loggers, of which one was started by hand in each record."""
+    fit = pf.fit(pendulum(), two_records(late=(9, 3)), unknown={"u": "clock"}, parameters=["I"], start=PENDULUM)
+    found(fit, I=0.6, **{"clock of u in run 0": 0.009, "clock of u in run 1": 0.003})
+    assert set(fit.table["unit"]) == {"kg m^2", "s"}
+
+
+def test_tangents_of_clocks_are_those_of_differences() -> None:
+    words = ("clock", "gain", "zero")
+    first = {"clock of q in run 1": 0.013, "gain of q hinge": 1.2, "zero of q hinge in run 0": 0.1}
+    first |= {"clock of u in run 0": 0.003, "clock of u in run 1": -0.014}  # an input that is held has a kink at a sample
+    fit = pf.fit(pendulum(), two_records(), unknown={"q": words, "u": ("clock", "gain")}, parameters=["I"], start=PENDULUM)
+    at, x = fit.problem, fit.solution.fitted.x
+    theta = np.array([first.get(name, value) for name, value in fit.values.items()])
+    free = freedom(at.of.s.mechanism, x, at.p, at.segments.begin)
+    _, J = residuals(at, theta, x, free, slice(None))
+    k = free.basis.shape[2]
+    for i in range(1, len(theta)):
+        h = 1e-5 * (np.arange(len(theta)) == i)
+        ends = [residuals(at, theta + sign * h, x, free, slice(None))[0] for sign in (-1.0, 1.0)]
+        slope = (ends[0] - ends[1]) / 2e-5  # type: ignore[operator]
+        assert np.nanmax(np.abs(slope - J[..., k + i])) < 1e3 * CENTRAL * np.nanmax(np.abs(slope)), at.names[i]
+
+
+def test_zeros_of_records_are_not_those_of_unseen_ones() -> None:
+    fit = pf.fit(pendulum(), two_records((0.05, -0.02)), unknown={"q": "zero"}, parameters=["damping"], start=PENDULUM)
+    found(fit, **{"zero of q hinge in run 0": 0.05, "zero of q hinge in run 1": -0.02})
+    errors = [fit.unseen({name: x}, [0.5])["fit"].iloc[0] for name, x in {"other": two_records()["run 0"]}.items()]
+    errors += [fit.unseen({"run 1": two_records((0.0, -0.02))["run 1"]}, [0.5])["fit"].iloc[0]]
+    assert max(errors) < 0.02
+    assert fit.table["unit"]["zero of q hinge in run 1"] == "rad"
+
+
+def test_rounding_to_counts_is_no_fault_of_the_equations() -> None:
+    """A slow box whose place is read in steps of 2 mm: most neighbours are equal, and show no noise."""
+    k = pf.Parameter("stiffness", 0.03, "N/m")
+    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=k)
+    m = pf.mechanism("box", [pf.body("box", mass=2.0)], [slide], parameters=[k])
+    t, count = np.arange(0.0, 20.0, 0.005), 2e-3
+    fit = pf.fit(m, {"time": t, "q": count * np.rint(0.02 * np.cos(0.1 * t) / count)}, horizon=20.0)
+    assert not fit.doubt
+    found(fit, stiffness=0.02)
+
+
+def slider_crank() -> pf.Mechanism:
+    """A slider-crank whose crank has a motor and an encoder."""
+    load, friction = pf.Parameter("load", 1.6, "kg"), pf.Parameter("friction", 1.0, "N s/m")
+    bodies = [pf.body("crank", 0.4, (0.05, 0, 0), 1e-3), pf.body("rod", 0.5, (0.15, 0, 0), 4e-3), pf.body("piston", load)]
+    joints = [
+        pf.joint("crank", "revolute", "world", "crank", axis=(0, -1, 0)),
+        pf.joint("rod", "revolute", "crank", "rod", axis=(0, -1, 0), placement=(0.1, 0, 0)),
+        pf.joint("slide", "prismatic", "world", "piston", axis=(1, 0, 0), damping=friction),
+    ]
+    pin = pf.closure("pin", "revolute", "rod", "piston", axis=(0, -1, 0), placement_a=(0.3, 0, 0))
+    return pf.mechanism(
+        "slider-crank",
+        bodies,
+        joints,
+        constraints=[pin],
+        actuators=[pf.actuator("motor", "crank")],
+        parameters=[load, friction],
+    )
+
+
+def test_loops_are_followed_across_gaps_and_outliers() -> None:
+    """Guesses of the starts of a crank that turns evenly, with gaps of up to a turn, and outliers at the starts."""
+    m, h, rate = slider_crank(), 2e-3, 20.0
+    t = h * np.arange(600)
+    for gap in range(40, 170, 10):
+        q = rate * t
+        q[[0, 150, 450]] += 0.3
+        q[210 : 210 + gap] = np.nan
+        layout = Measurements(("q",), (m.q_names,), m.u_names)
+        records = (check("run", {"time": t, "q": {"crank": q}}, layout, {}),)
+        segments = cut(records, 0.1)
+        near = m.neutral() + np.array([0.0, 0.0, 0.4])
+        x = guesses(m, layout, records, segments, near, m.p_defaults)
+        known = np.isfinite(segments.y[:, 0, 0])
+        angle = rate * segments.begin
+        place = 0.1 * np.cos(angle) + np.sqrt(0.3**2 - (0.1 * np.sin(angle)) ** 2)
+        assert np.abs(x[:, 2] - place)[known].max() < 5e-3 and np.abs(x[:, 3] - rate)[known].max() < 1e-3
+
+
+def test_outliers_are_no_noise() -> None:
+    y = np.cumsum(np.ones(500)) + 1e-2 * np.random.default_rng(2).normal(size=500)
+    y[[17, 200, 333]] += 3.0
+    one = CheckedRecord("run", np.arange(500.0), np.zeros((500, 0)), y[:, None])
+    assert np.isclose(noise((one,))[0], 1e-2, rtol=0.15)

@@ -32,13 +32,14 @@ def times_noise(problem: FitProblem, solution: FitSolution) -> np.ndarray:
 
 
 def doubt(problem: FitProblem, solution: FitSolution) -> str:
-    """What is wrong with residuals that are large beside both the noise and the motion; empty where they are not."""
+    """What is wrong with residuals that are large beside both noise and motion, or that grow with the length of segments; empty
+    where nothing is."""
     columns = [y[np.isfinite(y)] for y in problem.segments.y.reshape(-1, problem.segments.y.shape[2]).T]
     spread = np.array([np.std(y) if y.size else np.inf for y in columns])
     times, unseen = times_noise(problem, solution), hidden(problem, solution)
     times = np.where(unseen | (solution.deviation > PART * spread), times, 0.0)
     if not (times > (NOISY if unseen else FAR)).any():
-        return ""
+        return _torn(problem, solution)
     i = int(np.argmax(times))
     segment, sample = np.unravel_index(np.nanargmax(np.abs(solution.fitted.residual[:, :, i])), problem.segments.at.shape)
     record = problem.records[problem.segments.record[segment]].name
@@ -47,6 +48,18 @@ def doubt(problem: FitProblem, solution: FitSolution) -> str:
         f"residuals of {problem.layout.labels[i]!r} are {times[i]:.2g} times as large as the noise of its record, the largest "
         f"in {record} at {time:.4g} s: these may be the numbers of a false minimum, or the equations lack something; give "
         f"start= or guess= nearer to the truth, or another horizon{_turns(problem)}"
+    )
+
+
+def _torn(problem: FitProblem, solution: FitSolution) -> str:
+    """What is wrong where starts of hidden coordinates do not lie on one motion; empty where they do."""
+    if solution.growth is None or not (solution.growth > NOISY).any():
+        return ""
+    i = int(np.argmax(solution.growth))
+    return (
+        f"coordinates that are not measured do not go on from one segment to the next: over segments twice as long, residuals "
+        f"of {problem.layout.labels[i]!r} are {solution.growth[i]:.2g} times as large; these may be the numbers of a false "
+        f"minimum, or the equations lack something; give guess= or start= nearer to the truth, or measure more"
     )
 
 

@@ -14,14 +14,14 @@ from pfaffian.differentiation.step_slopes import differentiable
 from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.evaluate.single_values import as_flag
 from pfaffian.fitting.determined import uncertainty
-from pfaffian.fitting.doubt import FAR, times_noise
+from pfaffian.fitting.doubt import FAR, doubt, hidden, times_noise
 from pfaffian.fitting.fit_result import Fit
 from pfaffian.fitting.fit_state import FitState, save_state, saved_state
 from pfaffian.fitting.fit_task import SAMPLES, FitOptions, FitTask, fit_task
 from pfaffian.fitting.known_before import ITERATIONS, by_name, free_parameters
 from pfaffian.fitting.linear_step import Settings, bounded_step, reduced
 from pfaffian.fitting.problem import FitProblem, Fitted, evaluate
-from pfaffian.fitting.segments import ON_GRID, cut, usual_interval
+from pfaffian.fitting.segments import ON_GRID, Segments, cut, usual_interval
 from pfaffian.fitting.solve import FitSolution, Tell, solve
 from pfaffian.formats.text.file import as_path
 from pfaffian.model.mechanism import Mechanism
@@ -37,6 +37,9 @@ side, shifts numbers that many samples determine."""
 
 FINEST = 32
 """Most steps in a usual interval."""
+
+ENOUGH = 10
+"""Most iterations over segments twice as long: from the right numbers and starts a few are enough."""
 
 
 def fit(
@@ -71,9 +74,9 @@ def fit(
             by name, as arrays or {name: (n,)}, nan where nothing was measured.
         parameters: names of the parameters to fit; all of the mechanism by default.
         outputs: {name: function of the kinematics, or `of_motion`}, other signals that were measured.
-        unknown: {signal: word or words} of what is not known of a signal or of "u": "delay" by which its record is late,
-            "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of the inputs, and that
-            of v where q is measured.
+        unknown: {signal: word or words} of what is not known of a signal or of "u": "delay" by which it is late, "clock", a
+            delay of each record, "gain" and "offset" of each number, "zero", an offset of each record. By default the delay of
+            the inputs, and that of v where q is measured.
         horizon: length of a segment [s]; 50 samples by default. Numbers that are to predict over a longer time are best fitted
             once more over segments as long, with this fit as `start`: faults of the model then weigh as they do there.
         start: {parameter or unknown: value} from which to start, defaults where left out; or a Fit, to go on from it.
@@ -129,6 +132,8 @@ def fit(
         if long and (times_noise(problem, solution) > FAR).any():
             short = fit_task(s, free, records, functions, given._replace(horizon=None))
             problem, solution = _by_short_segments(task, (problem, solution), short, tell)
+        if hidden(problem, solution) and not doubt(problem, solution):
+            solution = solution._replace(growth=_growth(task, problem, solution))
     found = Fit(problem, solution, first, task.settings.prior, given.units)
     if not solution.converged:
         notice(f"fit: it has not converged after {solution.iterations} iterations; {found.stalled()}", RunWarning)
@@ -176,12 +181,31 @@ def _by_short_segments(
 
 def _starts_of(short: FitTask, near: FitSolution, task: FitTask) -> np.ndarray:
     """The starts of a task, from short segments that begin at the same time, where there are such."""
-    x, few, many = task.x.copy(), task.problem.segments, short.problem.segments
-    for i in range(few.runs):
-        same = (many.record == few.record[i]) & (np.abs(many.begin - few.begin[i]) < few.h / 2)
-        if same.any():
-            x[i] = near.fitted.x[np.argmax(same)]
+    x, same = task.x.copy(), _same_begin(task.problem.segments, short.problem.segments)
+    x[same >= 0] = near.fitted.x[same[same >= 0]]
     return x
+
+
+def _same_begin(few: Segments, many: Segments) -> np.ndarray:
+    """(segments of few,) index of the one of many that begins at the same time, -1 where there is none."""
+    same = (few.record[:, None] == many.record) & (np.abs(few.begin[:, None] - many.begin) < few.h / 2)
+    return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+
+
+def _growth(task: FitTask, problem: FitProblem, solution: FitSolution) -> np.ndarray | None:
+    """(ny,) how many times as large the residuals are over segments twice as long, which begin at every second start.
+
+    In each segment, starts of hidden coordinates make up for much of what wrong numbers do; but then they do not lie on one
+    motion. None if no segment becomes longer, or if a longer motion fails.
+    """
+    segments = problem.segments
+    longer = cut(problem.records, 2 * task.horizon, round(usual_interval(problem.records) / segments.h))
+    same = _same_begin(longer, segments)
+    if longer.runs == segments.runs or not (same >= 0).any():
+        return None
+    x, twice = solution.fitted.x[same[same >= 0]], problem._replace(segments=longer.take(same >= 0))
+    found = solve(twice, solution.theta, x, solution.deviation, task.settings._replace(most=ENOUGH), near=True)
+    return None if found is None else found.deviation / solution.deviation
 
 
 def _fine(problem: FitProblem, solution: FitSolution, task: FitTask, substeps: int) -> bool:

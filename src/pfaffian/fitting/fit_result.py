@@ -17,6 +17,7 @@ from pfaffian.fitting.linear_step import reduced
 from pfaffian.fitting.problem import HUBER, FitProblem
 from pfaffian.fitting.records import as_records, check
 from pfaffian.fitting.solve import FitSolution
+from pfaffian.fitting.unknowns import unit_of
 from pfaffian.fitting.unseen import unseen
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.with_numbers import with_numbers
@@ -100,8 +101,10 @@ class Fit:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Value, 95 % interval, start value and unit of each number."""
-        units = {p.name: p.unit for p in self.problem.of.s.mechanism.parameters}
-        unit = [units.get(n, "s" if n.startswith("delay") else "") for n in self.names]
+        m, problem = self.problem.of.s.mechanism, self.problem
+        of = {"q": m.q_units, "v": m.v_units} | ({"u": m.u_units} if problem.layout.u_names == m.u_names else {})
+        units = {p.name: p.unit for p in m.parameters} | {x.name: unit_of(x, of) for x in problem.unknowns}
+        unit = [units[n] for n in self.names]
         data = {"value": self.solution.theta, "half width": self._known.half_width, "start": self.first, "unit": unit}
         return pd.DataFrame(data, index=list(self.names))
 

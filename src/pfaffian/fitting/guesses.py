@@ -23,6 +23,10 @@ STRIDE = 0.1
 range: from farther off Newton's iterations may end on another branch."""
 
 
+MOST = 100
+"""Most such changes between two samples."""
+
+
 def guesses(
     m: Mechanism, layout: Measurements, records: tuple[CheckedRecord, ...], segments: Segments, q: np.ndarray, p: np.ndarray
 ) -> np.ndarray:
@@ -38,7 +42,9 @@ def guesses(
         first = int(np.searchsorted(r.time, segments.begin[i]))
         x[i, : m.nq] = q if fresh else x[i - 1, : m.nq]
         if m.ideal and not fresh and "q" in at:
-            x[i, : m.nq] = _followed(m, x[i], r.y[before:first, at["q"]], r.time[before:first], p)
+            x[i, : m.nq] = _followed(
+                m, x[i], r.y[before : first + NEAR, at["q"]], r.time[before : first + NEAR], first - before, p
+            )
         before = first
         near, ease = slice(first, first + NEAR), np.ones(2 * m.nv)
         t = r.time[near] - segments.begin[i]
@@ -51,8 +57,11 @@ def guesses(
     return x
 
 
-def _followed(m: Mechanism, x: np.ndarray, y: np.ndarray, t: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """q (nq,) on the constraints after the measured coordinates y (samples, nq), beginning at the state x (nx,)."""
+def _followed(m: Mechanism, x: np.ndarray, y: np.ndarray, t: np.ndarray, count: int, p: np.ndarray) -> np.ndarray:
+    """q (nq,) on the constraints after `count` samples of the measured coordinates y (samples, nq), from the state x (nx,) on.
+
+    Where nothing was measured, they go straight on to the next measured ones.
+    """
     seen = np.isfinite(y).any(axis=0)
     if seen.all() or not seen.any():
         return x[: m.nq]
@@ -61,10 +70,14 @@ def _followed(m: Mechanism, x: np.ndarray, y: np.ndarray, t: np.ndarray, p: np.n
     for owner in m.owners if not m.velocities else ():
         ease[m.v_slices[owner.name]] = MEASURED if seen[m.q_slices[owner.name]].all() else 1.0
     x, last = x[None].copy(), x[: m.nq][seen]
-    for now, time in zip(y[:, seen], t, strict=True):
-        if (np.abs(now - last) > STRIDE * size).any():
-            x[0, : m.nq][seen] = last = np.where(np.isfinite(now), now, last)
+    filled = np.column_stack([np.interp(t, t[np.isfinite(c)], c[np.isfinite(c)]) for c in y[:, seen].T])
+    for now, time in zip(filled[: count + 1], t, strict=False):
+        away = np.divide(np.abs(now - last), STRIDE * size, out=np.zeros(len(size)), where=size > 0).max()
+        steps = min(int(away), MOST)
+        for part in range(steps):
+            x[0, : m.nq][seen] = last + (now - last) * ((part + 1) / steps)
             x = closed(m, x, p, np.array([time]), ease, SEARCH)[0]
+        last = now if steps else last
     return np.asarray(x[0, : m.nq])
 
 
@@ -97,10 +110,12 @@ def _rate(m: Mechanism, x: np.ndarray, ease: np.ndarray, t: np.ndarray, y: np.nd
 
 
 def _line(t: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """The value at t = 0 and the slope of a line through the finite samples."""
+    """The value at t = 0 and the slope of a line through the finite samples, in the middle of those through each two of them:
+    an outlier does not turn it."""
     good = np.isfinite(y)
     t, y = t[good], y[good]
     if len(y) < 2:
         return (float(y[0]), 0.0) if len(y) else (0.0, 0.0)
-    slope, value = np.polyfit(t, y, 1)
-    return float(value), float(slope)
+    i, j = np.triu_indices(len(t), 1)
+    slope = np.median((y[j] - y[i]) / (t[j] - t[i]))
+    return float(np.median(y - slope * t)), float(slope)

@@ -11,7 +11,7 @@ from pfaffian.fitting.prediction import MeasuredSystem, TangentDirections, predi
 from pfaffian.fitting.records import CheckedRecord, Measurements
 from pfaffian.fitting.segments import ON_GRID, STENCIL, Segments, input_integral, weights
 from pfaffian.fitting.starts import Freedom, closed, freedom
-from pfaffian.fitting.unknowns import UnknownNumber
+from pfaffian.fitting.unknowns import UnknownNumber, lateness
 from pfaffian.kernel import Span
 
 BLOCK = 64
@@ -147,23 +147,25 @@ def _inputs(problem: FitProblem, segments: Segments, inputs: list[UnknownNumber]
     found = np.zeros((segments.steps, segments.runs, nw, 1 + len(inputs)))
     if not nw:
         return found
-    delay = sum(value for x, value in zip(inputs, values, strict=False) if x.word == "delay")
-    times = segments.begin[None] + segments.h * np.arange(segments.steps)[:, None] + delay
-    now, rate = found[..., 0], np.zeros(found.shape[:3])
+    late = lateness(inputs, values[: len(inputs)], segments.record)
+    times = segments.begin + late + segments.h * np.arange(segments.steps)[:, None]
+    raw, rate = np.zeros(found.shape[:3]), np.zeros(found.shape[:3])
     for k in np.unique(segments.record):
         mine = segments.record == k
-        now[:, mine], rate[:, mine] = input_integral(problem.records[k]).over(times[:, mine], segments.h)
-    raw = now.copy()
+        raw[:, mine], rate[:, mine] = input_integral(problem.records[k]).over(times[:, mine], segments.h)
+    gain, offset = np.ones(nw), np.zeros((segments.runs, nw))
     for j, (x, value) in enumerate(zip(inputs, values, strict=False), start=1):
-        mine = np.ones(segments.runs, bool) if x.record < 0 else segments.record == x.record
-        if x.word == "delay":
-            found[..., j] = rate
+        mine = x.concerns(segments.record)
+        if x.shifts:
+            found[..., j][:, mine] = rate[:, mine]
         elif x.word == "gain":
-            found[:, mine, x.entry, j] = raw[:, mine, x.entry]
-            now[:, mine, x.entry] += (value - 1) * raw[:, mine, x.entry]
+            gain[x.entry] = value
+            found[:, :, x.entry, j] = raw[:, :, x.entry]
         else:
+            offset[mine, x.entry] += value
             found[:, mine, x.entry, j] = 1.0
-            now[:, mine, x.entry] += value
+    found[..., 0] = raw * gain + offset
+    found[..., 1:] *= np.where([x.shifts for x in inputs], gain[:, None], 1.0)
     return found
 
 
@@ -178,24 +180,22 @@ def _compared(
         mine = [
             (known + j, x, v) for j, (x, v) in enumerate(zip(sensors, values[n_inputs:], strict=True)) if x.signal == signal
         ]
-        delay = sum(v for _, x, v in mine if x.word == "delay")
-        late = any(x.word == "delay" for _, x, _ in mine)
-        value, slope, rate = sampled(segments, y[:, :, at], dy[:, :, at], delay, late)
-        for column, x, _ in mine:
-            if x.word == "delay":
-                J[:, :, at, column] = -rate
+        late = lateness([x for _, x, _ in mine], [v for *_, v in mine], segments.record)
+        value, slope, rate = sampled(segments, y[:, :, at], dy[:, :, at], late, any(x.shifts for _, x, _ in mine))
         gain, offset = np.ones(at.stop - at.start), np.zeros((segments.runs, at.stop - at.start))
         for column, x, v in mine:
-            which = np.ones(segments.runs, bool) if x.record < 0 else segments.record == x.record
-            if x.word == "gain":
+            which = x.concerns(segments.record)
+            if x.shifts:
+                J[..., column][which, :, at] = -rate[which]
+            elif x.word == "gain":
                 gain[x.entry] = v
                 J[:, :, at.start + x.entry, column] = value[:, :, x.entry]
-            elif x.word != "delay":
+            else:
                 offset[which, x.entry] += v
                 J[which, :, at.start + x.entry, column] = 1.0
         predicted[:, :, at] = value * gain + offset[:, None]
         J[:, :, at, :known] = slope * gain[:, None]
-        J[:, :, at, known:] *= np.where([x.word == "delay" for x in sensors], gain[:, None], 1.0)
+        J[:, :, at, known:] *= np.where([x.shifts for x in sensors], gain[:, None], 1.0)
     measured = _nearest_turn(problem, segments.y, predicted)
     return measured - predicted, J
 
@@ -213,10 +213,13 @@ def _nearest_turn(problem: FitProblem, measured: np.ndarray, predicted: np.ndarr
 
 
 def sampled(
-    segments: Segments, y: np.ndarray, dy: np.ndarray, delay: float, rates: bool
+    segments: Segments, y: np.ndarray, dy: np.ndarray, late: np.ndarray, rates: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Predictions at the samples, their derivatives, and, if wanted, their rates: (segments, samples, ny[, directions])."""
-    at, runs = segments.at - delay, np.arange(segments.runs)[:, None]
+    """Predictions at the samples, their derivatives, and, if wanted, their rates: (segments, samples, ny[, directions]).
+
+    late: (segments,) by which the samples are [s].
+    """
+    at, runs = segments.at - late[:, None], np.arange(segments.runs)[:, None]
     step = np.rint(at / segments.h).astype(int)
     within = step.min() >= 0 and step.max() <= segments.steps
     if not rates and within and np.abs(at - step * segments.h).max() < ON_GRID * segments.h:

@@ -25,6 +25,16 @@ ALONG = ("time", "u")
 SMOOTH = 1e-5
 """Least noise of a signal, as a fraction of its range, from which a fit starts."""
 
+NORMAL = 1.4826
+"""Standard deviation of normal noise over the median of its size."""
+
+ROUNDING = 1e-9
+"""Relative difference of two values that are the same but for rounding errors of floats."""
+
+ROUNDED, REPEATED = 1e-2, 2
+"""Values are rounded to counts if their differences are whole numbers of counts within ROUNDED, and each value occurs REPEATED
+times on average."""
+
 DEGREES = 0.05
 """Relative distance of the ratio between a rate and the change of its angle from 180 / pi that counts as degrees."""
 
@@ -189,13 +199,29 @@ def check_degrees(m: Mechanism, record: CheckedRecord, layout: Measurements) -> 
                 )
 
 
+def count(y: np.ndarray) -> float:
+    """The count to which values are rounded, as by an encoder: their least difference if others are multiples, else zero."""
+    values = np.unique(y)
+    steps = np.diff(values)
+    steps = steps[steps > ROUNDING * np.abs(values).max(initial=0.0)]
+    if not steps.size or len(y) < REPEATED * (len(steps) + 1):
+        return 0.0
+    least = float(steps.min())
+    return least if (np.abs(steps / least - np.rint(steps / least)) < ROUNDED).all() else 0.0
+
+
 def noise(records: Sequence[CheckedRecord]) -> np.ndarray:
-    """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of a sample."""
+    """(ny,) standard deviations of the noise of each measured number: what parabolas through neighbours leave of most samples.
+
+    Outliers do not enlarge it, and it is not below that of rounding to counts, count / sqrt(12), which neighbours of a slow
+    motion do not show: they are equal.
+    """
     found = np.ones(records[0].y.shape[1])
     for i in range(len(found)):
         columns = [r.y[np.isfinite(r.y[:, i]), i] for r in records]
         rough = np.concatenate([np.diff(y, 3) for y in columns]) / np.sqrt(20)  # 1 + 9 + 9 + 1
         size = max((float(np.ptp(y)) for y in columns if len(y)), default=0.0)
-        left = float(np.sqrt(np.mean(rough**2))) if len(rough) else 0.0
-        found[i] = max(left, SMOOTH * size) or 1.0
+        left = NORMAL * float(np.median(np.abs(rough))) if len(rough) else 0.0
+        rounding = max((count(y) for y in columns), default=0.0) / np.sqrt(12)
+        found[i] = max(left, rounding, SMOOTH * size) or 1.0
     return found

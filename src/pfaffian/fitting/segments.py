@@ -38,7 +38,7 @@ class Segments(NamedTuple):
     def runs(self) -> int:
         return len(self.begin)
 
-    def take(self, which: slice) -> Segments:
+    def take(self, which: slice | np.ndarray) -> Segments:
         """Some of the segments."""
         return self._replace(record=self.record[which], begin=self.begin[which], at=self.at[which], y=self.y[which])
 

@@ -39,6 +39,7 @@ class FitSolution(NamedTuple):
 
     theta: (n,).   fitted: the problem there.   deviation: (ny,) of the residuals.   converged: whether the last step was small.
     iterations: number of points with derivatives.   decrement: square of the last step in standard errors.
+    growth: (ny,) how many times as large residuals are over segments twice as long; None where no coordinate is hidden.
     """
 
     theta: np.ndarray
@@ -47,6 +48,7 @@ class FitSolution(NamedTuple):
     converged: bool
     iterations: int
     decrement: float
+    growth: np.ndarray | None = None
 
 
 Tell = Callable[[np.ndarray, Fitted, float], None]

@@ -14,6 +14,7 @@ from pfaffian.fitting.problem import FitProblem, evaluate
 from pfaffian.fitting.records import CheckedRecord
 from pfaffian.fitting.segments import Segments, cut, usual_interval
 from pfaffian.fitting.solve import solve
+from pfaffian.fitting.unknowns import of_records
 
 LEAD = 4
 """Usual intervals before a prediction, from whose samples its start is estimated."""
@@ -32,12 +33,13 @@ def unseen(
     """Root mean square errors at the end of each horizon, of theta, of the numbers `first`, of the last measured value, and of
     a straight line through the last ones. One row for each horizon and measured number."""
     rows = list[dict[str, float | str]]()
+    unknowns = of_records(problem.unknowns, [r.name for r in problem.records], [r.name for r in records])
     for horizon in horizons:
         lead = LEAD * usual_interval(records)
         segments = cut(records, lead + horizon, every=max(horizon / WINDOWS, usual_interval(records)))
         last = segments.at >= lead + horizon - 0.75 * usual_interval(records)
         segments = _whole(segments, last)
-        here = problem._replace(records=records, segments=segments)
+        here = problem._replace(records=records, segments=segments, unknowns=unknowns)
         known = {
             "fit": _at_end(here, theta, deviation, lead),
             "persistence": _line(here, lead, horizon, 0),
