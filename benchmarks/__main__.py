@@ -1,4 +1,4 @@
-"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR] [--chains DIR]"""
+"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR] [--chains DIR] [--files DIR] [--beside DIR]"""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ NAMES = (
     "embedded",
     "fit",
     "fmu",
+    "readers",
 )
 CHECK, CRASH = 1, 2
 """Exit status after a failed check, and after another failure."""
@@ -46,7 +47,7 @@ CHECK, CRASH = 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parse(arguments)
-    o = Options(given.repeat, given.quick, given.out, chains=given.chains)
+    o = Options(given.repeat, given.quick, given.out, chains=given.chains, files=given.files, beside=given.beside)
     about = {"quick": o.quick, "batch": o.runs, "repeat": 1 if o.quick else o.repeat} | describe(
         None if o.quick else pin_to_one_core()
     )
@@ -85,6 +86,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     p.add_argument("--quick", action="store_true", help="one sample at a small batch; nothing is judged")
     p.add_argument("--out", type=Path, default=Path("out/benchmarks"), metavar="DIR", help="folder of the figures")
     p.add_argument("--chains", type=Path, metavar="DIR", help="URDF+ files of parallel chains, for parallel_chains")
+    p.add_argument("--files", type=Path, metavar="DIR", help="further robots, for readers")
+    p.add_argument("--beside", type=Path, metavar="DIR", help="another checkout of the library, for readers")
     given = p.parse_args(arguments)
     unknown = [n for n in given.names if n not in NAMES]
     if unknown:

@@ -27,13 +27,16 @@ class Options:
     """Options of a call.
 
     repeat: samples of each side.   quick: one sample at a small batch, on any core, without judgement.
-    out: folder for figures.   chains: folder of URDF+ files, for `parallel_chains`."""
+    out: folder for figures.   chains: folder of URDF+ files, for `parallel_chains`.   files, beside: folder of robots and
+    another checkout of the library, for `readers`."""
 
     repeat: int = 9
     quick: bool = False
     out: Path = Path("out/benchmarks")
     batch: int = 4096
     chains: Path | None = None
+    files: Path | None = None
+    beside: Path | None = None
 
     @property
     def runs(self) -> int:
