@@ -6,41 +6,55 @@
     urdf    Pinocchio, MuJoCo, and Drake if it is installed
     osim    OpenSim, if it is installed
 
-Prints a row for each file with the differences, what the reader left out where there are any, and totals. Each file has two
-minutes, in a process of its own.
+These engines are in no extra: pip install drake newton newton-usd-schemas opensim. Prints a row for each file with the differences, their
+causes where these are known, what the reader left out, and totals. Each file has two minutes of processor time, in a process of
+its own.
 """
 
 from __future__ import annotations
 
 import multiprocessing as mp
+import resource
+import signal
 import sys
 from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tools.compare_files.report import Row
 
-FORMATS = ("mjcf", "usd", "sdf", "urdf", "osim")
+ENGINES = {
+    "mjcf": ("mujoco",),
+    "usd": ("pxr.UsdPhysics", "newton"),
+    "sdf": ("pydrake.all",),
+    "urdf": ("pinocchio", "mujoco", "pydrake.all"),
+    "osim": (),
+}
+"""Format -> packages of its engines; OpenSim runs in a process of its own."""
 
-LIMIT = 120.0
-"""Time limit for one file [s]."""
+LIMIT = 120
+"""Processor time for one file [s]."""
 
 
-def _answer(name: str, path: Path, pipe: Connection) -> None:
+def _answer(name: str, path: Path, seconds: int, pipe: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     pipe.send(import_module(f"tools.compare_files.{name}").examine(path))
 
 
-def within_limit(name: str, path: Path, seconds: float = LIMIT) -> Row:
+def within_limit(name: str, path: Path, seconds: int = LIMIT) -> Row:
     """The row of a file, from a separate process, which may be slow or fail."""
     here, there = mp.Pipe(duplex=False)
-    child = mp.get_context("fork").Process(target=_answer, args=(name, path, there))
+    child = mp.get_context("fork").Process(target=_answer, args=(name, path, seconds, there))
     child.start()
     there.close()
     try:
-        return here.recv() if here.poll(seconds) else Row(error=f"it takes more than {seconds:g} s")
+        return here.recv()
     except EOFError:
-        return Row(error="an engine or this tool ended the process")
+        child.join()
+        slow = child.exitcode == -signal.SIGXCPU
+        return Row(error=f"it takes more than {seconds} s of processor" if slow else "an engine or this tool ended the process")
     finally:
         child.kill()
         child.join()
@@ -48,11 +62,14 @@ def within_limit(name: str, path: Path, seconds: float = LIMIT) -> Row:
 
 def main(words: list[str]) -> int:
     """Print the table and its totals; 2 for a wrong call."""
-    if len(words) < 2 or words[0] not in FORMATS:
+    if len(words) < 2 or words[0] not in ENGINES:
         print(__doc__)
         return 2
     name, folders = words[0], [Path(w) for w in words[1:]]
     suffixes = import_module(f"tools.compare_files.{name}").SUFFIXES
+    for package in ENGINES[name]:  # once for the processes of all files
+        with suppress(ImportError):
+            import_module(package)
     count, reasons = Counter[str](), Counter[str]()
     for path in sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in suffixes):
         row = within_limit(name, path)

@@ -1,19 +1,25 @@
-"""SDF files beside Drake, which reads them by libsdformat: mass matrices, accelerations, limits of trees.
+"""SDF files beside Drake, which reads them by libsdformat: mass matrices, accelerations, limits of each model of a world.
 
-Drake reads neither <mimic> nor loops closed by joints; files with them are not compared.
+Drake gets each model alone, without what does not move it, and with the gravity of the mechanism, since it does not read that
+of a world. Drake reads neither <mimic> nor loops closed by joints, and joints with several velocities have other coordinates
+there; models with those are not compared, except for the free joint of a model that floats.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 import pfaffian as pf
 from tools.compare_files.report import Row
-from tools.compare_files.trees import bare, compared, drake
+from tools.compare_files.trees import IMPOSSIBLE, apart, bare, limits_apart
 
 SUFFIXES = (".sdf", ".world")
 """Of files in this format."""
@@ -21,22 +27,132 @@ SUFFIXES = (".sdf", ".world")
 ROUNDED = 1e-8
 """Relative difference that counts as equal: Drake turns tensors to unit inertias and back."""
 
+MOVELESS = ("plugin", "sensor", "visual", "light", "audio_source", "particle_emitter", "projector", "battery")
+"""Elements that do not move a model in Drake, but may name files that are missing."""
+
+BESIDE = ("model", "include", "actor", "scene", "gui", "road", "population", "state", "physics", "joint")
+"""Elements of a world beside the model that is read."""
+
+Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""(q, v) of the mechanism -> mass matrix and accelerations of its velocities."""
+
+
+def models(path: Path) -> Iterator[tuple[str | None, str]]:
+    """Name and text of each model of a file that is not static; the name is None if it is the only one."""
+    text = re.sub(r"(</?|\s)(\w+):(\w+)", r"\1\2_\3", path.read_text(encoding="utf-8"))  # prefixes need no declaration in SDF
+    count = len(_parts(ElementTree.fromstring(text)))
+    for i in range(count):
+        root = ElementTree.fromstring(text)
+        own = _parts(root)[i]
+        if own.findtext("static", "false").strip() in ("1", "true"):
+            continue
+        above = [root, *root.findall("world")]
+        for parent in [*root.iter()]:
+            unneeded = MOVELESS + BESIDE if parent in above else MOVELESS
+            for e in [e for e in parent if e.tag in unneeded and e is not own]:
+                parent.remove(e)
+        yield own.get("name") or own.findtext("name") if count > 1 else None, ElementTree.tostring(root, encoding="unicode")
+
+
+def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
+    return [e for place in (root, *root.findall("world")) for e in place if e.tag in ("model", "include")]
+
+
+def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float, float]]]:
+    """Drake's dynamics of a model in the velocities of the mechanism, and the limits of its joints.
+
+    Raises ImportError: Drake is not installed; RuntimeError: it does not read the text; ValueError: it has other joints.
+    """
+    from pydrake.all import BodyIndex, MultibodyPlant, Parser, Quaternion, RigidTransform, SpatialVelocity
+
+    plant = MultibodyPlant(0.0)
+    Parser(plant).AddModelsFromString(text, "sdf")
+    plant.mutable_gravity_field().set_gravity_vector(m.value(m.gravity).ravel())
+    plant.Finalize()
+    context = plant.CreateDefaultContext()
+    if plant.num_actuators():
+        plant.get_actuation_input_port().FixValue(context, np.zeros(plant.num_actuated_dofs()))
+    bodies = {_within(plant, b): b for b in map(plant.get_body, map(BodyIndex, range(1, plant.num_bodies())))}
+    joints = {_within(plant, j): j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities() == 1}
+    single = [j.name for j in m.joints if j.nv == 1]
+    if plant.num_velocities() != m.nv or set(single) != set(joints):
+        raise ValueError(f"Drake has other joints with one velocity: {sorted({*joints} ^ {*single})[:5]}")
+    floating = [
+        (bodies[j.child], m.q_names.index(f"{j.name}.x"), m.v_names.index(f"{j.name}.vx"))
+        for j in m.joints if j.kind.name == "free"
+    ]  # fmt: skip
+
+    def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        T, drift = np.zeros((m.nv, m.nv)), np.zeros(m.nv)  # Drake's velocities are T v, and their rates T v_dot + drift
+        for n, j in joints.items():
+            column = m.v_names.index(n)
+            T[j.velocity_start(), column] = 1
+            plant.GetMutablePositions(context)[j.position_start()] = q[m.q_names.index(n)]
+            plant.GetMutableVelocities(context)[j.velocity_start()] = v[column]
+        for root, k, i in floating:
+            pose = RigidTransform(Quaternion(np.roll(q[k + 3 : k + 7], 1)), q[k : k + 3])
+            R, row = pose.rotation().matrix(), root.floating_velocities_start_in_v()
+            plant.SetFreeBodyPose(context, root, pose)
+            plant.SetFreeBodySpatialVelocity(context, root, SpatialVelocity(R @ v[i + 3 : i + 6], R @ v[i : i + 3]))
+            T[row : row + 3, i + 3 : i + 6] = T[row + 3 : row + 6, i : i + 3] = R
+            drift[row + 3 : row + 6] = R @ np.cross(v[i + 3 : i + 6], v[i : i + 3])
+        rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
+        return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, rates - drift)
+
+    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in joints.items()}
+
+
+def _within(plant: Any, part: Any) -> str:
+    """Name of a body or joint within the model: those of nested models, and its own."""
+    return "::".join([*plant.GetModelInstanceName(part.model_instance()).split("::")[1:], part.name()])
+
 
 def examine(path: Path) -> Row:
-    """Open a file and compare it. A model that floats is welded at its root."""
+    """Open the models of a file and compare them; the row has the largest differences."""
+    try:
+        rows = [_examined(path, *model) for model in models(path)]
+    except ElementTree.ParseError as error:
+        return Row(refused=str(error))
+    if not rows or all(r.refused for r in rows):
+        return rows[0] if rows else Row(refused="no model moves")
+    keys = dict.fromkeys(k for r in rows for k in r.differences)
+    skipped = "; ".join(r.refused or r.error for r in rows if not r.differences)
+    return Row(
+        left_out="; ".join(filter(None, (r.left_out for r in rows))), error="" if keys else skipped,
+        nv=sum(r.nv for r in rows), same=ROUNDED, causes={k: why for r in rows for k, why in r.causes.items()}, note=skipped if keys else "",
+        differences={k: max(r.differences.get(k, 0.0) for r in rows) for k in keys},
+    )  # fmt: skip
+
+
+def _examined(path: Path, name: str | None, text: str) -> Row:
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m, _ = pf.formats.read_sdf(path, base="fixed", friction="none")
+            m, _ = pf.formats.read_sdf(path, model=name, friction="none")
         except pf.PfaffianError as error:
             return Row(refused=str(error))
-    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
-    if m.constraints or any(j.mimic or j.nv > 1 for j in m.joints):
-        return replace(row, error="loops, followers and joints with several velocities are not compared")
-    welded = [j.child for j in m.joints if j.parent == "world" and not j.moves]
+    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
+    if "inertias that no body can have" in row.left_out:
+        row = replace(row, causes={"Drake mass": IMPOSSIBLE, "Drake acc": IMPOSSIBLE})
+    if m.constraints or any(j.mimic or (j.nv > 1 and j.kind.name != "free") for j in m.joints):
+        return replace(row, error=f"{m.name}: loops, followers and joints with several velocities are not compared")
     try:
-        engine = drake(path.read_text(), "sdf", welded[0] if welded and "root_joint" in {j.name for j in m.joints} else None)
-        return replace(row, differences=compared(bare(m).with_(gravity=(0, 0, -9.81)), engine, "Drake"))
+        return replace(row, differences=_differences(m, *by_drake(text, m)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:
-        return replace(row, error=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        return replace(row, error=f"{m.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _differences(m: pf.Mechanism, theirs: Motion, limits: dict[str, tuple[float, float]]) -> dict[str, float]:
+    m = bare(m)
+    parts = {"M": lambda T: T.M, "a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}
+    ours = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
+    worst = {"Drake mass matrix": 0.0, "Drake accelerations": 0.0}
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+        M, a = theirs(q, v)
+        found = ours(q, v, np.zeros(m.nu))
+        worst["Drake mass matrix"] = max(worst["Drake mass matrix"], apart(found["M"], M, 1e-300))
+        worst["Drake accelerations"] = max(worst["Drake accelerations"], apart(found["a"], a, 1.0))
+    return worst | limits_apart(m, limits, "Drake")

@@ -10,6 +10,15 @@ import numpy as np
 import pfaffian as pf
 
 
+UNLIMITED = (-np.inf, np.inf)
+
+OPEN = "limits (0, 0), also where the file gives none, are no limits: findings/urdf-limit-without-bounds.sh"
+IMPOSSIBLE = "inertias that no body can have become those of balls of water: findings/drake-impossible-inertia.sh"
+MASSLESS = "an inertia without a mass is left out by MuJoCo, and becomes a ball of 1 kg in Drake: the same script"
+CONTINUOUS = "a continuous joint keeps its limits: findings/urdf-continuous-with-limits.sh"
+"""Causes of differences."""
+
+
 class Dynamics(NamedTuple):
     """What an engine computes.   names: of its joints with one velocity, in its order.   at: (q, v) in this order -> mass
     matrix and accelerations without inputs.   limits: joint -> (low, high)."""
@@ -42,14 +51,24 @@ def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
         q, v = random.uniform(-1, 1, m.nq), random.normal(size=m.nv)
         M, a = engine.at(q[back], v[back])
         found = ours(q, v, np.zeros(m.nu))
-        worst["mass matrix"] = max(worst["mass matrix"], _apart(np.squeeze(found["M"]), M[np.ix_(order, order)], 1e-300))
-        worst["accelerations"] = max(worst["accelerations"], _apart(np.ravel(found["a"]), a[order], 1.0))
-    spans = np.array([[engine.limits.get(n, (-np.inf, np.inf)) for n in m.q_names], m.q_limits])
-    differ = [n for n, a, b in zip(m.q_names, *spans, strict=True) if not np.allclose(a, b, rtol=1e-6)]
-    return {f"{label} {what}": x for what, x in worst.items()} | ({f"{label} limits": 1.0} if differ else {})
+        worst["mass matrix"] = max(worst["mass matrix"], apart(np.squeeze(found["M"]), M[np.ix_(order, order)], 1e-300))
+        worst["accelerations"] = max(worst["accelerations"], apart(np.ravel(found["a"]), a[order], 1.0))
+    return {f"{label} {what}": x for what, x in worst.items()} | limits_apart(m, engine.limits, label)
 
 
-def _apart(ours: np.ndarray, theirs: np.ndarray, least: float) -> float:
+def limits_apart(m: pf.Mechanism, limits: Mapping[str, tuple[float, float]], label: str) -> dict[str, float]:
+    """Names the first joint of one coordinate whose limits differ, if there is one; joints that `limits` lacks have none.
+
+    Limits (0, 0) that the engine leaves open are named apart: `OPEN` says why.
+    """
+    pairs = {n: (x, np.array(limits.get(n, UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
+    differ = [j.name for j in m.joints if j.name in pairs and not np.allclose(*pairs[j.name], rtol=1e-6)]
+    opened = [n for n in differ if not pairs[n][0].any() and not np.isfinite(pairs[n][1]).any()]
+    first = {f"{label} limits of '{n}'": 1.0 for n in [n for n in differ if n not in opened][:1]}
+    return first | {f"{label} opens '{n}'": 1.0 for n in opened[:1]}
+
+
+def apart(ours: np.ndarray, theirs: np.ndarray, least: float) -> float:
     """Their difference beside the largest entry, which counts as at least `least`: a motion may have no acceleration."""
     return float(np.abs(np.reshape(ours, theirs.shape) - theirs).max() / max(least, float(np.abs(theirs).max())))
 

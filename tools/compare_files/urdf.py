@@ -16,7 +16,7 @@ import numpy as np
 
 import pfaffian as pf
 from tools.compare_files.report import Row
-from tools.compare_files.trees import Dynamics, bare, compared, drake
+from tools.compare_files.trees import CONTINUOUS, IMPOSSIBLE, MASSLESS, OPEN, Dynamics, bare, compared, drake
 
 SUFFIXES = (".urdf",)
 """Of files in this format."""
@@ -90,6 +90,19 @@ ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
 """Name -> its dynamics, and whether it reads damping."""
 
 
+def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
+    """Beginning of what differs -> why an engine is not right."""
+    found = {"MuJoCo opens": OPEN, "Drake opens": OPEN}
+    for joint in ElementTree.parse(path).getroot().findall("joint"):
+        if joint.get("type") == "continuous":
+            found[f"Drake limits of '{joint.get('name')}'"] = CONTINUOUS
+    if any(not m.value(b.mass).any() and m.value(b.inertia).any() for b in m.bodies):
+        found |= dict.fromkeys(("MuJoCo mass", "MuJoCo acc", "Drake mass", "Drake acc"), MASSLESS)
+    if "inertias that no body can have" in told:
+        found |= dict.fromkeys(("Drake mass", "Drake acc"), IMPOSSIBLE)
+    return found
+
+
 def examine(path: Path) -> Row:
     """Open a file and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -100,6 +113,8 @@ def examine(path: Path) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
     if any(j.nv > 1 for j in m.joints):
         return replace(row, error="a joint has several velocities")
+    row = replace(row, causes=_causes(path, m, row.left_out))
+    m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness) for j in m.joints])  # of <gazebo>, which the text lacks
     still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:
