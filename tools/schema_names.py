@@ -5,10 +5,11 @@
     sdf FOLDER    from SDFormat's descriptions, a folder such as sdf/1.12 of its repository
     urdf [FILE]   from urdf.xsd of urdfdom, by default the one in package trimesh
     osim          from the classes that OpenSim has registered (package opensim), and their properties
+    answers       how many rows of each table of facts have which answer
 
 Prints the source with its version, and one row for each name: element,attribute. The tables of facts in tests/data say what
-each of them does to the motion. A name that a table lacks, as after a new release, is marked, and fails a test where the
-package is installed; no package has SDFormat's descriptions.
+each of them does to the motion. A name that a table lacks, as after a new release, is marked, and the exit status is 1 then.
+The tests ask this of MJCF, USD and URDF, whose packages they have; OpenSim's and SDFormat's names are asked by hand.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -134,14 +136,30 @@ def osim() -> tuple[str, list[Row]]:
 FORMATS: dict[str, Callable[..., tuple[str, list[Row]]]] = {"mjcf": mjcf, "usd": usd, "sdf": sdf, "urdf": urdf, "osim": osim}
 
 
+ANSWERS = ("read", "refused", "named", "harmless")
+
+
+def _table(kind: str) -> list[list[str]]:
+    """Rows of the table of facts of a format: element, attribute, answer and more."""
+    table = Path(__file__).parents[1] / "tests" / "data" / f"{kind}_facts.csv"
+    return list(csv.reader(table.read_text(encoding="utf-8").splitlines()))[1:]
+
+
+def counted() -> Iterator[str]:
+    """Lines of a table: how many rows of each format have which answer."""
+    yield "format " + " ".join(f"{a:>9}" for a in (*ANSWERS, "rows"))
+    for kind in FORMATS:
+        count = Counter(answer for _, _, answer, *_ in _table(kind))
+        yield f"{kind:6} " + " ".join(f"{n:9}" for n in (*(count[a] for a in ANSWERS), count.total()))
+
+
 def unanswered(kind: str, rows: list[Row]) -> list[Row]:
     """The names that the table of facts of a format lacks.
 
     A row with the attribute "*" answers for all attributes of its element and for what is within it. Elements that have
     children or attributes only hold them, and an included description answers below its own name.
     """
-    table = Path(__file__).parents[1] / "tests" / "data" / f"{kind}_facts.csv"
-    known = {(first, second) for first, second, *_ in csv.reader(table.read_text(encoding="utf-8").splitlines())}
+    known = {(first, second) for first, second, *_ in _table(kind)}
     holders = {"/".join(p.split("/")[:n]) for p, _ in rows for n in range(1, p.count("/") + 1)} | {p for p, a in rows if a}
     roots = {p.split("/")[0] for p, _ in rows}
 
@@ -154,16 +172,21 @@ def unanswered(kind: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if not covered(*row)]
 
 
-def main(words: list[str]) -> Iterator[str]:
-    """The lines to print."""
+def main(words: list[str]) -> int:
+    """Print the names or the counts: 1 if a table lacks names, 2 for a wrong call."""
+    if words == ["answers"]:
+        print("\n".join(counted()))
+        return 0
     if not words or words[0] not in FORMATS:
-        yield __doc__ or ""
-        return
+        print(__doc__)
+        return 2
     source, rows = FORMATS[words[0]](*map(Path, words[1:]))
-    yield f"# {source}"
     lacking = set(unanswered(words[0], rows))
-    yield from (f"{path},{attribute}" + ("  # no answer" if (path, attribute) in lacking else "") for path, attribute in rows)
+    print(f"# {source}")
+    for path, attribute in rows:
+        print(f"{path},{attribute}" + ("  # no answer" if (path, attribute) in lacking else ""))
+    return int(bool(lacking))
 
 
 if __name__ == "__main__":
-    print("\n".join(main(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

@@ -157,13 +157,11 @@ def answer(row: dict[str, str]) -> str:
     return "harmless" if found == without else "read"
 
 
-def test_every_class_of_opensim_has_an_answer():
-    pytest.importorskip("opensim")
-    from tools.schema_names import osim
-
-    version, rows = osim()
-    missing = unanswered("osim", rows)
-    assert not missing, f"{version}: {len(missing)} without an answer, such as {missing[:5]}"
+def test_a_new_class_or_property_of_opensim_is_found():
+    known = [(r["element"], r["attribute"]) for r in ROWS]
+    assert unanswered("osim", known) == []
+    new = [("RailJoint", ""), ("PinJoint", "backlash"), ("ActivationCoordinateActuator", "any")]
+    assert unanswered("osim", known + new) == [("RailJoint", ""), ("PinJoint", "backlash")]
 
 
 @pytest.mark.parametrize("name", MODELS)

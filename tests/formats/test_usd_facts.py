@@ -8,7 +8,8 @@ refused     a ModelError
 named       a warning tells more than for the stage without it
 harmless    mechanism, start and warnings are the same
 
-The masses that are read are compared with usd-core's in test_usd_mass.py, what joints do in test_usd_joints.py.
+What is read of UsdPhysics gives the masses that usd-core computes; more of them are in test_usd_mass.py, what joints do is in
+test_usd_joints.py.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 
 pytest.importorskip("pxr")
+
+from tools.compare_files.usd import SINGLE, masses_apart
 
 TABLE = Path(__file__).parents[1] / "data" / "usd_facts.csv"
 ROWS = list(csv.DictReader(TABLE.read_text().splitlines()))
@@ -136,3 +139,15 @@ def test_every_property_of_the_schemas_has_an_answer():
 def test_each_property_does_what_the_table_says(tmp_path, base, row):
     line = row["line"].replace("\\n", "\n")
     assert answer(tmp_path, base, prim_of(row["schema"], row["property"]), line) == row["answer"]
+
+
+READ = [r for r in ROWS if r["answer"] == "read" and r["schema"].startswith("Physics")]
+
+
+@pytest.mark.filterwarnings("ignore::pfaffian.errors.ModelWarning")
+@pytest.mark.parametrize("row", READ, ids=lambda r: f"{r['schema']}-{r['property']}")
+def test_what_is_read_gives_the_masses_of_usd(tmp_path, row):
+    line = row["line"].replace("\\n", "\n")
+    m, _, _ = read(tmp_path, prim_of(row["schema"], row["property"]), line)
+    found = masses_apart(tmp_path / "s.usda", m)
+    assert len(found) > 5 and max(x for x in found.values() if x is not None) <= SINGLE

@@ -23,6 +23,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
+from tools.compare_files.urdf import examine
 from tools.schema_names import sdf as sdf_names
 from tools.schema_names import unanswered
 from tools.schema_names import urdf as urdf_names
@@ -134,6 +135,18 @@ WALKED = [(n, r) for n in MODELS for r in table(n) if r["value"]]
 @pytest.mark.parametrize(("name", "row"), WALKED, ids=lambda x: x if isinstance(x, str) else f"{x['element']}-{x['attribute']}")
 def test_each_element_does_what_the_table_says(name, row):
     assert answer(name, changed(name, row["element"], row["attribute"], row["value"])) == row["answer"]
+
+
+READ = [r for r in table("urdf") if r["value"] and r["answer"] == "read"]
+
+
+@pytest.mark.parametrize("row", READ, ids=lambda r: f"{r['element']}-{r['attribute']}")
+def test_what_urdf_reads_moves_as_in_other_engines(tmp_path, row):
+    """Mass matrix, accelerations and limits, in Pinocchio, MuJoCo and, where it is installed, Drake."""
+    (tmp_path / "robot.urdf").write_text(changed("urdf", row["element"], row["attribute"], row["value"]))
+    found = examine(tmp_path / "robot.urdf")
+    assert found.outcome in ("equal", "differs with a known cause"), (found.numbers, found.why)
+    assert {what.split()[0] for what in found.differences} >= {"Pinocchio", "MuJoCo"}
 
 
 def test_every_name_of_urdf_xsd_has_an_answer():

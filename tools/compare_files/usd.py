@@ -75,6 +75,20 @@ def _apart(m: pf.Mechanism, b: pf.Body, theirs: tuple[float, np.ndarray, np.ndar
     return max(float(np.abs(x - y).max() / max(scale, 1e-300)) for (x, y), scale in zip(pairs, scales, strict=True))
 
 
+def bodies_of(path: Path, m: pf.Mechanism) -> dict[str, pf.Body]:
+    """Path of a prim in the stage -> its body."""
+    return dict(zip((str(p.GetPath()) for p in rigid_bodies(open_stage(as_path(path)))), m.bodies, strict=True))
+
+
+def masses_apart(path: Path, m: pf.Mechanism) -> dict[str, float | None]:
+    """Path of a prim -> largest relative difference of its mass properties from usd-core's; None if a volume is unknown."""
+    s, found = open_stage(as_path(path)), dict[str, float | None]()
+    for p, b in bodies_of(path, m).items():
+        theirs = by_usd(s, s.stage.GetPrimAtPath(p))
+        found[p] = None if theirs is None else _apart(m, b, theirs) if theirs[0] > 0 else 0.0
+    return found
+
+
 def examine(path: Path) -> Row:
     """Open a stage and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -83,12 +97,10 @@ def examine(path: Path) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE)
-    s = open_stage(as_path(path))
-    bodies = dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
-    own = {p: by_usd(s, s.stage.GetPrimAtPath(p)) for p in bodies}
-    known = [(b, theirs) for p, b in bodies.items() if (theirs := own[p]) is not None and theirs[0] > 0]
-    differences = {"usd-core masses": max((_apart(m, b, theirs) for b, theirs in known), default=0.0)}
-    notes = ", ".join(f"{p} has colliders of unknown volume" for p, theirs in own.items() if theirs is None)
+    bodies = bodies_of(path, m)
+    own = masses_apart(path, m)
+    differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
+    notes = ", ".join(f"{p} has colliders of unknown volume" for p, x in own.items() if x is None)
     try:
         theirs = by_newton(path)
         shared = [p for p in bodies if p in theirs]
