@@ -205,3 +205,13 @@ def test_what_contradicts_itself_is_refused(name):
     text, message = BAD[name]
     with pytest.raises(ModelError, match=message), warnings.catch_warnings(action="ignore"):
         parse_osim(text)
+
+
+def test_an_inertia_without_a_mass_is_none_and_named():
+    """As in OpenSim, where a hand of no mass, which a weld holds, adds nothing to the forearm."""
+    hand = joint("WeldJoint", "w", "b", "c")
+    weightless = model(pins(ANGLE) + hand, "abc").replace('"c"><mass>3', '"c"><mass>0')
+    m, _ = read(weightless, match="bodies without a mass have no inertia, whatever the file gives: 'c'")
+    bare, _ = read(model(pins(ANGLE)), match=None)
+    state = [0.3, -0.4], [1.0, 0.5]
+    assert pf.forward_dynamics(m, *state).v_dot == pytest.approx(pf.forward_dynamics(bare, *state).v_dot)

@@ -36,6 +36,9 @@ ROUNDED = 1e-7
 VELOCITY_TERMS = "turns by functions of one coordinate that moves: findings/opensim-custom-joint-velocity-terms.sh"
 """Cause of differences."""
 
+UPGRADED = 1e-5
+"""The same for files older than version 4, whose places OpenSim rounds: findings/opensim-old-files-are-rounded.sh."""
+
 WITHOUT_RATES = ("BallJoint", "FreeJoint", "GimbalJoint", "EllipsoidJoint")
 """Joints whose velocities in OpenSim are not the rates of their coordinates."""
 
@@ -110,6 +113,8 @@ def examine(path: Path) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
+    if int(ElementTree.parse(path).getroot().get("Version", 0)) < 40000:
+        row = replace(row, same=UPGRADED)
     if _turns_by_functions(path):
         row = replace(row, causes={"OpenSim moving": VELOCITY_TERMS})
     if any(j.kind.name == "free" for j in m.joints):

@@ -1,8 +1,8 @@
 """SDF files beside Drake, which reads them by libsdformat: mass matrices, accelerations, limits of each model of a world.
 
 Drake gets each model alone, without what does not move it, and with the gravity of the mechanism, since it does not read that
-of a world. Drake reads neither <mimic> nor loops closed by joints, and joints with several velocities have other coordinates
-there; models with those are not compared, except for the free joint of a model that floats.
+of a world. Drake reads neither <mimic> nor loops closed by joints, and joints with two velocities have other coordinates
+there; models with those are not compared.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ MOVELESS = ("plugin", "sensor", "visual", "light", "audio_source", "particle_emi
 BESIDE = ("model", "include", "actor", "scene", "gui", "road", "population", "state", "physics", "joint")
 """Elements of a world beside the model that is read."""
 
+OTHER = "of-others-"
+PREFIXED = re.compile(r"(</?|\s)\w+:(\w+)")
+"""Names with a prefix, which no file of SDF declares, are those of other programs."""
+
 Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """(q, v) of the mechanism -> mass matrix and accelerations of its velocities."""
 
 
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
     """Name and text of each model of a file that is not static; the name is None if it is the only one."""
-    text = re.sub(r"(</?|\s)(\w+):(\w+)", r"\1\2_\3", path.read_text(encoding="utf-8"))  # prefixes need no declaration in SDF
+    text = PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8"))
     count = len(_parts(ElementTree.fromstring(text)))
     for i in range(count):
         root = ElementTree.fromstring(text)
@@ -49,8 +53,10 @@ def models(path: Path) -> Iterator[tuple[str | None, str]]:
         above = [root, *root.findall("world")]
         for parent in [*root.iter()]:
             unneeded = MOVELESS + BESIDE if parent in above else MOVELESS
-            for e in [e for e in parent if e.tag in unneeded and e is not own]:
+            for e in [e for e in parent if e is not own and (e.tag in unneeded or e.tag.startswith(OTHER))]:
                 parent.remove(e)
+            for name in [name for name in parent.attrib if name.startswith(OTHER)]:
+                del parent.attrib[name]
         yield own.get("name") or own.findtext("name") if count > 1 else None, ElementTree.tostring(root, encoding="unicode")
 
 
@@ -63,7 +69,7 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
 
     Raises ImportError: Drake is not installed; RuntimeError: it does not read the text; ValueError: it has other joints.
     """
-    from pydrake.all import BodyIndex, MultibodyPlant, Parser, Quaternion, RigidTransform, SpatialVelocity
+    from pydrake.all import BodyIndex, MultibodyPlant, Parser, Quaternion, RigidTransform, RollPitchYaw, RotationMatrix
 
     plant = MultibodyPlant(0.0)
     Parser(plant).AddModelsFromString(text, "sdf")
@@ -73,33 +79,41 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
     if plant.num_actuators():
         plant.get_actuation_input_port().FixValue(context, np.zeros(plant.num_actuated_dofs()))
     bodies = {_within(plant, b): b for b in map(plant.get_body, map(BodyIndex, range(1, plant.num_bodies())))}
-    joints = {_within(plant, j): j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities() == 1}
-    single = [j.name for j in m.joints if j.nv == 1]
-    if plant.num_velocities() != m.nv or set(single) != set(joints):
-        raise ValueError(f"Drake has other joints with one velocity: {sorted({*joints} ^ {*single})[:5]}")
-    floating = [
-        (bodies[j.child], m.q_names.index(f"{j.name}.x"), m.v_names.index(f"{j.name}.vx"))
-        for j in m.joints if j.kind.name == "free"
-    ]  # fmt: skip
+    joints = {_within(plant, j): j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities()}
+    named = {j.name for j in m.joints if j.nv and j.kind.name != "free"}
+    if plant.num_velocities() != m.nv or not named <= {*joints}:
+        raise ValueError(f"Drake has other joints: {sorted({*joints} ^ named)[:5]}")
+    rows = dict(zip(m.v_names, range(m.nv), strict=True)), dict(zip(m.q_names, range(m.nq), strict=True))
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         T, drift = np.zeros((m.nv, m.nv)), np.zeros(m.nv)  # Drake's velocities are T v, and their rates T v_dot + drift
-        for n, j in joints.items():
-            column = m.v_names.index(n)
-            T[j.velocity_start(), column] = 1
-            plant.GetMutablePositions(context)[j.position_start()] = q[m.q_names.index(n)]
-            plant.GetMutableVelocities(context)[j.velocity_start()] = v[column]
-        for root, k, i in floating:
-            pose = RigidTransform(Quaternion(np.roll(q[k + 3 : k + 7], 1)), q[k : k + 3])
-            R, row = pose.rotation().matrix(), root.floating_velocities_start_in_v()
+        where, placed = plant.GetPositions(context), []
+        for j in m.joints:
+            if not j.nv:
+                continue
+            i, k = (names[next(n for n in names if n == j.name or n.startswith(f"{j.name}."))] for names in rows)
+            x, u = q[k : k + j.nq], v[i : i + j.nv]
+            if j.kind.name == "free":
+                pose, root = RigidTransform(Quaternion(np.roll(x[3:], 1)), x[:3]), bodies[j.child]
+                R, first = pose.rotation().matrix(), root.floating_velocities_start_in_v()
+                T[first : first + 3, i + 3 : i + 6] = T[first + 3 : first + 6, i : i + 3] = R
+                drift[first + 3 : first + 6] = R @ np.cross(u[3:], u[:3])
+                placed.append((root, pose))
+            elif j.kind.name == "spherical":
+                R, first = RotationMatrix(Quaternion(np.roll(x, 1))), joints[j.name].velocity_start()
+                T[first : first + 3, i : i + 3] = R.matrix()
+                where[joints[j.name].position_start() :][:3] = RollPitchYaw(R).vector()
+            else:
+                T[joints[j.name].velocity_start(), i] = 1
+                where[joints[j.name].position_start()] = x[0]
+        plant.SetPositions(context, where)
+        for root, pose in placed:
             plant.SetFreeBodyPose(context, root, pose)
-            plant.SetFreeBodySpatialVelocity(context, root, SpatialVelocity(R @ v[i + 3 : i + 6], R @ v[i : i + 3]))
-            T[row : row + 3, i + 3 : i + 6] = T[row + 3 : row + 6, i : i + 3] = R
-            drift[row + 3 : row + 6] = R @ np.cross(v[i + 3 : i + 6], v[i : i + 3])
-        rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
-        return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, rates - drift)
+        plant.SetVelocities(context, T @ v)
+        found = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
+        return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, found - drift)
 
-    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in joints.items()}
+    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in joints.items() if n in named and j.num_positions() == 1}
 
 
 def _within(plant: Any, part: Any) -> str:
@@ -133,7 +147,7 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
     if "inertias that no body can have" in row.left_out:
         row = replace(row, causes={"Drake mass": IMPOSSIBLE, "Drake acc": IMPOSSIBLE})
-    if m.constraints or any(j.mimic or (j.nv > 1 and j.kind.name != "free") for j in m.joints):
+    if m.constraints or any(j.mimic or (j.nv > 1 and j.kind.name not in ("free", "spherical")) for j in m.joints):
         return replace(row, error=f"{m.name}: loops, followers and joints with several velocities are not compared")
     try:
         return replace(row, differences=_differences(m, *by_drake(text, m)))

@@ -12,6 +12,9 @@ import pfaffian as pf
 
 UNLIMITED = (-np.inf, np.inf)
 
+FAR = 1e16
+"""From here on numbers stand for infinity, in SDF by its specification."""
+
 OPEN = "limits (0, 0), also where the file gives none, are no limits: findings/urdf-limit-without-bounds.sh"
 IMPOSSIBLE = "inertias that no body can have become those of balls of water: findings/drake-impossible-inertia.sh"
 MASSLESS = "an inertia without a mass is left out by MuJoCo, and becomes a ball of 1 kg in Drake: the same script"
@@ -61,7 +64,8 @@ def limits_apart(m: pf.Mechanism, limits: Mapping[str, tuple[float, float]], lab
 
     Limits (0, 0) that the engine leaves open are named apart: `OPEN` says why.
     """
-    pairs = {n: (x, np.array(limits.get(n, UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
+    theirs = {n: np.where(np.abs(x) < FAR, x, np.copysign(np.inf, x)) for n, x in limits.items()}
+    pairs = {n: (x, theirs.get(n, np.array(UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
     differ = [j.name for j in m.joints if j.name in pairs and not np.allclose(*pairs[j.name], rtol=1e-6)]
     opened = [n for n in differ if not pairs[n][0].any() and not np.isfinite(pairs[n][1]).any()]
     first = {f"{label} limits of '{n}'": 1.0 for n in [n for n in differ if n not in opened][:1]}

@@ -114,7 +114,7 @@ def examine(path: Path) -> Row:
     if any(j.nv > 1 for j in m.joints):
         return replace(row, error="a joint has several velocities")
     row = replace(row, causes=_causes(path, m, row.left_out))
-    m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness) for j in m.joints])  # of <gazebo>, which the text lacks
+    m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness, mimic=None) for j in m.joints])  # no engine reads them
     still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:

@@ -142,7 +142,7 @@ def parse_osim(
     start = settled_start(made.start, motions, followers)
     found = mechanism(
         name or model.attributes.get("name") or "model",
-        [*(_body(b) for b in bodies), *made.between],
+        [*(_body(b, lost) for b in bodies), *made.between],
         made.joints,
         constraints=constraints,
         actuators=motors({j.name for j in made.joints if j.mimic is None}),
@@ -155,8 +155,11 @@ def parse_osim(
     return warned(found, document.source, lost, refused), RunSettings(guess={n: x for n, x in start.items() if x}, v=speeds)
 
 
-def _body(b: OsimBody) -> Body:
-    return body(b.name, b.mass, b.com, b.inertia if any(b.inertia) else 0.0)
+def _body(b: OsimBody, lost: LeftOut) -> Body:
+    """A body; without a mass it has no inertia, as in OpenSim."""
+    if not b.mass and any(b.inertia):
+        leave(lost, "bodies without a mass have no inertia, whatever the file gives", b.name)
+    return body(b.name, b.mass, b.com, b.inertia if b.mass and any(b.inertia) else 0.0)
 
 
 def _grow(
