@@ -1,4 +1,4 @@
-"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR] [--chains DIR] [--files DIR] [--beside DIR]"""
+"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR], and folders for some: see --help."""
 
 from __future__ import annotations
 

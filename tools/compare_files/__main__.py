@@ -6,9 +6,10 @@
     urdf    Pinocchio, MuJoCo, and Drake if it is installed
     osim    OpenSim, if it is installed
 
-These engines are in no extra: pip install drake newton newton-usd-schemas opensim. Prints a row for each file with the differences, their
-causes where these are known, what the reader left out, and totals. Each file has two minutes of processor time, in a process of
-its own.
+Drake, Newton and OpenSim are in no extra: pip install drake newton newton-usd-schemas opensim.
+
+Prints a row for each file with the differences, their causes where these are known, what the reader left out, and totals. Each
+file has two minutes of processor time, in a process of its own.
 """
 
 from __future__ import annotations

@@ -113,7 +113,11 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
         found = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
         return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, found - drift)
 
-    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in joints.items() if n in named and j.num_positions() == 1}
+    return at, {
+        n: (j.position_lower_limits()[0], j.position_upper_limits()[0])
+        for n, j in joints.items()
+        if n in named and j.num_positions() == 1
+    }
 
 
 def _within(plant: Any, part: Any) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 import pfaffian as pf
 
-
 UNLIMITED = (-np.inf, np.inf)
 
 FAR = 1e16
