@@ -12,8 +12,10 @@ import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.model.joint import KINDS
+from pfaffian.model.pose import align_z
 from pfaffian.terms.equations_digest import digest
 from pfaffian.viewer.describe import describe
+from tests.tolerance import close
 
 INF = float("inf")
 OFF = pf.Parameter("off", 0.0)
@@ -218,3 +220,24 @@ def test_poses_that_turn_nothing_are_equal_in_every_form(form):
     assert pf.pose((1, 2, 3), **form) == pf.pose((1, 2, 3))
     ends = [pf.joint("j", "prismatic", "world", "a", placement=X) for X in (pf.pose((1, 2, 3), **form), (1, 2, 3))]
     assert ends[0] == ends[1] and hash(ends[0]) == hash(ends[1])
+
+
+ROUNDING = 1e-13
+"""Tolerance of a rotation of a few operations; directions within 1e-14 of -z count as -z."""
+
+
+@pytest.mark.parametrize("away", [1e-3, 6.3e-6, 2.65e-6, 1e-9, 3e-13, 1e-17, 0.0])
+@pytest.mark.parametrize("angle", [0.0, 0.7, 2.0])
+def test_a_frame_along_an_axis_near_minus_z_is_a_rotation(away, angle):
+    """Files write half turns with few digits, as 3.1416; 1 + z has few digits there."""
+    axis = np.array([away * np.cos(angle), away * np.sin(angle), -np.sqrt(1 - away**2)])
+    R = align_z(axis)
+    close(R.T @ R, np.eye(3), ROUNDING, "R^T R", 1.0)
+    close(R[:, 2], axis, ROUNDING, "its z", 1.0)
+    assert np.linalg.det(R) > 0 and np.trace(R) == pytest.approx(1 + 2 * axis[2], abs=ROUNDING)  # the smallest rotation
+
+
+def test_a_joint_along_nearly_minus_z_leaves_its_body_where_it_is():
+    m = pf.mechanism("m", [pf.body("a", mass=1, inertia=1.0)], [pf.joint("j", "revolute", "world", "a", axis=(0, 6.3e-6, -1))])
+    R = pf.compile_terms(m, {"R": lambda T: T.kinematics.pose("a").R}, backend="interpreter", lanes=1)([0.0])["R"]
+    close(np.reshape(R, (3, 3)), np.eye(3), ROUNDING, "R at rest", 1.0)

@@ -113,11 +113,8 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
         found = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
         return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, found - drift)
 
-    return at, {
-        n: (j.position_lower_limits()[0], j.position_upper_limits()[0])
-        for n, j in joints.items()
-        if n in named and j.num_positions() == 1
-    }
+    single = {n: j for n, j in joints.items() if n in named and j.num_positions() == 1}
+    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in single.items()}
 
 
 def _within(plant: Any, part: Any) -> str:
@@ -136,10 +133,14 @@ def examine(path: Path) -> Row:
     keys = dict.fromkeys(k for r in rows for k in r.differences)
     skipped = "; ".join(r.refused or r.error for r in rows if not r.differences)
     return Row(
-        left_out="; ".join(filter(None, (r.left_out for r in rows))), error="" if keys else skipped,
-        nv=sum(r.nv for r in rows), same=ROUNDED, causes={k: why for r in rows for k, why in r.causes.items()}, note=skipped if keys else "",
+        left_out="; ".join(filter(None, (r.left_out for r in rows))),
+        error="" if keys else skipped,
+        nv=sum(r.nv for r in rows),
         differences={k: max(r.differences.get(k, 0.0) for r in rows) for k in keys},
-    )  # fmt: skip
+        same=ROUNDED,
+        causes={k: why for r in rows for k, why in r.causes.items()},
+        note=skipped if keys else "",
+    )
 
 
 def _examined(path: Path, name: str | None, text: str) -> Row:

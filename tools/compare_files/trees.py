@@ -18,6 +18,7 @@ OPEN = "limits (0, 0), also where the file gives none, are no limits: findings/u
 IMPOSSIBLE = "inertias that no body can have become those of balls of water: findings/drake-impossible-inertia.sh"
 MASSLESS = "an inertia without a mass is left out by MuJoCo, and becomes a ball of 1 kg in Drake: the same script"
 CONTINUOUS = "a continuous joint keeps its limits: findings/urdf-continuous-with-limits.sh"
+FOLLOWER = "a joint that follows others has no limits here, and does not follow there"
 """Causes of differences."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import pfaffian as pf
 from tools.compare_files.report import Row
-from tools.compare_files.trees import CONTINUOUS, IMPOSSIBLE, MASSLESS, OPEN, Dynamics, bare, compared, drake
+from tools.compare_files.trees import CONTINUOUS, FOLLOWER, IMPOSSIBLE, MASSLESS, OPEN, Dynamics, bare, compared, drake
 
 SUFFIXES = (".urdf",)
 """Of files in this format."""
@@ -96,6 +96,9 @@ def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     for joint in ElementTree.parse(path).getroot().findall("joint"):
         if joint.get("type") == "continuous":
             found[f"Drake limits of '{joint.get('name')}'"] = CONTINUOUS
+    for j in m.joints:
+        if j.mimic is not None:
+            found |= {f"{name} limits of '{j.name}'": FOLLOWER for name in ENGINES}
     if any(not m.value(b.mass).any() and m.value(b.inertia).any() for b in m.bodies):
         found |= dict.fromkeys(("MuJoCo mass", "MuJoCo acc", "Drake mass", "Drake acc"), MASSLESS)
     if "inertias that no body can have" in told:

@@ -143,12 +143,16 @@ def as_pose(value: Any, what: str) -> Pose:
     return Pose(IDENTITY.R, vector(value, 3, f"{what}, a pose(...) or a position"))
 
 
+OPPOSITE = 1e-14
+"""Distance from -z that counts as rounding."""
+
+
 def align_z(axis: np.ndarray) -> np.ndarray:
     """The smallest rotation (3, 3) that turns z to the unit vector `axis` (3,); half a turn about x for -z."""
     x, y, z = axis
-    if z < -1 + 1e-12:
+    if z < 0 and np.hypot(x, y) < OPPOSITE:
         return np.diag([1.0, -1.0, -1.0])
-    h = 1 / (1 + z)
+    h = (1 - z) / (x * x + y * y) if z < 0 else 1 / (1 + z)  # 1 + z has few digits near -z
     return np.array([[1 - h * x * x, -h * x * y, x], [-h * x * y, 1 - h * y * y, y], [-x, -y, z]])
 
 
