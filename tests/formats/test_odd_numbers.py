@@ -54,6 +54,22 @@ def test_springs_and_dampers_that_may_drive_a_machine_are_read_and_named(parse, 
     assert "below zero" not in told(parse, text.replace("-2", "2"))[1]
 
 
+@pytest.mark.parametrize("given", ['stiffness="-2"', 'damping="-2"'])
+def test_tendons_that_may_drive_a_machine_are_read_and_named(given):
+    text = mjcf("").replace(
+        "</mujoco>", f'<tendon><fixed name="t" {given}><joint joint="s" coef="2"/></fixed></tendon></mujoco>'
+    )
+    m, words = told(parse_mjcf, text)
+    assert BELOW.format("t") in words and [f.name.split()[0] for f in m.forces] == ["t"]
+    assert "below zero" not in told(parse_mjcf, text.replace("-2", "2"))[1]
+
+
+def test_the_spring_of_a_ball_that_may_drive_a_machine_is_named():
+    text = mjcf('type="ball" stiffness="-2"')
+    assert BELOW.format("s") in told(parse_mjcf, text)[1]
+    assert "below zero" not in told(parse_mjcf, text.replace("-2", "2"))[1]
+
+
 def test_springs_and_dampers_of_closures_are_named_too():
     loop = '<loop name="o" type="revolute"><predecessor link="b"/><successor link="a"/><axis xyz="0 1 0"/>{}</loop>'
     closing = '<joint name="c" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>'

@@ -21,7 +21,7 @@ from pfaffian.formats.text.coupling import (
     TurnSpring,
     one,
 )
-from pfaffian.formats.text.left_out import LeftOut, leave
+from pfaffian.formats.text.left_out import BELOW_ZERO, LeftOut, leave
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.model.constraint import Holonomic, holonomic
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential
@@ -83,6 +83,7 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
     if kind in (FREE, SPHERICAL) and np.any(stiffness) and not disabled(c, "SPRING"):
         w = m.qpos_spring[q : q + 7] if kind == FREE else m.qpos_spring[q : q + 4]
         turned = _column([*w[:-4], *w[-3:], w[-4]])
+        _tell_below_zero(lost, name, stiffness[0])
         found.append(Potential(f"{name} spring"[:128], TurnSpring(name, _trimmed(stiffness), turned)))
     elif np.any(stiffness[1:]) and not disabled(c, "SPRING"):
         rest = _number(m.qpos_spring[q])
@@ -118,9 +119,11 @@ def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[F
     armature = float(m.tendon_armature[i] + of_actuators(c, driving, m.actuator_armature))
     if np.any(stiffness) and not disabled(c, "SPRING"):
         _check_elastic(c, "tendon", name, m.tendon_springyield[i])
+        _tell_below_zero(lost, name, stiffness[0])
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
         found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _trimmed(stiffness), low, high)))
     if np.any(damping) and not disabled(c, "DAMPER"):
+        _tell_below_zero(lost, name, damping[0])
         found.append(Dissipation(f"{name} damper"[:128], LengthDamper(along, _trimmed(damping))))
     if armature:
         found.append(KineticEnergy(f"{name} armature"[:128], LengthInertia(along, _number(armature))))
@@ -129,6 +132,12 @@ def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[F
     if m.tendon_frictionloss[i] and not disabled(c, "FRICTIONLOSS"):
         leave(lost, "dry friction of tendons is left out", name)
     return found
+
+
+def _tell_below_zero(lost: LeftOut, name: str, first: float) -> None:
+    """Name a spring or a damper whose first coefficient is below zero."""
+    if first < 0:
+        leave(lost, BELOW_ZERO, name)
 
 
 def _check_elastic(c: CompiledModel, what: str, name: str, limit: float) -> None:
