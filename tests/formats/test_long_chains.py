@@ -1,5 +1,6 @@
 """Long chains are read in a time that is proportional to their length, whatever their elements and their order."""
 
+import gc
 import importlib.util
 import warnings
 
@@ -107,3 +108,20 @@ def test_a_place_followed_by_a_direction_is_their_product():
     found = place @ pf.pose((0, 0, 0), rpy=(0.1, 0.2, 0.3)), place @ Pose(turn.R, IDENTITY.p)
     assert found[0] == found[1] == Pose(turn.R, place.p)
     assert turn @ Pose(turn.R, IDENTITY.p) == Pose(turn.R @ turn.R, IDENTITY.p)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_garbage_collection_is_left_as_it_was(on):
+    before = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        with pytest.raises(ModelError), warnings.catch_warnings(record=True):
+            parse_mjcf("<mujoco/>")
+        assert gc.isenabled() == on
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_warnings_of_readers_point_to_the_call(recwarn):
+    parse_mjcf(mjcf(1).replace("<joint", '<joint frictionloss="1"'))
+    assert {w.filename for w in recwarn} == {__file__}

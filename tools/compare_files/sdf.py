@@ -79,7 +79,8 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
     if plant.num_actuators():
         plant.get_actuation_input_port().FixValue(context, np.zeros(plant.num_actuated_dofs()))
     bodies = {_within(plant, b): b for b in map(plant.get_body, map(BodyIndex, range(1, plant.num_bodies())))}
-    joints = {_within(plant, j): j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities()}
+    moving = [j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities()]
+    joints = {j.name(): j for j in moving} | {_within(plant, j): j for j in moving}  # Drake puts a joint into its child's model
     named = {j.name for j in m.joints if j.nv and j.kind.name != "free"}
     if plant.num_velocities() != m.nv or not named <= {*joints}:
         raise ValueError(f"Drake has other joints: {sorted({*joints} ^ named)[:5]}")
@@ -158,7 +159,7 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
         return replace(row, differences=_differences(m, *by_drake(text, m)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
-    except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:
+    except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
         return replace(row, error=f"{m.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
 
 

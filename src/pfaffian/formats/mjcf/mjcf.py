@@ -16,7 +16,7 @@ from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures,
 from pfaffian.formats.mjcf.mjcf_path import tendon_lengths
 from pfaffian.formats.mjcf.mjcf_range import tell_sums
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
-from pfaffian.formats.text.collection import collection_paused
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import warned
 from pfaffian.formats.text.mesh_file import places
@@ -61,7 +61,7 @@ def read_mjcf(path: str | Path, *, folder: str | Path | None = None, **options: 
     return parse_mjcf(read_text(place), folder=place.parent, root=folder, **options)
 
 
-@collection_paused()
+@without_collection
 def parse_mjcf(
     text: str,
     *,

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """Pause the search for cycles among objects: all parts of a file are kept, and it would go through them again and again."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+def without_collection(read: Callable[P, R]) -> Callable[P, R]:
+    """The function, without a search for cycles among objects: it would go again and again through all parts of a file."""
+
+    @wraps(read)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        was = gc.isenabled()
+        gc.disable()
+        try:
+            return read(*args, **options)
+        finally:
+            if was:
+                gc.enable()
+
+    return call

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
-from pfaffian.formats.text.collection import collection_paused
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
@@ -34,7 +34,7 @@ from pfaffian.model.pose import IDENTITY, NumericPose, Pose
 from pfaffian.parts.friction import joint_friction
 
 
-@collection_paused()
+@without_collection
 def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunSettings]:
     """Read the UsdPhysics mechanism of a USD file (.usd, .usda, .usdc), and its start: (Mechanism, RunSettings).
 
