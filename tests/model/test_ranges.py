@@ -22,7 +22,7 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
     "static friction": (
         lambda: {"forces": [F.guide_friction("rub", "lift", X, static=0.4)]}, 0.5, "static friction less sliding friction -0.1",
     ),
-    "an efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 1.25, "efficiency 1.25 must be above 0 and at most 1"),
+    "an efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 1.25, "efficiency 1.25 must be above 0 and at"),
     "no efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 0.0, "efficiency 0 must be above"),
     "a cylinder": (lambda: {"forces": [F.path_spring("s", ROUND, stiffness=1)]}, 0.0, "the cylinder on 'world' 0 must"),
     "a drum": (lambda: {"actuators": [F.winch("w", ON_DRUM)]}, -0.1, "actuator 'w'.*radius of the drum on 'lift' -0.1 must"),
