@@ -286,7 +286,7 @@ class Contact:
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
         excess = Range("static friction less sliding friction", self.static - self.friction)
-        normal = (restitution_range(self.impact),) if self.stiffness is None else press_law(self).ranges
+        normal = press_law(self).ranges if self.impact is None else (restitution_range(self.impact),)
         return *normal, Range("sliding friction", self.friction), excess, Range("creep", self.creep, above=True)
 
     @property
@@ -481,7 +481,7 @@ class Stop:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        return (restitution_range(self.impact),) if self.stiffness is None else press_law(self).ranges
+        return press_law(self).ranges if self.impact is None else (restitution_range(self.impact),)
 
     @property
     def sticking(self) -> ca.SX:
