@@ -52,8 +52,8 @@ def and_last_event(
     """What `find` says of the runs `at`, and their last event, from the last states x (runs, nx) of all runs and the result."""
     events = reasons(s, x, result, at) if eventful(s) else [""] * len(at)
     way_out = "if it jumps, smooth it; if its own constraint keeps its condition at the edge, give it a memory (switches=)"
-    told = [f"events: {words}; {way_out}" if words else "" for words in events]
-    return ["; ".join(words for words in both if words) for both in zip(find(at), told, strict=True)]
+    causes = [f"events: {words}; {way_out}" if words else "" for words in events]
+    return ["; ".join(words for words in both if words) for both in zip(find(at), causes, strict=True)]
 
 
 def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:

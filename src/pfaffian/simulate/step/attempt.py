@@ -73,7 +73,7 @@ CHANGED = ("aim", "count", "last", "width", "total")
 """Names of the `EventNumbers` that change in these steps."""
 
 
-class Met(NamedTuple):
+class StepOutcome(NamedTuple):
     """What a step meets.
 
     good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.   numbers: that change, after it.
@@ -109,7 +109,7 @@ class Attempt(NamedTuple):
     faulty: ca.SX
     error: ca.SX
     turn: ca.SX
-    event: Met | None = None
+    event: StepOutcome | None = None
     d_next: ca.SX = ca.SX(0, 1)
 
     @property
@@ -178,10 +178,10 @@ def _active(s: Simulation, at: Lane, lane: ca.SX) -> ca.SX:
 def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The discrete state but for its EventNumbers after a step that is accepted, and after one that is not, and these numbers
     after it; (0, 1) where steps do not change them."""
-    met, end = tried.event, s.layout.events.start
-    if met is None:
+    outcome, end = tried.event, s.layout.events.start
+    if outcome is None:
         return ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1)
-    return tried.d_next[:end, 0], lane[at.discrete, 0][:end, 0], ca.vertcat(*met.numbers)
+    return tried.d_next[:end, 0], lane[at.discrete, 0][:end, 0], ca.vertcat(*outcome.numbers)
 
 
 def _numbers(at: Lane, lane: ca.SX) -> EventNumbers:
@@ -222,27 +222,28 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
     part = Tried(x, reached, rates, before, d, h, along, here, switches)
     check = event_check(events, s, part)
     tried, faults = tried._replace(faulty=ca.fmax(faulty, check.undefined)), ca.vertcat(faults, check.undefined)
-    met = _met(s, at, lane, w, p, part, check, proposed, tried, clear)
+    outcome = _outcome(s, lane, w, part, check, proposed, tried, clear)
     d_next = ca.if_else(switches, d, gradual(events, d, check.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)
-    return tried._replace(event=met, d_next=d_next, x_next=moved), faults
+    return tried._replace(event=outcome, d_next=d_next, x_next=moved), faults
 
 
-def _met(
-    s: Simulation, at: Lane, lane: ca.SX, w: ca.SX, p: ca.SX, part: Tried, check: EventCheck, proposed: ca.SX, tried: Attempt,
-    clear: ca.SX,
-) -> Met:  # fmt: skip
+def _outcome(
+    s: Simulation, lane: ca.SX, w: ca.SX, part: Tried, check: EventCheck, proposed: ca.SX, tried: Attempt, clear: ca.SX
+) -> StepOutcome:
     """What a step meets. Where it meets nothing, and no event lies just behind or ahead, hardly anything is computed.
 
     part, check: the step.   proposed: its length if nothing were ahead [s].   clear: whether it tells where an event lies."""
-    time, numbers, within = lane[at.time, 0], _numbers(at, lane), tried.error <= 1
+    at, within = lane_of(s), tried.error <= 1
+    time, numbers = lane[at.time, 0], _numbers(at, lane)
     exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, numbers.width)
     short = is_short(part.h, exact)
     near = [numbers.aim != NO_EVENTS.aim, numbers.count != NO_EVENTS.count, numbers.width != NO_EVENTS.width]
     some = _active(s, at, lane) * sum(near, ca.logic_not(check.nothing) + short)
     known = ca.vertcat(exact, tried.last, tried.barrier, clear, tried.usable, within)
-    flags, changed = _located(s, at)(some, lane, w, p, part.d, part.switches, part.h, part.x_next, part.rates, known)
+    given = lane, w, s.mechanism.p_symbols, part.d, part.switches, part.h, part.x_next, part.rates, known
+    flags, changed = _located(s, at)(some, *given)
     good, jumps, located = ca.vertsplit(flags)
     good = ca.if_else(some, good, ca.logic_and(tried.usable, within))
     jumps, located = ca.logic_and(some, jumps), ca.logic_and(some, located)
@@ -250,7 +251,7 @@ def _met(
     after = list(numbers)
     for i, x in zip(names, ca.vertsplit(changed), strict=True):
         after[i] = ca.if_else(some, x, after[i])
-    return Met(good, jumps, located, short, check.undefined, check.following, EventNumbers(*after))
+    return StepOutcome(good, jumps, located, short, check.undefined, check.following, EventNumbers(*after))
 
 
 def _located(s: Simulation, at: Lane) -> ca.Function:
