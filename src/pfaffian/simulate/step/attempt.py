@@ -16,6 +16,7 @@ from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
+    KINKS_AT_ONCE,
     MOST_AT_ONCE,
     EventCheck,
     Tried,
@@ -271,8 +272,8 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         return inputs_at(w, time + c * h), begin + time + c * h
 
     here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
-    many = numbers.count >= MOST_AT_ONCE  # ordinary steps pass kinks in quick succession
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, many)
+    passes_kinks = numbers.count >= KINKS_AT_ONCE
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, passes_kinks)
     event = event._replace(finite=ca.logic_and(event.finite, clear))
     ordinary = ca.logic_and(within, ca.logic_not(event.passes))
     good = ca.logic_or(switches, ca.logic_and(usable, ca.logic_or(event.jumps, ordinary)))

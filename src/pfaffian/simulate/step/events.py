@@ -55,6 +55,9 @@ it, and so shows where it is."""
 MOST_AT_ONCE = 32
 """Greatest number of events in quick succession, without a step longer than those around events between them."""
 
+KINKS_AT_ONCE = 24
+"""Number of events in quick succession after which ordinary steps pass kinks: those that end a run are of other kinds."""
+
 AT_ONCE = 1e-10
 """Length of steps between events in quick succession, relative to the time: a condition that its own constraint keeps at its
 edge changes by rounding, in steps of any length."""
