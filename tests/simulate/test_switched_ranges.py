@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.maths.inertia import least_spread
 
 HINGE = pf.joint("hinge", "revolute", "world", "arm", axis=(0, 1, 0))
 ACROSS = 0.1
@@ -57,3 +58,12 @@ def test_a_switch_that_puts_a_number_out_of_its_range_stops_the_run(
     kept = run(good)
     assert kept.status == 0
     np.testing.assert_allclose(np.interp(stopped, kept.time, kept.q[:, 0]), ACROSS, atol=BETWEEN)
+
+
+def test_the_least_minor_tells_whether_a_body_can_have_an_inertia() -> None:
+    """Also where only the whole determinant is negative: S has rows such as (1, -0.6, -0.6)."""
+    for coupling, possible in ((-0.4, True), (-0.6, False), (0.6, True)):
+        S = np.full((3, 3), coupling) + (1 - coupling) * np.eye(3)
+        I = np.trace(S) * np.eye(3) - S
+        assert (float(least_spread(ca.SX(ca.DM(I)))) >= 0) == possible
+        assert (np.linalg.eigvalsh(S)[0] >= 0) == possible
