@@ -22,7 +22,7 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
     "static friction": (
         lambda: {"forces": [F.guide_friction("rub", "lift", X, static=0.4)]}, 0.5, "static friction less sliding friction -0.1",
     ),
-    "an efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 1.25, "1 less the efficiency -0.25 must not"),
+    "an efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 1.25, "efficiency 1.25 must be above 0 and at"),
     "no efficiency": (lambda: {"forces": [F.gear_loss("head", "lift", X)]}, 0.0, "efficiency 0 must be above"),
     "a cylinder": (lambda: {"forces": [F.path_spring("s", ROUND, stiffness=1)]}, 0.0, "the cylinder on 'world' 0 must"),
     "a drum": (lambda: {"actuators": [F.winch("w", ON_DRUM)]}, -0.1, "actuator 'w'.*radius of the drum on 'lift' -0.1 must"),
@@ -57,6 +57,7 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], float, str]] = {
     ),
     "an area": (lambda: {"forces": [F.drag("d", "load", area=X)]}, -1.0, "force 'd'.*area times"),
     "dry friction": (lambda: {"forces": [F.joint_friction("f", "lift", X)]}, -1.0, "force 'f'.*sliding friction -1 must"),
+    "a rebound": (lambda: {"forces": [F.stop("s", "lift", 0, 1, impact=X)]}, 1.5, "restitution, 1.5 must be from 0 to 1"),
     "a stop": (lambda: {"forces": [F.stop("s", "lift", 0, 1, stiffness=X)]}, -1.0, "compound 's'.*stiffness -1 must"),
 }  # fmt: skip
 

@@ -650,10 +650,10 @@ def ball_between(e) -> tuple[pf.Mechanism, pf.Parameter]:
 @pytest.mark.parametrize("value", [1.5, -0.1])
 def test_a_restitution_that_a_run_gives_is_checked_as_one_of_the_model(value, how):
     m, _ = ball_between(pf.Parameter("e", 0.5))
-    with pytest.raises(pf.ModelError, match=f"'above': impact.*from 0 to 1, got {value:g} in run 1; correct parameters"):
+    with pytest.raises(pf.ModelError, match=f"'above' in run 1.*impact.* {value:g} must be from 0 to 1; correct parameters"):
         pf.run(m, [1.0], duration=0.1, parameters={"e": [1.0, value]}, backend="interpreter", **how)
     if "step" in how:
-        with pytest.raises(pf.ModelError, match=f"got {value:g}; correct"):
+        with pytest.raises(pf.ModelError, match=f"impact.* {value:g} must be from 0 to 1; correct"):
             pf.stepper(m, backend="interpreter", **how).reset(q=[1.0], parameters={"e": value})
 
 
@@ -723,3 +723,15 @@ def test_events_are_told_apart_from_results_without_them():
     for how in ({"accuracy": 1e-6}, {"step": 0.1}):
         assert not pf.events(pf.run(m, [0.1], duration=0.1, backend="interpreter", **how)).data_vars
     assert EPS * 64 < INSTANT
+
+
+def test_a_condition_that_its_own_constraint_keeps_at_the_edge_is_named_soon():
+    """Rounding turns it off and on, in steps of any length, at the instant at which the rope of a tug becomes taut."""
+    slides = [pf.joint(name, "prismatic", "world", name, axis=(1, 0, 0)) for name in ("tug", "raft")]
+    rope = pf.constraints.active_while(pf.holonomic("rope", lambda k: k.q[0] - k.q[1] - 1.5), lambda k: k.q[0] - k.q[1] >= 1.5)
+    pull = pf.forces.generalised_force("pull", lambda k: ca.vertcat(7, -3 * k.v[1] * ca.fabs(k.v[1])))
+    m = pf.mechanism("tow", [pf.body("tug", 2.0), pf.body("raft", 5.0)], slides, constraints=[rope], forces=[pull])
+    with pytest.warns(pf.RunWarning, match="without end.*the last is of 'rope', the last 10 follow within"):
+        r = pf.run(m, duration=3.0, accuracy=1e-8, backend="interpreter")
+    np.testing.assert_allclose(r.stopped, np.sqrt(2 * 1.5 / (7 / 2)), atol=1e-4)
+    assert r.steps < 10_000 and len(pf.events(r).time) < 1000

@@ -225,6 +225,6 @@ def test_a_kink_at_no_number_does_not_end_a_run():
 def test_a_force_that_holds_by_jumping_is_named(monkeypatch):
     monkeypatch.setattr(solver, "ATTEMPTS", 2000)
     m = force(lambda k: -4 * ca.sign(k.v))
-    with pytest.warns(RunWarning, match="the motion has a kink.*at t = 0.5.*the last event is of 'f': if it jumps, smooth it"):
+    with pytest.warns(RunWarning, match="has a kink.*at t = 0.5.*the last is of 'f', the last.*if it jumps, smooth it"):
         r = pf.run(m, v=[1.0], duration=1.0, accuracy=1e-6, backend="interpreter")
     assert r.status != 0

@@ -149,7 +149,7 @@ def test_a_reference_of_an_output_that_ends_is_named() -> None:
 def test_a_fault_is_identified_by_its_place_and_not_by_its_words():
     same = Fault("the same words")
     faults = Faults(law=(same, same), servo=(same,), integrator=(same,), python=(same,))
-    assert [faults.place(kind) for kind in faults._fields] == [0, 2, None, None, None, 3, None, None, None, None, 4]
+    assert [faults.place(kind) for kind in faults._fields] == [0, 2, None, None, None, None, 3, None, None, None, None, 4]
     assert faults.listed() == (same,) * 5 and Faults().listed() == ()
 
 

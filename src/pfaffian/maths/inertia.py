@@ -77,6 +77,15 @@ def is_physical(pseudo_inertia: Matrix) -> str | None:
     return f"the principal moments about the centre of mass break the triangle inequality: {text} kg m^2"
 
 
+def least_spread(I: Matrix) -> Matrix:
+    """The least principal minor of the second moment S about the centre of mass, of whose largest entry it is a power's part:
+    a distribution of mass has one that is not below -PHYSICAL. I (3, 3) about that centre -> (1, 1)."""
+    S = Wed(matrix(I, 3, 3))
+    S = S / ca.fmax(ca.mmax(ca.fabs(ca.densify(S))), np.finfo(float).tiny)
+    corners = [S[rows, rows] for rows in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2])]
+    return ca.mmin(ca.densify(ca.vertcat(*map(ca.det, corners))))
+
+
 def are_physical(P: np.ndarray) -> np.ndarray:
     """(runs,) whether each of the pseudo-inertias P (runs, 4, 4) passes the test of `is_physical`."""
     finite = np.isfinite(P).all(axis=(1, 2))

@@ -46,7 +46,7 @@ class LoadLoss:
         """What its numbers must be."""
         if self.carrier == GEAR:
             both = (("efficiency", self.sliding), ("efficiency backward", self.static))
-            return tuple(r for word, e in both for r in (Range(word, e, True), Range(f"1 less the {word}", 1 - e)))
+            return tuple(Range(word, e, above=True, to_one=True) for word, e in both)
         excess = Range("static friction less sliding friction", self.static - self.sliding)
         sizes = (Range("a length", x) for x in ca.vertsplit(self.lengths))
         return Range("coefficient", self.sliding), excess, *sizes

@@ -10,10 +10,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
-from pfaffian.maths.inertia import are_physical, is_physical, moments, pseudo
+from pfaffian.maths.inertia import PHYSICAL, are_physical, is_physical, least_spread, moments, pseudo
 from pfaffian.model.check import impossible_bodies
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.ranges import Range, ranges_of
+
+SPREAD = "the least principal minor of its second moment of mass"
+"""Words for `least_spread`."""
 
 BLOCK = 2**14
 """Number of runs that are checked at once."""
@@ -48,9 +51,8 @@ def check_ranges(m: Mechanism, p: np.ndarray) -> None:
         return
     for begin in range(0, len(p), BLOCK):
         block = p[begin : begin + BLOCK]
-        values = np.array(f(block.T)).reshape(len(found), len(block))
-        good = np.array([r.holds(x) for (_, r), x in zip(found, values, strict=True)])
-        for i, run in np.argwhere(~good)[:1].tolist():
+        values, good = (np.array(x).reshape(len(found), len(block)) for x in f(block.T))
+        for i, run in np.argwhere(good == 0)[:1].tolist():
             what, r = found[i]
             raise ModelError(
                 f"{what} in run {begin + run} ({_named(m, block[run])}): {r.what} {values[i, run]:g} {r.words}; correct "
@@ -59,12 +61,28 @@ def check_ranges(m: Mechanism, p: np.ndarray) -> None:
 
 
 def _ranges(m: Mechanism) -> tuple[list[tuple[str, Range]], ca.Function]:
-    """The ranges of numbers that depend on parameters, each with the words for its element, and p (np,) -> these numbers."""
+    """The `element_ranges`, and p (np,) -> their numbers, and whether each holds."""
+    found = element_ranges(m)
+    columns = [ca.densify(ca.vertcat(ca.SX(0, 1), *x)) for x in ([r.x for _, r in found], [r.holds for _, r in found])]
+    return found, ca.Function("ranges", [m.p_symbols], columns)
+
+
+def element_ranges(m: Mechanism) -> list[tuple[str, Range]]:
+    """The ranges of numbers that depend on parameters, each with the words for its element."""
     # Compounds first: their numbers are those that a user gave.
     kinds = {"compound": m.compounds, "force": m.all_forces, "actuator": m.actuators, "constraint": m.all_constraints}
-    found = [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
-    numbers = ca.densify(ca.vertcat(ca.SX(0, 1), *[r.x for _, r in found]))
-    return found, ca.Function("ranges", [m.p_symbols], [numbers])
+    return [(f"{kind} {x.name!r}", r) for kind, elements in kinds.items() for x in elements for r in ranges_of(x)]
+
+
+def body_ranges(m: Mechanism) -> list[tuple[str, Range]]:
+    """Ranges outside which a body whose mass or inertia depends on parameters is impossible, as in `element_ranges`; none of a
+    lenient mechanism."""
+    bodies = [] if m.lenient else [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
+    return [
+        (f"body {b.name!r}", r)
+        for b in bodies
+        for r in (Range("mass", b.mass), Range(SPREAD, least_spread(b.inertia) + PHYSICAL))
+    ]
 
 
 def _named(m: Mechanism, p: np.ndarray) -> str:

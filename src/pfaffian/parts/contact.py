@@ -27,7 +27,7 @@ from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.ranges import Range
 from pfaffian.model.shape import Shape
 from pfaffian.parts.friction import Sliding, sliding_law
-from pfaffian.parts.rebound import as_restitution, rebounding
+from pfaffian.parts.rebound import as_restitution, rebounding, restitution_range
 from pfaffian.parts.two_ends import check_two_ends
 from pfaffian.parts.wheels import velocity_at
 
@@ -286,8 +286,8 @@ class Contact:
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
         excess = Range("static friction less sliding friction", self.static - self.friction)
-        soft = () if self.stiffness is None else press_law(self).ranges
-        return *soft, Range("sliding friction", self.friction), excess, Range("creep", self.creep, above=True)
+        normal = press_law(self).ranges if self.impact is None else (restitution_range(self.impact),)
+        return *normal, Range("sliding friction", self.friction), excess, Range("creep", self.creep, above=True)
 
     @property
     def sticking(self) -> ca.SX:
@@ -481,7 +481,7 @@ class Stop:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """What its numbers must be."""
-        return () if self.stiffness is None else press_law(self).ranges
+        return press_law(self).ranges if self.impact is None else (restitution_range(self.impact),)
 
     @property
     def sticking(self) -> ca.SX:

@@ -18,6 +18,7 @@ from pfaffian.model.compound import Compound
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation
 from pfaffian.model.number import Scalar, at_defaults, column, scalar
+from pfaffian.model.ranges import Range
 from pfaffian.model.user_functions import call_for_value
 
 
@@ -30,6 +31,11 @@ class Rebound:
 
     def __repr__(self) -> str:
         return reprs.words(self, f"restitution {reprs.number(self.impact)}")
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """What its number must be."""
+        return (restitution_range(self.impact),)
 
     def gap_values(self, k: Any) -> ca.SX:
         """What the function of the caller returns."""
@@ -104,6 +110,11 @@ def as_restitution(what: str, impact: Any) -> ca.SX:
     if value is not None and not 0 <= value.item() <= 1:
         raise ModelError(f"{what}: impact, the coefficient of restitution, must be from 0 to 1, got {value.item():g}")
     return e
+
+
+def restitution_range(e: ca.SX) -> Range:
+    """What a coefficient of restitution must be."""
+    return Range("impact, the coefficient of restitution,", e, to_one=True)
 
 
 def rebounding(name: str, of: Any) -> Compound:

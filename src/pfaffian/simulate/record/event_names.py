@@ -46,11 +46,14 @@ def _rate(result: Draft, run: int) -> str:
     return f", the last {len(times)} {f'follow within {long:.2g} s' if long > 0 else 'are at one instant'}"
 
 
-def or_last_event(s: Simulation, x: np.ndarray, find: Callable[[np.ndarray], list[str]], at: np.ndarray) -> list[str]:
-    """What `find` says of the runs `at`; where it says nothing, their last event, from the last states x (runs, nx)."""
-    names = last_names(s, x[at]) if eventful(s) else [""] * len(at)
-    events = [f"the last event is of {name!r}: if it jumps, smooth it" if name else "" for name in names]
-    return [found or event for found, event in zip(find(at), events, strict=True)]
+def and_last_event(
+    s: Simulation, x: np.ndarray, result: Draft, find: Callable[[np.ndarray], list[str]], at: np.ndarray
+) -> list[str]:
+    """What `find` says of the runs `at`, and their last event, from the last states x (runs, nx) of all runs and the result."""
+    events = reasons(s, x, result, at) if eventful(s) else [""] * len(at)
+    way_out = "if it jumps, smooth it; if its own constraint keeps its condition at the edge, give it a memory (switches=)"
+    causes = [f"events: {words}; {way_out}" if words else "" for words in events]
+    return ["; ".join(words for words in both if words) for both in zip(find(at), causes, strict=True)]
 
 
 def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:

@@ -15,8 +15,8 @@ from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
 from pfaffian.simulate.record.event_names import (
+    and_last_event,
     contradicting_names,
-    or_last_event,
     reasons,
     undefined_names,
     warn_of_unsplit_steps,
@@ -75,7 +75,7 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
     elif "accuracy" in result.attrs:
         p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
         fastest = unresolved(runs.simulation, runs.x, p, result["stopped"])
-        more = {status_of(runs.simulation, "integrator"): partial(or_last_event, runs.simulation, runs.x, fastest)}
+        more = {status_of(runs.simulation, "integrator"): partial(and_last_event, runs.simulation, runs.x, result, fastest)}
     if eventful(runs.simulation):
         more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x, result)
         more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)

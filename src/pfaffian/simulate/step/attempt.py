@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.layout import EventNumbers
+from pfaffian.control.layout import NO_EVENTS, EventNumbers
 from pfaffian.kernel import guarded
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
+    KINKS_AT_ONCE,
     MOST_AT_ONCE,
-    Ahead,
+    EventCheck,
     Tried,
     ahead,
     each,
@@ -69,6 +70,25 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
 
 
+CHANGED = ("aim", "count", "last", "width", "total")
+"""Names of the `EventNumbers` that change in these steps."""
+
+
+class StepOutcome(NamedTuple):
+    """What a step meets.
+
+    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.   numbers: that change, after it.
+    """
+
+    good: ca.SX
+    jumps: ca.SX
+    located: ca.SX
+    short: ca.SX
+    undefined: ca.SX
+    following: ca.SX
+    numbers: EventNumbers
+
+
 class Attempt(NamedTuple):
     """A step that is tried: from `time` over h [s]; `last` if it reaches the instant `ends`, which it must not pass: an event,
     or the `barrier`.
@@ -90,17 +110,18 @@ class Attempt(NamedTuple):
     faulty: ca.SX
     error: ca.SX
     turn: ca.SX
-    event: Ahead | None = None
+    event: StepOutcome | None = None
     d_next: ca.SX = ca.SX(0, 1)
+
+    @property
+    def usable(self) -> ca.SX:
+        """Whether the step has a result."""
+        return ca.logic_and(self.finite, self.faulty == 0)
 
     @property
     def good(self) -> ca.SX:
         """Whether the step is accepted."""
-        usable, within = ca.logic_and(self.finite, self.faulty == 0), self.error <= 1
-        if self.event is None:
-            return ca.logic_and(self.finite, ca.logic_and(within, self.faulty == 0))
-        ordinary = ca.logic_and(within, ca.logic_not(self.event.passes))
-        return ca.logic_or(self.event.switches, ca.logic_and(usable, ca.logic_or(self.event.jumps, ordinary)))
+        return self.event.good if self.event else ca.logic_and(self.usable, self.error <= 1)
 
 
 def attempt(s: Simulation) -> tuple[ca.Function, ...]:
@@ -113,13 +134,12 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     lane, p, w = ca.SX.sym("lane", at.size), s.mechanism.p_symbols, input_row(s)
     tried, faults = _tried(s, at, lane, p, w)
     h, good, time, length, event = tried.h, tried.good, tried.time, lane[at.length, 0], tried.event
-    begin, end, time_next = lane[at.begin, 0], lane[at.end, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
-    active = ca.logic_and(time < end, lane[at.implicit, 0] == float(s.scheme.stiff))
-    usable = ca.logic_and(tried.finite, tried.faulty == 0)
+    begin, time_next = lane[at.begin, 0], ca.if_else(tried.last, tried.ends, time + tried.h)
+    active = _active(s, at, lane)
     root = ca.fmax(tried.error, SMALL) ** (0.2 / s.pair.estimated)
     factor = ca.fmax(LEAST, ca.fmin(MOST, SAFETY * lane[at.root, 0] / root**3))
     factor = ca.if_else(good, ca.if_else(lane[at.refused, 0], ca.fmin(factor, 1), factor), ca.fmin(factor, SAFETY))
-    factor = ca.if_else(usable, factor, LEAST)
+    factor = ca.if_else(tried.usable, factor, LEAST)
     clipped = ca.logic_and(ca.logic_and(h < length, good), factor >= 1)
     next_length = ca.if_else(clipped, ca.fmax(length, h * factor), h * factor)
     now = lane[at.implicit : at.spent + 1, 0]
@@ -130,13 +150,13 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
         root, refused = ca.if_else(event.jumps, 1, root), ca.if_else(event.located, lane[at.refused, 0], 1)
         chosen = ca.if_else(ca.logic_or(event.jumps, event.short), now, chosen)
         goes_on = ca.logic_or(good, event.located)
-    accepted, repeated = _discrete(s, at, lane, tried)
+    accepted, repeated, numbers = _discrete(s, at, lane, tried)
     first = first_length_of(s.scheme.stiff, h, tried.turn, next_length)
     first = ca.if_else(chosen[0, 0] == lane[at.implicit, 0], next_length, first)
     interval = lane[at.interval, 0] + (time_next == w[BARRIER, 0])
     moved = ca.vertcat(tried.x_next, time_next, first, 0, root, chosen, interval, tried.speeds, tried.law, accepted)
     stays = ca.vertcat(lane[at.x, 0], time, next_length, refused, lane[at.root : at.law.stop, 0], repeated)
-    old, new = lane[: at.stepped, 0], each(good, moved, stays)
+    old, new = lane[: moved.numel(), 0], each(good, moved, stays)
     too_short = ca.logic_and(active, h <= SHORTEST * ca.fmax(ca.fabs(begin + time), ca.fmax(time, 0)))
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
     if event:  # a step that passes one cannot be shortened
@@ -147,24 +167,27 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
         many = ca.logic_and(active, ca.logic_and(event.jumps, lane[at.events.count, 0] >= MOST_AT_ONCE))
         faults = ca.vertcat(faults[:-1, 0], many, faults[-1, 0])
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
-    step = ca.Function("attempt", inputs, [each(active, new, old), faults])
+    step = ca.Function("attempt", inputs, [ca.vertcat(each(active, new, old), numbers), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [lane[: at.moving, 0]]), *lane_samplers(s)
 
 
-def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX]:
-    """The discrete state after a step that is accepted, and after one that is not; (0, 1) where steps do not change it."""
-    event, end = tried.event, s.layout.events.start
-    if event is None:
-        return ca.SX(0, 1), ca.SX(0, 1)
-    numbers = EventNumbers(*[lane[i] for i in at.events])
-    landed = ca.logic_and(tried.last, numbers.aim <= tried.barrier)
-    after, before = event.aims(numbers.aim, tried.time, tried.h, landed)
-    count, last = event.counted(numbers.count, tried.h), ca.if_else(event.jumps, event.name, numbers.last)
-    width = event.widened(numbers.width, tried.h)
-    total = numbers.total + event.jumps
-    after_it = numbers._replace(aim=after, count=count, last=last, width=width, total=total)
-    accepted = ca.vertcat(tried.d_next[:end, 0], *after_it)
-    return accepted, ca.vertcat(lane[at.discrete, 0][:end, 0], *numbers._replace(aim=before))
+def _active(s: Simulation, at: Lane, lane: ca.SX) -> ca.SX:
+    """Whether a lane has not reached its end, and takes steps of this pair."""
+    return ca.logic_and(lane[at.time, 0] < lane[at.end, 0], lane[at.implicit, 0] == float(s.scheme.stiff))
+
+
+def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """The discrete state but for its EventNumbers after a step that is accepted, and after one that is not, and these numbers
+    after it; (0, 1) where steps do not change them."""
+    outcome, end = tried.event, s.layout.events.start
+    if outcome is None:
+        return ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1)
+    return tried.d_next[:end, 0], lane[at.discrete, 0][:end, 0], ca.vertcat(*outcome.numbers)
+
+
+def _numbers(at: Lane, lane: ca.SX) -> EventNumbers:
+    """The EventNumbers of a lane."""
+    return EventNumbers(*[lane[i] for i in at.events])
 
 
 def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
@@ -197,46 +220,75 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
         return inputs_at(w, time + c * h), begin + time + c * h
 
     clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
-    event = _event(s, at, lane, w, p, Tried(x, reached, rates, before, d, h, along, here, switches), proposed, clear)
-    d_next = ca.if_else(switches, d, gradual(events, d, event.following))
+    part = Tried(x, reached, rates, before, d, h, along, here, switches)
+    check = event_check(events, s, part)
+    tried, faults = tried._replace(faulty=ca.fmax(faulty, check.undefined)), ca.vertcat(faults, check.undefined)
+    outcome = _outcome(s, lane, w, part, check, proposed, tried, clear)
+    d_next = ca.if_else(switches, d, gradual(events, d, check.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)
-    faulty = ca.fmax(faulty, event.undefined)
-    return tried._replace(event=event, d_next=d_next, x_next=moved, faulty=faulty), ca.vertcat(faults, event.undefined)
+    return tried._replace(event=outcome, d_next=d_next, x_next=moved), faults
 
 
-def _event(s: Simulation, at: Lane, lane: ca.SX, w: ca.SX, p: ca.SX, tried: Tried, proposed: ca.SX, clear: ca.SX) -> Ahead:
-    """What a step meets.   proposed: its length if nothing were ahead [s].   clear: whether it tells where an event lies."""
-    events, time = events_of(s), lane[at.time, 0]
-    assert events is not None
-    exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, lane[at.events.width, 0])
-    meets = event_check(events, s, tried)
-    some = ca.logic_not(meets.nothing)
-    given = lane, w, p, tried.d, tried.switches, tried.h, tried.x_next, tried.rates, exact
-    passes, root, name = _located(s, at)(some, *given)
-    passes = ca.logic_and(some, passes)
-    finite, short = ca.logic_and(is_finite(tried.x_next), clear), is_short(tried.h, exact)
-    return Ahead(tried.switches, passes, short, root, finite, meets.undefined, exact, name, meets.following)
+def _outcome(
+    s: Simulation, lane: ca.SX, w: ca.SX, part: Tried, check: EventCheck, proposed: ca.SX, tried: Attempt, clear: ca.SX
+) -> StepOutcome:
+    """What a step meets. Where it meets nothing, and no event lies just behind or ahead, hardly anything is computed.
+
+    part, check: the step.   proposed: its length if nothing were ahead [s].   clear: whether it tells where an event lies."""
+    at, within = lane_of(s), tried.error <= 1
+    time, numbers = lane[at.time, 0], _numbers(at, lane)
+    exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, numbers.width)
+    short = is_short(part.h, exact)
+    near = [numbers.aim != NO_EVENTS.aim, numbers.count != NO_EVENTS.count, numbers.width != NO_EVENTS.width]
+    some = _active(s, at, lane) * sum(near, ca.logic_not(check.nothing) + short)
+    known = ca.vertcat(exact, tried.last, tried.barrier, clear, tried.usable, within)
+    given = lane, w, s.mechanism.p_symbols, part.d, part.switches, part.h, part.x_next, part.rates, known
+    flags, changed = _located(s, at)(some, *given)
+    good, jumps, located = ca.vertsplit(flags)
+    good = ca.if_else(some, good, ca.logic_and(tried.usable, within))
+    jumps, located = ca.logic_and(some, jumps), ca.logic_and(some, located)
+    names = [i for i, name in enumerate(numbers._fields) if name in CHANGED]
+    after = list(numbers)
+    for i, x in zip(names, ca.vertsplit(changed), strict=True):
+        after[i] = ca.if_else(some, x, after[i])
+    return StepOutcome(good, jumps, located, short, check.undefined, check.following, EventNumbers(*after))
 
 
 def _located(s: Simulation, at: Lane) -> ca.Function:
     """(guard, lane, its inputs, p, discrete state in force, whether parameters jump, length, state at the end before its
-    correction, rates, exactness of instants) -> (whether the step passes an event, where, index of its name), see `Ahead`."""
+    correction, rates, [exactness of instants, whether it ends at an instant, barrier, whether it is clear, whether it is usable
+    and its error small enough]) -> whether the step is accepted, jumps, and is to be taken again, see `Ahead`; and the CHANGED
+    numbers after it."""
     events, f = events_of(s), embedded_step(s)
     assert events is not None
     lane, w, p, d = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols, ca.SX.sym("d", s.layout.size)
-    switches, h, exact = (ca.SX.sym(name) for name in ("switches", "h", "exact"))
+    switches, h, known = ca.SX.sym("switches"), ca.SX.sym("h"), ca.SX.sym("known", 6)
     reached, rates = (ca.SX.sym(name, f.sparsity_out(i)) for name, i in (("reached", 4), ("rates", 5)))
     x, before, begin, time = lane[at.x, 0], lane[at.discrete, 0], lane[at.begin, 0], lane[at.time, 0]
+    numbers, (exact, last, barrier, clear, usable, within) = _numbers(at, lane), ca.vertsplit(known)
 
     def along(c: float) -> tuple[ca.SX, ca.SX]:
         return inputs_at(w, time + c * h), begin + time + c * h
 
     here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
-    many = lane[at.events.count, 0] >= MOST_AT_ONCE  # ordinary steps pass kinks in quick succession
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, many)
-    given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, exact]
-    return guarded("located", given, [event.passes, event.root, event.name])
+    passes_kinks = numbers.count >= KINKS_AT_ONCE
+    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, passes_kinks)
+    event = event._replace(finite=ca.logic_and(event.finite, clear))
+    ordinary = ca.logic_and(within, ca.logic_not(event.passes))
+    good = ca.logic_or(switches, ca.logic_and(usable, ca.logic_or(event.jumps, ordinary)))
+    after, repeated = event.aims(numbers.aim, time, h, ca.logic_and(last, numbers.aim <= barrier))
+    accepted = numbers._replace(
+        aim=after,
+        count=event.counted(numbers.count, begin + time, h),
+        last=ca.if_else(event.jumps, event.name, numbers.last),
+        width=event.widened(numbers.width, h),
+        total=numbers.total + event.jumps,
+    )
+    pairs = zip(accepted, numbers._replace(aim=repeated), numbers._fields, strict=True)
+    changed = ca.vertcat(*[ca.if_else(good, a, b) for a, b, name in pairs if name in CHANGED])
+    given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, known]
+    return guarded("located", given, [ca.vertcat(good, event.jumps, event.located), changed])
 
 
 def record(s: Simulation) -> ca.Function:

@@ -53,7 +53,14 @@ EARLY, BEYOND = 0.2, 2.0
 it, and so shows where it is."""
 
 MOST_AT_ONCE = 32
-"""Greatest number of events without a step of ordinary length between them."""
+"""Greatest number of events in quick succession, without a step longer than those around events between them."""
+
+KINKS_AT_ONCE = 24
+"""Number of events in quick succession after which ordinary steps pass kinks: those that end a run are of other kinds."""
+
+AT_ONCE = 1e-10
+"""Length of steps between events in quick succession, relative to the time: a condition that its own constraint keeps at its
+edge changes by rounding, in steps of any length."""
 
 SHORT = 200
 """Instructions of conditions up to which a step contains them at each point: copying arguments and results takes longer."""
@@ -94,6 +101,7 @@ class Events(NamedTuple):
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them at which
     forces have a kink, as where compliant surfaces touch, and nothing else changes.
+    linear: whether the numbers that conditions compare are linear functions of the stepped variables, the inputs and time.
     rebound: (x, w, p, t) -> [x; z] after their impacts that are due, None without such parts.
     points: at which a step evaluates them, in parts of it.   inner: for each comparison in their conditions the indices of the
     jumps of its numbers, which count as comparisons before it.
@@ -111,6 +119,7 @@ class Events(NamedTuple):
     impacts: int = 0
     rebound: ca.Function | None = None
     kinks: int = 0
+    linear: bool = False
 
     def at(self, x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> ConditionsHere:
         """The result of `function`."""
@@ -170,12 +179,22 @@ def events_of(s: LawAndSystem) -> Events | None:
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
     # A run that only counts turns has no event to look for.
     points = tuple(np.linspace(0.0, 1.0, (POINTS_OF_MOTION if costly else POINTS) if names else 2).tolist())
+    linear = not costly and _is_linear(s, function)
     if not gaps:
-        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches))
+        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches), linear=linear)
     rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches))
+    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches), linear)
+
+
+def _is_linear(s: LawAndSystem, function: ca.Function) -> bool:
+    """Whether the numbers that conditions compare are linear, see `Events`. They have no jumps beside those that are compared
+    too.   function: of the Events."""
+    X, (_, w, p, t) = ca.SX.sym("X", s.system.nx + len(s.z)), function.sx_in()
+    d = ca.SX.sym("d", s.layout.size)
+    differences = function(ca.vertcat(s.system.variables.state(X), d), w, p, t)[1]
+    return bool(ca.is_linear(differences, ca.vertcat(X, w, t)))
 
 
 def _called_if_long(f: ca.Function) -> ca.Function:
@@ -282,9 +301,10 @@ class Ahead(NamedTuple):
         """Whether a step is longer than those around events."""
         return h > 2 * PASSING * self.exact
 
-    def counted(self, events: ca.SX, h: ca.SX) -> ca.SX:
-        """The number of events without a step of ordinary length between them, after a step that is accepted."""
-        return ca.if_else(self.jumps, events + 1, ca.if_else(self.ordinary(h), 0, events))
+    def counted(self, events: ca.SX, t: ca.SX, h: ca.SX) -> ca.SX:
+        """The number of events in quick succession, after a step that is accepted.   t: time [s]."""
+        apart = ca.logic_and(self.ordinary(h), h > AT_ONCE * ca.fabs(t))
+        return ca.if_else(self.jumps, events + 1, ca.if_else(apart, 0, events))
 
 
 class StepPoint(NamedTuple):
@@ -323,9 +343,19 @@ class EventCheck(NamedTuple):
 
 
 def event_check(events: Events, s: LawAndSystem, tried: Tried) -> EventCheck:
-    """What a step meets, before an event is located."""
-    points, end = step_points(events, s, tried)
-    changes = [any_of(x.states != points[0].states) for x in points[1:]]
+    """What a step meets, before an event is located.
+
+    The path of a step is a cubic within the convex hull of four states. Where the numbers that conditions compare are linear,
+    one that has the same sign at all four passes zero nowhere in between, and the points need not be looked at.
+    """
+    if events.linear:
+        hull = [events.at(*given) for given in _hull(s, tried)]
+        end, modes, first = hull[-1], tried.d[events.modes, 0], events.conditions + events.impacts
+        alike = [ca.sum1(tried.here.differences * x.differences > 0) for x in hull]
+        changes = [sum(alike, ca.SX(0)) < len(hull) * events.comparisons, *ca.vertsplit(tried.here.states[first:, 0] != modes)]
+    else:
+        points, end = step_points(events, s, tried)
+        changes = [any_of(x.states != points[0].states) for x in points[1:]]
     undefined = ca.logic_or(any_of(tried.here.undefined), any_of(end.undefined))
     return EventCheck(ca.logic_not(any_of(ca.vertcat(tried.switches, *changes, undefined))), undefined, end.following)
 
@@ -373,6 +403,14 @@ def step_points(events: Events, s: LawAndSystem, tried: Tried) -> tuple[list[Ste
     others = events.conditions + events.impacts
     points[0] = points[0]._replace(states=ca.vertcat(tried.here.states[:others, 0], tried.d[events.modes, 0]))
     return points, here
+
+
+def _hull(s: LawAndSystem, tried: Tried) -> list[tuple[ca.SX, ca.SX, ca.SX, ca.SX]]:
+    """The arguments of `Events.function` at the corners of the path of a step, but for its begin: its Bezier points."""
+    axes, (first, last) = s.system.variables, ca.horzsplit(tried.rates)
+    after, before = axes.stepped(tried.x) + tried.h / 3 * first, axes.stepped(tried.x_next) - tried.h / 3 * last
+    corners, instants = (axes.state(after), axes.state(before), tried.x_next), (tried.at(c) for c in (1 / 3, 2 / 3, 1.0))
+    return [(ca.vertcat(x, tried.d), u, s.mechanism.p_symbols, t) for x, (u, t) in zip(corners, instants, strict=True)]
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:

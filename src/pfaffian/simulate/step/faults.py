@@ -10,17 +10,19 @@ from pfaffian.dynamics import load_losses
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.model.loop_coordinates import loop_coordinates_of
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.ranges import Range
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import LawAndSystem
 from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.step import DEFAULT
+from pfaffian.simulate.step.switches import switched_ranges
 from pfaffian.terms.loop_joints import uncounted
 from pfaffian.terms.terms import has_losses, shared
 
 FaultKind = Literal[
-    "law", "servo", "friction", "limit", "turns", "integrator", "arriving", "events", "undefined", "sampled", "python"
+    "law", "servo", "friction", "range", "limit", "turns", "integrator", "arriving", "events", "undefined", "sampled", "python"
 ]
 """Kind of a fault: a field of Faults."""
 
@@ -32,7 +34,8 @@ class Faults(NamedTuple):
     """The faults of a simulation beyond those of the step itself, in the order of the flags that its functions return.
 
     law: faults of the law in continuous time.   servo: chosen forces cannot hold their motions.   friction: friction that
-    follows loads has no value, or several.   limit: the state of the system reached the end of its domain.   turns: the number
+    follows loads has no value, or several.   range: a number of the machine is out of its range, by a parameter that switched.
+    limit: the state of the system reached the end of its domain.   turns: the number
     of turns of a closure became unknown.   integrator: iterations did not converge.   arriving: a constraint became active or
     jumped away from phi = 0.   events: they follow one another without end.   undefined: conditions compared NaN.   sampled:
     faults of laws in discrete time.   python: faults of a law in Python, raised between the steps.
@@ -41,6 +44,7 @@ class Faults(NamedTuple):
     law: tuple[Fault, ...] = ()
     servo: tuple[Fault, ...] = ()
     friction: tuple[Fault, ...] = ()
+    range: tuple[Fault, ...] = ()
     limit: tuple[Fault, ...] = ()
     turns: tuple[Fault, ...] = ()
     integrator: tuple[Fault, ...] = ()
@@ -67,6 +71,7 @@ def faults_of(s: LawAndSystem) -> Faults:
         law=s.control.faults,
         servo=(Fault(servo_fault(servos)),) if servos else (),
         friction=tuple(map(Fault, load_losses.meanings(s.mechanism))) if has_losses(s.mechanism) else (),
+        range=tuple(Fault(_range_meaning(what, r)) for what, r in switched_ranges(s.mechanism, s.changing)),
         limit=(Fault(ends),) if ends else (),
         turns=tuple(Fault(_turns_meaning(name)) for name in _open_turns(s.mechanism)),
         integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(s.scheme.integrator or DEFAULT).faults),
@@ -82,6 +87,11 @@ def _open_turns(m: Mechanism) -> tuple[str, ...]:
     """Names of the closures whose number of turns a run may lose, once for each angle."""
     closures = loop_coordinates_of(m).closures
     return tuple(c.name for c in closures for _ in uncounted(shared(m).kinematics, c))
+
+
+def _range_meaning(what: str, r: Range) -> str:
+    """The message of a run that stops because a parameter that switched puts a number of an element out of its range."""
+    return f"{what}: {r.what} {r.words}, but a parameter that changed put it out of this range: correct switches="
 
 
 def _turns_meaning(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, RunError
+from pfaffian.errors import RunError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.parts.rebound import impacts_of
 from pfaffian.simulate.step.limits import check_loop_limits
@@ -20,22 +20,16 @@ TOUCHING = 1e-6
 def check_start(m: Mechanism, q: np.ndarray, p: np.ndarray, t: float) -> None:
     """Check where runs begin.   q: (runs, nq), NaN where a run has no start.   p: (1 or runs, np) parameters.   t: [s].
 
-    Raises RunError: a closure starts outside its limits, or surfaces that rebound start inside one another. Raises ModelError:
-    a coefficient of restitution is not from 0 to 1.
+    Raises RunError: a closure starts outside its limits, or surfaces that rebound start inside one another.
     """
     check_loop_limits(m, q, p, t)
     if not impacts_of(m):
         return
     names, impacts = _impacts(m)
     of_runs = [q.T, np.broadcast_to(p, (len(q), p.shape[1])).T, np.full((1, len(q)), t)]
-    gaps, depths, e = (np.array(x) for x in impacts.map(len(q)).call(of_runs))
-    for i, run in np.argwhere((e < 0) | (e > 1) | (depths > TOUCHING))[:1]:
+    gaps, depths = (np.array(x) for x in impacts.map(len(q)).call(of_runs))
+    for i, run in np.argwhere(depths > TOUCHING)[:1]:
         which = f" in run {run}" if len(q) > 1 else ""
-        if not 0 <= e[i, run] <= 1:
-            raise ModelError(
-                f"force {names[i]!r}: impact, the coefficient of restitution, must be from 0 to 1, got {e[i, run]:g}{which}; "
-                "correct parameters="
-            )
         raise RunError(
             f"force {names[i]!r}: its surfaces start {-gaps[i, run]:.4g} m or rad inside one another{which}, and a rebound "
             "does not part them; start where the gap is at least 0"
@@ -44,11 +38,10 @@ def check_start(m: Mechanism, q: np.ndarray, p: np.ndarray, t: float) -> None:
 
 @remembered(64)
 def _impacts(m: Mechanism) -> tuple[list[str], ca.Function]:
-    """Names of the parts that rebound, one for each gap, and (q, p, t) -> their gaps, the relative depths, and their
-    coefficients of restitution."""
+    """Names of the parts that rebound, one for each gap, and (q, p, t) -> their gaps, and the relative depths."""
     k, long = shared(m).kinematics, machine_length(m)
-    found = [(name, gap, part.restitution) for name, part in impacts_of(m).items() for gap in part.gaps(name, k)]
-    gaps, restitutions = ca.vertcat(*[gap for _, gap, _ in found]), ca.vertcat(*[e for *_, e in found])
+    found = [(name, gap) for name, part in impacts_of(m).items() for gap in part.gaps(name, k)]
+    gaps = ca.vertcat(*[gap for _, gap in found])
     depths = -gaps / (ca.SX(1) if long.is_zero() else long)
-    f = ca.Function("impacts", [k.q, m.p_symbols, k.t], [ca.densify(x) for x in (gaps, depths, restitutions)])
-    return [name for name, *_ in found], f
+    f = ca.Function("impacts", [k.q, m.p_symbols, k.t], [ca.densify(x) for x in (gaps, depths)])
+    return [name for name, _ in found], f

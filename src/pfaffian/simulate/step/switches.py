@@ -15,6 +15,8 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
+from pfaffian.model.ranges import Range
+from pfaffian.model.unphysical import body_ranges, element_ranges
 from pfaffian.model.user_functions import call_for_column, call_for_value
 from pfaffian.simulate.step.signals import MotionOutput, OutputFunction, output_digest
 from pfaffian.terms.equations_digest import of_function
@@ -80,6 +82,14 @@ class Switches:
         if value.numel() != 1:
             raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
         return value
+
+
+def switched_ranges(m: Mechanism, changing: Switches) -> list[tuple[str, Range]]:
+    """The ranges of the numbers that change with parameters which a run changes, each with the words for its element."""
+    if not changing.visible:
+        return []
+    symbols = ca.vertcat(*[m.p_symbols[i] for i in changing.at])
+    return [(what, r) for what, r in (*element_ranges(m), *body_ranges(m)) if ca.depends_on(r.x, symbols)]
 
 
 def _digest(name: str, f: Next, m: Mechanism) -> str:
