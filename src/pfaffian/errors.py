@@ -152,10 +152,10 @@ def collected() -> Iterator[list[str]]:
         _SINK.reset(token)
 
 
-_Result = TypeVar("_Result")
+_Answer = TypeVar("_Answer")
 
 
-def with_notices(make: Callable[..., _Result], *arguments: Any) -> tuple[_Result, tuple[Notice, ...]]:
+def with_notices(make: Callable[..., _Answer], *arguments: Any) -> tuple[_Answer, tuple[Notice, ...]]:
     """make(*arguments), and the different notices that it gave. They are issued if it fails, and otherwise left to the caller,
     who may keep them with the result to issue them each time that it is used."""
     notices: dict[Notice, None] = {}

@@ -36,7 +36,7 @@ def interpreted(monkeypatch):
     """Compile nothing and load nothing from the store, so that only the memory of this process remains."""
     monkeypatch.setattr(obtain, "_tiers", lambda *_: None)
     monkeypatch.setattr(keyed, "recall", lambda *_: None)
-    monkeypatch.setattr(keyed, "programs", lambda _, recipe: recipe.programs)
+    monkeypatch.setattr(keyed, "programs", lambda _, recipe: recipe)
 
 
 def rod(**more) -> pf.Mechanism:

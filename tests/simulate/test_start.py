@@ -324,7 +324,7 @@ def test_a_guess_chooses_the_branch_and_named_values_stay():
     np.testing.assert_allclose(r.q.values[:, 0], found.q, atol=1e-9)
     assert (r.q.values[:, 0, 0] == 0.4).all() and abs(found.q[0] - found.q[1]).max() > 0.5
     np.testing.assert_array_equal(pf.run(m, guess={n: x[1] for n, x in near.items()}, **how).q.shape, (1, 3))
-    for q, guess, words in (([0, 0, 0], {"b": 1}, "together with q as a dict"), (None, [0, 0, 0], "{name: number} is needed"),
+    for q, guess, words in (([0, 0, 0], {"b": 1}, "q is needed as a dict"), (None, [0, 0, 0], "{name: number} is needed"),
                             ({"a": 0.4}, {"a": 1, "b": 1}, "q names 'a' too"), ({"a": 0.4}, {"bb": 1}, "no 'bb'")):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
             pf.run(m, q, guess=guess, **how)

@@ -5,6 +5,6 @@ usd_body.py     rigid bodies of a USD stage, with mass properties and shapes
 usd_joint.py    joints of a USD stage: kinds, frames in both bodies, limits, drives and mimic relations
 usd_mass.py     mass, mass centre and inertia of the rigid bodies of a USD stage, by the precedence of UsdPhysics
 usd_names.py    the properties of a USD stage that concern physics
-usd_rates.py    the velocities at which the bodies of a USD stage start, as velocities of its joints
 usd_stage.py    opening USD stages from untrusted files
+usd_start.py    the poses and velocities with which the bodies of a USD stage start, as those of its joints
 """

@@ -21,10 +21,8 @@ from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
 from pfaffian.formats.usd.usd_names import unread
-from pfaffian.formats.usd.usd_rates import start_rates, universal_angles
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
-from pfaffian.maths import so3
-from pfaffian.maths.subgroups import SUBGROUPS
+from pfaffian.formats.usd.usd_start import start_coordinates, start_rates
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
@@ -113,7 +111,7 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     _warn(s, joints, closing, lost)
     if any(shape.role == "collision" for b in bodies for shape in b.shapes):
         leave(lost, "contact between shapes is left out")
-    start = _start(s, m, tree, named)
+    start = start_coordinates(s, m, tree, named)
     rates = start_rates(s, m, tree, named, lost)
     pushed = _thrusts(driving, {j.name for j, flipped in tree if flipped})
     unread(s, lost)
@@ -390,45 +388,6 @@ def _gravity_of(s: UsdStage, scene: Any) -> np.ndarray:
     if n.any():
         down = s.up @ (n / np.linalg.norm(n))
     return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)
-
-
-def _start(s: UsdStage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
-    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
-    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
-    world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
-    motions = list[NumericPose]()
-    for j, _ in tree:
-        (Ra, pa), (Rb, pb) = (
-            (world[body][0] @ R, world[body][1] + world[body][0] @ p) for body, (R, p) in zip(j.bodies, j.frames, strict=True)
-        )
-        motions.append((Ra.T @ Rb, Ra.T @ (pb - pa)))
-    found = dict[str, float]()
-    turns = so3.quaternions(np.array([R for R, _ in motions]))
-    for (j, flipped), motion, turn in zip(tree, motions, turns, strict=True):
-        found |= _coordinates(m, j, motion, turn, flipped)
-    return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
-
-
-def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarray, flipped: bool) -> dict[str, float]:
-    """Name -> value of the coordinates of a joint.   motion: pose of its second frame in the first.   turn: (4,) quaternion of
-    its rotation."""
-    R, p = motion
-    if j.kind == "revolute":
-        return {j.name: float(2 * np.arctan2(turn[:3] @ j.axis, turn[3]))}
-    if j.kind == "prismatic":
-        return {j.name: float(p @ j.axis)}
-    if j.kind == "fixed" or m.joint(j.name).mimic:
-        return {}
-    if flipped:
-        R, p = R.T, -R.T @ p
-    if j.kind == "universal":  # R = R_x(a) R_y(b)
-        names = m.q_names[m.q_slices[j.name]]
-        return dict(zip(names, map(float, universal_angles(R)), strict=True))
-    g = SUBGROUPS[j.kind]
-    turns = len(g.rotation.axes)
-    turned: Any = so3.quaternions(R) if turns == 3 else [np.arctan2(R[1, 0], R[0, 0])] * turns
-    names = m.q_names[m.q_slices[j.name]]
-    return dict(zip(names, (float(x) for x in (*p[list(g.along)], *turned)), strict=True))
 
 
 def _warn(s: UsdStage, joints: list[UsdJoint], closing: list[UsdJoint], lost: LeftOut) -> None:

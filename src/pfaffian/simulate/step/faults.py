@@ -17,7 +17,6 @@ from pfaffian.simulate.step.events import ENDLESS, UNDEFINED, eventful
 from pfaffian.simulate.step.integrators import INTEGRATORS
 from pfaffian.simulate.step.sampling import in_python
 from pfaffian.simulate.step.step import DEFAULT
-from pfaffian.simulate.step.switches import switched_ranges
 from pfaffian.terms.loop_joints import uncounted
 from pfaffian.terms.terms import has_losses, shared
 
@@ -71,7 +70,7 @@ def faults_of(s: LawAndSystem) -> Faults:
         law=s.control.faults,
         servo=(Fault(servo_fault(servos)),) if servos else (),
         friction=tuple(map(Fault, load_losses.meanings(s.mechanism))) if has_losses(s.mechanism) else (),
-        range=tuple(Fault(_range_meaning(what, r)) for what, r in switched_ranges(s.mechanism, s.changing)),
+        range=tuple(Fault(_range_meaning(what, r)) for what, r in s.changing.ranges),
         limit=(Fault(ends),) if ends else (),
         turns=tuple(Fault(_turns_meaning(name)) for name in _open_turns(s.mechanism)),
         integrator=tuple(Fault(meaning) for meaning in INTEGRATORS.named(s.scheme.integrator or DEFAULT).faults),

@@ -11,8 +11,11 @@ from pfaffian.simulate.step.signals import MotionOutput, check_names, chosen, la
 from pfaffian.simulate.step.tracing import Traceable
 from pfaffian.states.signal import Signal
 
+RecordedSignals = dict[str, tuple[Signal, int]]
+"""Signals by name, in the order of a record, each with its number of entries."""
 
-def recorded_signals(s: Traceable, sizes: Callable[[], Mapping[str, int]]) -> dict[str, tuple[Signal, int]]:
+
+def recorded_signals(s: Traceable, sizes: Callable[[], Mapping[str, int]]) -> RecordedSignals:
     """The recorded signals in order, each with its number of entries.
 
     sizes: () -> number of entries by name, in order; called only where the equations have to say it.

@@ -22,7 +22,7 @@ from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
 from pfaffian.simulate.step.integrators import INTEGRATORS, AnyPair, Integrator, integrator_for, pair_of
 from pfaffian.simulate.step.kinks import has_kinks, may_have_kinks
-from pfaffian.simulate.step.recorded_signals import recorded_signals
+from pfaffian.simulate.step.recorded_signals import RecordedSignals, recorded_signals
 from pfaffian.simulate.step.run_arguments import input_names
 from pfaffian.simulate.step.sampling import layout_of
 from pfaffian.simulate.step.signals import OutputFunction, Record, output_digest
@@ -30,7 +30,6 @@ from pfaffian.simulate.step.step import DEFAULT, Scheme
 from pfaffian.simulate.step.switches import Next, Switches
 from pfaffian.simulate.step.tracing import Traced, arrival_flags, entering_step, projection, trace
 from pfaffian.states.abstract_system import AbstractSystem
-from pfaffian.states.signal import Signal
 from pfaffian.terms.equations_digest import digest
 
 
@@ -153,7 +152,7 @@ class Simulation:
         return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
 
     @cached_property
-    def signals(self) -> dict[str, tuple[Signal, int]]:
+    def signals(self) -> RecordedSignals:
         """Recorded signals in order, each with its number of entries."""
         return recorded_signals(self, lambda: self.sizes)
 

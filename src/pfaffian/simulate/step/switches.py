@@ -55,6 +55,14 @@ class Switches:
         """Name and digest of each function."""
         return [(name, _digest(name, f, self.m)) for name, f in self.next]
 
+    @cached_property
+    def ranges(self) -> list[tuple[str, Range]]:
+        """The ranges of the numbers that change with the visible parameters, each with the words for its element."""
+        if not self.visible:
+            return []
+        symbols = ca.vertcat(*[self.m.p_symbols[i] for i in self.at])
+        return [(what, r) for what, r in (*element_ranges(self.m), *body_ranges(self.m)) if ca.depends_on(r.x, symbols)]
+
     def now(self, p: ca.SX, values: ca.SX) -> ca.SX:
         """p (np, 1) with the current values (len, 1) of the switched parameters."""
         p = ca.SX(p)
@@ -82,14 +90,6 @@ class Switches:
         if value.numel() != 1:
             raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
         return value
-
-
-def switched_ranges(m: Mechanism, changing: Switches) -> list[tuple[str, Range]]:
-    """The ranges of the numbers that change with parameters which a run changes, each with the words for its element."""
-    if not changing.visible:
-        return []
-    symbols = ca.vertcat(*[m.p_symbols[i] for i in changing.at])
-    return [(what, r) for what, r in (*element_ranges(m), *body_ranges(m)) if ca.depends_on(r.x, symbols)]
 
 
 def _digest(name: str, f: Next, m: Mechanism) -> str:

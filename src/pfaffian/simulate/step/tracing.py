@@ -21,7 +21,6 @@ from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
 from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, along, correct, time_step
-from pfaffian.simulate.step.switches import switched_ranges
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import At
 from pfaffian.terms.loop_joints import half_turn_sides
@@ -251,7 +250,7 @@ def _rate(
     if closed.losses is not None:
         flags = closed.losses.faults
         faults, sides = ca.vertcat(faults, flags), ca.vertcat(sides, ca.SX.ones(*flags.shape))  # raised at any stage
-    for _, r in switched_ranges(m, sim.changing):
+    for _, r in sim.changing.ranges:
         faults, sides = ca.vertcat(faults, ca.logic_not(r.holds)), ca.vertcat(sides, 1)
     side = sim.system.side(here.x, T)
     faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)

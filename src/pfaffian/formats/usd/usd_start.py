@@ -1,4 +1,4 @@
-"""The velocities at which the bodies of a USD stage start, as velocities of its joints."""
+"""The poses and velocities with which the bodies of a USD stage start, as coordinates and velocities of its joints."""
 
 from __future__ import annotations
 
@@ -10,14 +10,57 @@ import numpy as np
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.usd.usd_joint import UsdJoint
 from pfaffian.formats.usd.usd_stage import UsdStage
+from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import NumericPose
 
 SAME = 1e-5
 """Relative difference below which two velocities are the same: those of a stage have single precision."""
 
 Field = tuple[np.ndarray, np.ndarray]
 """The velocity (3,) [m/s] of a rigid motion at the origin of the world, and its angular velocity (3,) [rad/s]."""
+
+
+def start_coordinates(
+    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str]
+) -> dict[str, float]:
+    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
+    world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
+    motions = list[NumericPose]()
+    for j, _ in tree:
+        (Ra, pa), (Rb, pb) = (
+            (world[body][0] @ R, world[body][1] + world[body][0] @ p) for body, (R, p) in zip(j.bodies, j.frames, strict=True)
+        )
+        motions.append((Ra.T @ Rb, Ra.T @ (pb - pa)))
+    found = dict[str, float]()
+    turns = so3.quaternions(np.array([R for R, _ in motions]))
+    for (j, flipped), motion, turn in zip(tree, motions, turns, strict=True):
+        found |= _coordinates(m, j, motion, turn, flipped)
+    return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
+
+
+def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarray, flipped: bool) -> dict[str, float]:
+    """Name -> value of the coordinates of a joint.   motion: pose of its second frame in the first.   turn: (4,) quaternion of
+    its rotation."""
+    R, p = motion
+    if j.kind == "revolute":
+        return {j.name: float(2 * np.arctan2(turn[:3] @ j.axis, turn[3]))}
+    if j.kind == "prismatic":
+        return {j.name: float(p @ j.axis)}
+    if j.kind == "fixed" or m.joint(j.name).mimic:
+        return {}
+    if flipped:
+        R, p = R.T, -R.T @ p
+    if j.kind == "universal":  # R = R_x(a) R_y(b)
+        names = m.q_names[m.q_slices[j.name]]
+        return dict(zip(names, map(float, universal_angles(R)), strict=True))
+    g = SUBGROUPS[j.kind]
+    turns = len(g.rotation.axes)
+    turned: Any = so3.quaternions(R) if turns == 3 else [np.arctan2(R[1, 0], R[0, 0])] * turns
+    names = m.q_names[m.q_slices[j.name]]
+    return dict(zip(names, (float(x) for x in (*p[list(g.along)], *turned)), strict=True))
 
 
 def start_rates(
