@@ -312,11 +312,3 @@ def test_a_run_is_given_up_early_where_its_error_grows_too_fast(tried):
     """Of a long run with two records most steps are those of its last solution."""
     r = pf.run(four_bar(), FOUR_BAR_START, {"a": 1.0}, times=[0.0, 100.0], accuracy=1e-7, backend="interpreter")
     assert float(r.error.max()) <= 1e-7 and len(tried) > 1 and sum(tried[:-1]) < 0.6 * tried[-1], tried
-
-
-def test_a_run_whose_error_shows_early_is_repeated_once(tried):
-    """Its error at the end is foretold from a small part of its time, and is aimed at with so much more care."""
-    for start, accuracy in ((3.0, 1e-6), (2.6, 1e-7), (3.0, 1e-7)):
-        r = pf.run(ROD, [start], times=[0.0, 10.0], accuracy=accuracy, backend="interpreter")
-        assert float(r.error.max()) <= accuracy
-    assert len(tried) == 6, tried

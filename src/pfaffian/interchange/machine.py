@@ -98,7 +98,7 @@ class FMUMachine:
         found = dict(zip(rhs.name_out(), rhs(*inputs), strict=True))
         rate, faults, sides, *_ = names = self.simulation.traced.rhs.name_out()
         outputs = found.get(names[-1], ca.SX(0, 1))
-        at = sorted(set(found[sides].sparsity().row()))
+        at = sorted({j for i in range(len(inputs)) for j in rhs.jac_sparsity(rhs.index_out(sides), i).row()})
         indicators = [*[found[sides][j, 0] for j in at], self.thresholds(x, w, p, t)]
         if events := events_of(self.simulation):
             indicators.append(events.at(x, w, p, t).differences)

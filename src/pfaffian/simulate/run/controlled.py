@@ -59,10 +59,6 @@ accuracy, for which the run is then given up."""
 GROWTH = 2.0
 """Largest power of the time with which an error is expected to grow: that of a phase whose rate drifts."""
 
-DOUBT = 0.5
-"""Power of the time by which an error that is foretold may be too small: a run that is repeated is made so much more exact, as
-the first part of it costs little."""
-
 SHORTEST_PART = 1e-3
 """Least part of the time from which the error at the end is foretold."""
 
@@ -313,8 +309,7 @@ class _Pairs(NamedTuple):
             known = np.isfinite(found.q_v[:, self.coarse, 0])
             shows |= (expected > HOPELESS) & (parts >= EVIDENT)[:, None] & known
         first = shows.argmax(axis=0), np.arange(shows.shape[1])
-        least = expected[first] * np.maximum(parts[first[0]], SHORTEST_PART) ** -DOUBT
-        return np.where(shows.any(axis=0) & (tolerance[self.second] > SMALLEST), least, 0.0)
+        return np.where(shows.any(axis=0) & (tolerance[self.second] > SMALLEST), expected[first], 0.0)
 
     def lost(self, excess: Callable[[SolvedRuns], np.ndarray], found: SolvedRuns) -> np.ndarray:
         """(lanes,) whether a lane is of a run that will be solved again.   excess: of this record, with its first arguments."""
