@@ -99,6 +99,7 @@ def by_exudyn(of: Problem) -> dict[str, Engine]:
         return {}
     import exudyn
 
+    exudyn.SetWriteToConsole(False)
     container, at = exudyn.SystemContainer(), pf.assemble(of.m, of.q, of.v)
     mbs, q = container.AddSystem(), np.ravel(at.q)
     parents = [link.parent for link in pf.symbols(of.m).kinematics.tree.links]

@@ -7,6 +7,7 @@ of the four-bar with the multipliers of its loop are written out below.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -21,15 +22,30 @@ from benchmarks.problems import Problem
 MOST_STEPS = 10**6
 
 
-class Rate:
-    """Our compiled right-hand side [q_dot; v_dot] of [q; v], and the time spent inside it [s]."""
+CHECKED = 16
+"""Calls of a right-hand side between two looks at the processor time."""
 
-    def __init__(self, of: Problem) -> None:
+
+class TooLong(Exception):
+    """An integrator has passed the bound of its processor time."""
+
+
+class Rate:
+    """Our compiled right-hand side [q_dot; v_dot] of [q; v], the time spent inside it [s], and the number of its calls."""
+
+    def __init__(self, of: Problem, backend: Any) -> None:
         quantities = {"q": lambda T: T.kinematics.q_dot, "v": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}
-        self.f = pf.compile_terms(of.m, quantities, lanes=1)
-        self.n, self.u, self.inside, self.calls = of.m.nq, np.zeros(of.m.nu) if of.u is None else of.u, 0.0, 0
+        self.f = pf.compile_terms(of.m, quantities, lanes=1, backend=backend)
+        self.n, self.u = of.m.nq, np.zeros(of.m.nu) if of.u is None else of.u
+        self.restart()
+
+    def restart(self, until: float = math.inf) -> None:
+        """Count from here on.   until: processor time [s] after which calls raise TooLong."""
+        self.inside, self.calls, self.until = 0.0, 0, until
 
     def __call__(self, t: float, x: np.ndarray) -> np.ndarray:
+        if self.calls % CHECKED == 0 and time.process_time() > self.until:
+            raise TooLong
         begun = time.perf_counter()
         found = self.f(x[: self.n], x[self.n :], self.u)
         self.inside, self.calls = self.inside + time.perf_counter() - begun, self.calls + 1

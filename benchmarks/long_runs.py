@@ -49,7 +49,7 @@ def long_four_bar(o: Options) -> Iterator[Comparison]:
         "": lambda: end_of_run(of, accuracy, o),
         "RK4 at 1 ms": lambda: end_of_steps(of, steps, o),
     }
-    goals, rate = {"RK4 at 1 ms": AGAINST_RK4}, Rate(of)
+    goals, rate = {"RK4 at 1 ms": AGAINST_RK4}, Rate(of, o.backend)
     theirs: dict[str, Any] = {name: lambda tolerance, solve=solve: solve(rate, begin, ends, tolerance)[-1]
                               for name, solve in around_ours().items() if name != "SciPy Radau"}  # fmt: skip
     if by := by_diffrax(of, "Dopri8"):
