@@ -2,9 +2,9 @@
 
 The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of positions in m, of
 speeds relative to the largest. `accuracy=` gets the asked error itself, so that the true error of ours is smaller. Integrators
-of others get the largest of the tolerances 1e-6, 1e-7, ... whose true error is small enough (`benchmarks/integrators.py`), or as
-many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand side, the part of the time inside the
-callback is told. RK4 takes its best step, which a user does not know, and estimates nothing: beside it are runs without an
+of others get the largest of the tolerances 1e-6, 1e-7, ... whose true error is small enough (`benchmarks/integrators.py`), or
+as many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand side, the part of the time inside
+the callback is told. RK4 takes its best step, which a user does not know, and estimates nothing: beside it are runs without an
 estimate, to the largest accuracy whose true error is small enough.
 
 A run of others may take MOST_TIMES the time of ours. A row tells those that were stopped there, with this bound in place of a

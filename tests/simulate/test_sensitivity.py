@@ -363,6 +363,27 @@ def test_functions_of_other_libraries_name_what_differentiates_whole_runs(bar, f
         pair_of(bar[0], "run", None, None, 1, "numpy", function)
 
 
+@pytest.mark.parametrize(
+    "differentiated",
+    [
+        lambda m, **how: pf.calculus.step_derivatives(m, [0.0] * m.nq, **how),
+        lambda m, **how: pf.calculus.rollout(m, [0.0] * m.nq, **how),
+        pf.bridges.jax_function,
+        pf.bridges.torch_function,
+        lambda m, **how: pf.casadi_function(m, "step", **how),
+    ],
+    ids=["step_derivatives", "rollout", "jax_function", "torch_function", "casadi_function"],
+)
+def test_what_takes_steps_of_one_length_refuses_an_accuracy(bar, request, differentiated):
+    name = request.node.callspec.id
+    for how in ({}, {"step": H}):
+        with pytest.raises(ModelError, match=f"^{name} takes steps of one length and no accuracy: .*calculus.accurate_rollout"):
+            differentiated(bar[0], accuracy=1e-6, **how)
+    if name == "rollout":
+        with pytest.raises(ModelError, match="steps must"):
+            differentiated(bar[0])
+
+
 def test_jax(bar):
     jax = pytest.importorskip("jax")
     with jax.enable_x64(False), pytest.raises(ModelError, match="double precision"):

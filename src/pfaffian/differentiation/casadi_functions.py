@@ -14,7 +14,7 @@ from pfaffian.control.idle import idle_motions
 from pfaffian.control.law import Control
 from pfaffian.control.losses_at import with_losses_at
 from pfaffian.differentiation.curvature import smooth_motion, smooth_step
-from pfaffian.differentiation.step_slopes import STAY, differentiable, with_matrices, with_products
+from pfaffian.differentiation.step_slopes import STAY, differentiable, refuse_accuracy, with_matrices, with_products
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
 from pfaffian.errors import BuildError, ModelError, notice_once
 from pfaffian.evaluate.inverse import actuated_by
@@ -40,6 +40,7 @@ def casadi_function(
     *,
     wrt: Sequence[str] = (),
     step: float | None = None,
+    accuracy: None = None,
     scheme: Scheme | None = None,
     control: Control | None = None,
     hessian: bool = True,
@@ -72,6 +73,7 @@ def casadi_function(
         wrt: names of inputs with respect to which each output is differentiated; the derivatives are further outputs
             `<output>_by_<input>`. None by default.
         step: length of the step [s], needed for "step".
+        accuracy: refused, since steps of one length have none; `accurate_rollout` takes it.
         scheme: scheme of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
         control: a law in continuous time that closes the loop of "step"; u are then its inputs. None by default.
         hessian: whether second derivatives are compiled too, which doubles the code; without them solvers must approximate
@@ -94,6 +96,7 @@ def casadi_function(
         >>> round(float(f(q=0.0)["v_dot_by_q"]), 2)  # -g / l
         -9.81
     """
+    refuse_accuracy(accuracy, "casadi_function")
     as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
     one_of(backend, get_args(Evaluator), "casadi_function: backend")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.differentiation.differentiable import ValueAndSlopes, pair_of
+from pfaffian.differentiation.step_slopes import refuse_accuracy
 from pfaffian.errors import ModelError, brief, optional
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -24,6 +25,7 @@ def jax_function(
     what: str = "step",
     *,
     step: float | None = None,
+    accuracy: None = None,
     scheme: Scheme | None = None,
     threads: int = 1,
     backend: Backend = "auto",
@@ -41,6 +43,7 @@ def jax_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics". Rules for a whole run are `jvp` and `vjp` of `accurate_rollout`.
         step: length of the step [s], required for "step".
+        accuracy: refused, since steps of one length have none; `accurate_rollout` takes it.
         scheme: how "step" integrates, with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share a batch, 1 by default.
         backend: "auto": interpreted at once, and compiled in the background where that pays; "c": compiled first;
@@ -59,6 +62,7 @@ def jax_function(
         >>> print(jax.jacobian(f)(jax.numpy.zeros(1), jax.numpy.zeros(1)).round(2))  # -g / l
         [[-9.81]]
     """
+    refuse_accuracy(accuracy, "jax_function")
     as_mechanism(m)
     jax = _need_jax()
     pair = pair_of(m, what, step, scheme, threads, backend, "jax_function")

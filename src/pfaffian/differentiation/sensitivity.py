@@ -20,7 +20,7 @@ from pfaffian.differentiation.many_steps import (
     q_and_v,
     regular_start,
 )
-from pfaffian.differentiation.step_slopes import differentiable, with_matrices
+from pfaffian.differentiation.step_slopes import differentiable, refuse_accuracy, with_matrices
 from pfaffian.errors import RunError
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given, matrices
@@ -59,6 +59,7 @@ def step_derivatives(
     u: Any = None,
     *,
     step: float = 1e-3,
+    accuracy: None = None,
     t: float = 0.0,
     parameters: Any = None,
     control: Control | None = None,
@@ -82,6 +83,7 @@ def step_derivatives(
         u: (nu,) or (runs, nu) array, or {input: number or (runs,)}, constant during the step; under a law, the inputs of the
             law and the external wrenches. What is left out is zero.
         step: length of the step [s], 1e-3 by default.
+        accuracy: refused, since steps of one length have none; `accurate_rollout` takes it.
         t: time at the start of the step [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
@@ -94,7 +96,7 @@ def step_derivatives(
         a named tuple: q (..., nq), v (..., nv), z (..., nz) after the step; A (..., n, n), B (..., n, inputs) and P (..., n,
         np), n = 2 nv + nz, of displacements along the velocities, q + K(q) eps, of v and of z.
     Raises ModelError: wrong names, shapes or numbers; the integrator midpoint, a law in discrete time, constraints that
-    switch on and off, a joint with a distribution.
+    switch on and off, a joint with a distribution, an accuracy.
 
     Example:
         >>> import pfaffian as pf
@@ -103,6 +105,7 @@ def step_derivatives(
         >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a rotation by 2 rad/s * 0.5 s
         array([[ 0.542,  0.417], [-1.687,  0.542]])
     """
+    refuse_accuracy(accuracy, "step_derivatives")
     s = differentiable(m, control, scheme, "step_derivatives")
     m, names, zs = s.mechanism, s.w_names, np.array(s.z, dtype=float)
     at = given(
@@ -299,8 +302,9 @@ def rollout(
     v: Any = None,
     u: Any = None,
     *,
-    steps: int,
+    steps: int | None = None,
     step: float = 1e-3,
+    accuracy: None = None,
     every: int = 1,
     t: float = 0.0,
     parameters: Any = None,
@@ -324,6 +328,7 @@ def rollout(
             inputs of the law and the external wrenches. Zero by default.
         steps: number of steps.
         step: length of each step [s], 1e-3 by default.
+        accuracy: refused, since steps of one length have none; `accurate_rollout` takes it.
         every: number of steps between two records, 1 by default.
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
@@ -347,6 +352,7 @@ def rollout(
         >>> r.vjp(v=[[0.0], [1.0]]).u.ravel().round(3)[:3]
         array([0.05, 0.05, 0.05])
     """
+    refuse_accuracy(accuracy, "rollout")
     s = differentiable(m, control, scheme, "rollout")
     m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
     check_options(backend, 1)

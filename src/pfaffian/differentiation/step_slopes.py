@@ -51,6 +51,15 @@ def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what:
     return s
 
 
+def refuse_accuracy(accuracy: Any, what: str) -> None:
+    """Raise ModelError, with the way out, where an accuracy is asked of what takes steps of one length."""
+    if accuracy is not None:
+        raise ModelError(
+            f"{what} takes steps of one length and no accuracy: give step= alone; pf.calculus.accurate_rollout differentiates "
+            "a run to an accuracy"
+        )
+
+
 def _check(s: Simulation, what: str) -> None:
     """Raise ModelError, with the way out, where a step has no derivative or none is implemented."""
     m = s.mechanism

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.differentiation.differentiable import ValueAndSlopes, pair_of
+from pfaffian.differentiation.step_slopes import refuse_accuracy
 from pfaffian.errors import ModelError, optional
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -21,6 +22,7 @@ def torch_function(
     what: str = "step",
     *,
     step: float | None = None,
+    accuracy: None = None,
     scheme: Scheme | None = None,
     threads: int = 1,
     backend: Backend = "auto",
@@ -38,6 +40,7 @@ def torch_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics". Rules for a whole run are `jvp` and `vjp` of `accurate_rollout`.
         step: length of the step [s], needed for "step".
+        accuracy: refused, since steps of one length have none; `accurate_rollout` takes it.
         scheme: of "step", with the integrator rk4, euler, tr-bdf2, dopri5 or dop853; `pf.Scheme()` by default.
         threads: number of threads that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
@@ -59,6 +62,7 @@ def torch_function(
         ...     f(q, torch.zeros(1, dtype=torch.float64)).backward()
         ...     assert round(float(q.grad), 6) == -9.81  # -g / l
     """
+    refuse_accuracy(accuracy, "torch_function")
     as_mechanism(m)
     torch = optional("torch", "torch", "torch_function needs")
     pair = pair_of(m, what, step, scheme, threads, backend, "torch_function")
