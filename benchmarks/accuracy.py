@@ -1,11 +1,11 @@
 """Time to a true error: runs to an accuracy beside steps of one length and integrators of others, on nine motions.
 
 The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of positions in m, of
-speeds relative to the largest. `accuracy=` gets the asked error itself, so that the true error of ours is smaller. Integrators
-of others get the largest of the tolerances 1e-6, 1e-7, ... whose true error is small enough (`benchmarks/integrators.py`), or
-as many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand side, the part of the time inside
-the callback is told. RK4 takes its best step, which a user does not know, and estimates nothing: beside it are runs without an
-estimate, to the largest accuracy whose true error is small enough.
+speeds relative to the largest. Ours gets the asked error as its accuracy, or the next smaller one if its true error is above
+it. Integrators of others get the largest of the tolerances 1e-6, 1e-7, ... whose true error is small enough
+(`benchmarks/integrators.py`), or as many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand
+side, the part of the time inside the callback is told. RK4 takes its best step, which a user does not know, and estimates
+nothing: beside it are runs without an estimate, to the largest accuracy whose true error is small enough.
 
 A run of others may take MOST_TIMES the time of ours. A row tells those that were stopped there, with this bound in place of a
 time, and those whose settings end before, with their least true error and its time. A side that takes longer than SLOW is timed
@@ -30,7 +30,7 @@ from benchmarks.check import CheckFailed
 from benchmarks.error_over_time import draw
 from benchmarks.problems import PROBLEMS, Problem, end_of_run, off
 from benchmarks.result import Comparison, Goal, Timing
-from benchmarks.rivals import ALONE, RK4, Attempt, Rival, attempt, attempts, rivals
+from benchmarks.rivals import ALONE, OURS, RK4, Attempt, Rival, attempt, attempts, least, once, rivals
 from benchmarks.timing import Options, interleaved
 
 ERRORS = (1e-6, 1e-9)
@@ -41,6 +41,9 @@ LEAST_BESIDE_RK4 = {1e-6: 0.83, 1e-9: 1.0}
 
 LEAST_MEAN = {1e-9: 3.0}
 """Least geometric mean of these ratios."""
+
+TRUE = 3
+"""How many times as large as the asked accuracy the true error may be, as that of an estimate."""
 
 MOST_TIMES = 50
 """How many times the time of ours a run of others may take."""
@@ -81,15 +84,14 @@ def motion(what: str, of: Problem, errors: Sequence[float], o: Options) -> Itera
     def error_of(x: np.ndarray) -> float:
         return off(x, exact, of.m.nq)
 
-    ours = Rival(lambda accuracy: end_of_run(of, accuracy, o), errors)
-    for error in errors:
-        if not (mine := error_of(ours.solve(error))) <= error:
-            raise CheckFailed(f"{what}: a run to an accuracy of {error:g} has an error of {mine:.2g}")
-    most = MOST_TIMES * median(attempt(ours, errors[-1], error_of, np.inf).seconds for _ in range(3))
     sides = rivals(of, o)
+    most = MOST_TIMES * median(attempt(sides[OURS], errors[-1], error_of, np.inf).seconds for _ in range(3))
     tried = {name: attempts(rival, error_of, errors[-1], most) for name, rival in sides.items()}
     for error in errors:
-        for row in compare(f"{what}, error {error:g}", error, sides | {"": ours}, tried, most, o):
+        mine = [a for a in tried[OURS] if a.setting <= error] or [attempt(sides[OURS], error, error_of, most)]
+        if not mine[0].error <= TRUE * error:
+            raise CheckFailed(f"{what}: a run to an accuracy of {error:g} has an error of {mine[0].error:.2g}")
+        for row in compare(f"{what}, error {error:g}", error, sides, tried | {OURS: mine}, most, o):
             yield error, row
 
 
@@ -98,26 +100,15 @@ def compare(
 ) -> Iterator[Comparison]:
     """The rows of a motion and an error.
 
-    sides: by name, "" is ours.   tried: attempts of the others.   most: their bound [s].
+    tried: attempts of the sides.   most: the bound of each of them [s].
     """
     best = {name: least(found, error) for name, found in tried.items()}
     quick = {name: a for name, a in best.items() if a.error <= error and a.seconds <= SLOW}
     calls: dict[str, Any] = {name: lambda a=a, name=name: sides[name].solve(a.setting) for name, a in quick.items()}
-    timings = interleaved({"": lambda: sides[""].solve(error)} | calls, 1, o)
+    timings = {name: once(name, found, error, most) for name, found in tried.items()} | interleaved(calls, 1, o)
     for name, a in best.items():
-        if name == ALONE:
-            continue
-        ours, goal, notes = timings[""], None, a.notes
-        if name == RK4:
-            ours, goal = timings[ALONE], Goal("ratio", ">=", LEAST_BESIDE_RK4[error])
-            notes = notes | {"accuracy of ours": best[ALONE].setting, "its true error": best[ALONE].error}
-        stopped = a.error > error and tried[name][-1].seconds > most
-        theirs = Timing(f"{name}, stopped", (1e9 * most,)) if stopped else Timing(name, (1e9 * a.seconds,))
-        if a.error > error:
-            notes = notes | {"not within": error}
-        yield Comparison(f"{what}, beside {name}", "a run", ours, timings.get(name, theirs), goal, notes)
-
-
-def least(found: Sequence[Attempt], error: float) -> Attempt:
-    """The first attempt within an error; the one with the least error if there is none."""
-    return next((a for a in found if a.error <= error), min(found, key=lambda a: a.error))
+        if name not in (OURS, ALONE):
+            beside, goal = (ALONE, Goal("ratio", ">=", LEAST_BESIDE_RK4[error])) if name == RK4 else (OURS, None)
+            mine = {"accuracy of ours": best[beside].setting, "its true error": best[beside].error}
+            notes = a.notes | mine | ({} if a.error <= error else {"not within": error})
+            yield Comparison(f"{what}, beside {name}", "a run", timings[beside], timings[name], goal, notes)

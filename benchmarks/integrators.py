@@ -35,8 +35,8 @@ class Rate:
 
     def __init__(self, of: Problem, backend: Any) -> None:
         quantities = {"q": lambda T: T.kinematics.q_dot, "v": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}
-        self.f = pf.compile_terms(of.m, quantities, lanes=1, backend=backend)
-        self.n, self.u = of.m.nq, np.zeros(of.m.nu) if of.u is None else of.u
+        self.f = pf.compile_terms(of.m, quantities, lanes=1, backend=backend).kernel
+        self.n, self.fixed = of.m.nq, (np.zeros(of.m.nu) if of.u is None else np.ravel(of.u), of.m.p_defaults, np.zeros(1))
         self.restart()
 
     def restart(self, until: float = math.inf) -> None:
@@ -47,9 +47,9 @@ class Rate:
         if self.calls % CHECKED == 0 and time.process_time() > self.until:
             raise TooLong
         begun = time.perf_counter()
-        found = self.f(x[: self.n], x[self.n :], self.u)
+        found = np.concatenate(self.f(x[: self.n], x[self.n :], *self.fixed), axis=None)
         self.inside, self.calls = self.inside + time.perf_counter() - begun, self.calls + 1
-        return np.concatenate([found["q"].ravel(), found["v"].ravel()])
+        return found
 
 
 Solve = Callable[[Rate, np.ndarray, np.ndarray, float], np.ndarray]

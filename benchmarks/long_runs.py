@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import pfaffian as pf
-from benchmarks.integrators import Rate, around_ours, by_diffrax
+from benchmarks.integrators import by_diffrax
 from benchmarks.problems import Problem, end_of_run, end_of_steps, four_bar, heavy_top, off, start
 from benchmarks.result import Comparison, Goal
+from benchmarks.rivals import Rival, attempts, least, once, rivals
 from benchmarks.timing import Options, interleaved
 
 EXACT = 1e-12
@@ -19,8 +20,12 @@ EXACT = 1e-12
 TOLERANCES = [10.0**-k for k in range(6, 14)]
 """Accuracies and tolerances that are tried, the quickest first."""
 
-AGAINST_RK4, AGAINST_SCIPY, AGAINST_SUNDIALS, AGAINST_DIFFRAX = 1 / 0.37, 60.0, 20.0, 10.0
-"""Least ratios for a four-bar over 100 s."""
+BESIDE = "RK4 at 1 ms"
+GOALS = {BESIDE: 1 / 0.37, "SciPy DOP853": 60.0, "SUNDIALS CVODE": 20.0, "SUNDIALS IDA": 20.0, "diffrax Dopri8": 10.0}
+"""Least ratios for a four-bar over 100 s, by the side."""
+
+MOST_TIMES = 100
+"""How many times the time of ours they may take there."""
 
 ALONE, VMAPPED = 32, 256
 """Four-bars of a batch that are computed one by one, and by diffrax, for a time a run."""
@@ -42,30 +47,24 @@ def first_within(error: float, exact: np.ndarray, solve: Any) -> float | None:
 def long_four_bar(o: Options) -> Iterator[Comparison]:
     """A four-bar with two records, at a true error of 1e-8, its estimate included."""
     of, error = four_bar(10.0 if o.quick else 100.0), 1e-8
-    exact, begin, ends = end_of_run(of, EXACT, o), start(of), np.array([0.0, of.duration])
-    steps = int(1e3 * of.duration)
-    accuracy = first_within(error, exact, lambda tolerance: end_of_run(of, tolerance, o)) or EXACT
-    calls: dict[str, Any] = {
-        "": lambda: end_of_run(of, accuracy, o),
-        "RK4 at 1 ms": lambda: end_of_steps(of, steps, o),
+    exact, angles, steps = end_of_run(of, EXACT, o), slice(of.m.nq), int(1e3 * of.duration)
+
+    def error_of(x: np.ndarray) -> float:
+        return off(x[angles], exact[angles], of.m.nq)
+
+    sides = {name: side for name, side in rivals(of, o).items() if name in GOALS and not o.quick}
+    mine = least(attempts(Rival(lambda accuracy: end_of_run(of, accuracy, o), TOLERANCES), error_of, error, np.inf), error)
+    most = MOST_TIMES * mine.seconds
+    tried = {name: attempts(side, error_of, error, most) for name, side in sides.items()}
+    calls: dict[str, Any] = {"": lambda: end_of_run(of, mine.setting, o), BESIDE: lambda: end_of_steps(of, steps, o)}
+    times = {name: once(name, found, error, most) for name, found in tried.items()} | interleaved(calls, 1, o)
+    notes = {name: least(found, error).notes for name, found in tried.items()} | {
+        BESIDE: {"true error": error_of(calls[BESIDE]())}
     }
-    goals, rate = {"RK4 at 1 ms": AGAINST_RK4}, Rate(of, o.backend)
-    theirs: dict[str, Any] = {name: lambda tolerance, solve=solve: solve(rate, begin, ends, tolerance)[-1]
-                              for name, solve in around_ours().items() if name != "SciPy Radau"}  # fmt: skip
-    if by := by_diffrax(of, "Dopri8"):
-        theirs["diffrax Dopri8"] = lambda tolerance: by(begin, ends, tolerance)[-1]
-    for name, solve in theirs.items() if not o.quick else ():
-        tolerance = first_within(error, exact, solve)
-        if tolerance:
-            calls[name] = lambda solve=solve, tolerance=tolerance: solve(tolerance)
-            goals[name] = AGAINST_SCIPY if "SciPy" in name else AGAINST_SUNDIALS if "SUNDIALS" in name else AGAINST_DIFFRAX
-    times = interleaved(calls, 1, o)
-    angles = slice(of.m.nq)
-    notes = {"accuracy": accuracy, "true error": off(end_of_run(of, accuracy, o)[angles], exact[angles], of.m.nq),
-             "true error of RK4": off(end_of_steps(of, steps, o)[angles], exact[angles], of.m.nq)}  # fmt: skip
-    for name, goal in goals.items():
+    for name in (BESIDE, *sides):
         what = f"four-bar, {of.duration:g} s, true error {error:g}, beside {name}"
-        yield Comparison(what, "a run", times[""], times[name], Goal("ratio", ">=", goal), notes)
+        told = notes[name] | {"accuracy of ours": mine.setting, "its true error": mine.error}
+        yield Comparison(what, "a run", times[""], times[name], Goal("ratio", ">=", GOALS[name]), told)
 
 
 def lengths(o: Options) -> Iterator[Comparison]:

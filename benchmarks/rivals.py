@@ -16,18 +16,19 @@ import numpy as np
 from benchmarks.engines import by_drake, by_exudyn
 from benchmarks.integrators import Rate, around_ours, by_diffrax
 from benchmarks.problems import Problem, end_of_run, end_of_steps, start
+from benchmarks.result import Timing
 from benchmarks.timing import Options
 
 TOLERANCES = [10.0**-k for k in range(6, 15)]
 ACCURACIES = [10.0 ** (-k / 2) for k in range(6, 25)]
 STEPS = [round(2 ** (k / 2)) for k in range(8, 41)]
-"""Settings that are tried: tolerances of others, accuracies of ours without an estimate, numbers of steps of one length."""
+"""Settings that are tried: tolerances of others, accuracies of ours, numbers of steps of one length."""
 
 SOLVERS = ("Dopri8", "Kvaerno5")
 """Of diffrax."""
 
-RK4, ALONE = "RK4, best step", "no estimate"
-"""Names of sides that are ours: steps of one length, and runs to an accuracy without an estimate of their error."""
+OURS, ALONE, RK4 = "", "no estimate", "RK4, best step"
+"""Names of sides that are ours: runs to an accuracy, the same without an estimate of their error, steps of one length."""
 
 
 class Rival(NamedTuple):
@@ -61,6 +62,7 @@ def rivals(of: Problem, o: Options) -> dict[str, Rival]:
     begin, ends = start(of), np.array([0.0, of.duration])
     rate = Rate(of, o.backend)
     found = {
+        OURS: Rival(lambda accuracy: end_of_run(of, accuracy, o), ACCURACIES),
         ALONE: Rival(lambda accuracy: end_of_run(of, accuracy, o, False), ACCURACIES),
         RK4: Rival(lambda n: end_of_steps(of, int(n), o), STEPS),
     }
@@ -76,7 +78,8 @@ def rivals(of: Problem, o: Options) -> dict[str, Rival]:
 def attempts(rival: Rival, error_of: Callable[[np.ndarray], float], least: float, most: float) -> list[Attempt]:
     """Runs with the settings in turn, until one is within the least error or takes longer than the most seconds."""
     found = list[Attempt]()
-    attempt(rival, rival.settings[0], error_of, most)  # what it compiles is not timed
+    if not rival.rate:
+        attempt(rival, rival.settings[0], error_of, most)  # what it compiles is not timed
     for setting in rival.settings:
         found.append(attempt(rival, setting, error_of, most))
         if found[-1].error <= least or found[-1].seconds > most:
@@ -98,3 +101,16 @@ def attempt(rival: Rival, setting: float, error_of: Callable[[np.ndarray], float
         inside, calls = rival.rate.inside / (time.perf_counter() - wall), rival.rate.calls
         rival.rate.restart()
     return Attempt(setting, seconds, error, inside, calls)
+
+
+def least(found: Sequence[Attempt], error: float) -> Attempt:
+    """The first attempt within an error; the one with the least error if there is none."""
+    return next((a for a in found if a.error <= error), min(found, key=lambda a: a.error))
+
+
+def once(name: str, found: Sequence[Attempt], error: float, most: float) -> Timing:
+    """The time of one run within an error; that of the bound if the last one passed it, and none was."""
+    a = least(found, error)
+    if a.error > error and found[-1].seconds > most:
+        return Timing(f"{name}, stopped", (1e9 * most,))
+    return Timing(name, (1e9 * a.seconds,))

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from benchmarks.accuracy import compare, least
+from benchmarks.accuracy import compare
 from benchmarks.integrators import Rate
 from benchmarks.problems import double_pendulum, start
-from benchmarks.rivals import ALONE, RK4, Attempt, Rival, attempt, attempts
+from benchmarks.rivals import ALONE, OURS, RK4, Attempt, Rival, attempt, attempts, least
 from benchmarks.timing import Options
 
 
@@ -41,9 +41,9 @@ def test_a_row_tells_what_did_not_get_there():
     found = [tried(1e-6, 1.0, 1e-5), tried(1e-7, 2.0, 1e-8), tried(1e-8, 3.0, 1e-9)]
     assert [least(found, error).setting for error in (1e-4, 1e-6, 1e-9, 1e-12)] == [1e-6, 1e-7, 1e-8, 1e-8]
     ours = Rival(lambda setting: np.zeros(1), [1e-6])
-    sides = {"": ours, ALONE: ours, RK4: ours, "slow": ours, "coarse": ours}
+    sides = {OURS: ours, ALONE: ours, RK4: ours, "slow": ours, "coarse": ours}
     exact = [tried(1e-6, 0.0, 1e-7)]
-    by = {ALONE: exact, RK4: exact, "slow": [tried(1e-6, 9.0, 1e-5)], "coarse": [tried(1e-6, 0.5, 1e-5)]}
+    by = {OURS: exact, ALONE: exact, RK4: exact, "slow": [tried(1e-6, 9.0, 1e-5)], "coarse": [tried(1e-6, 0.5, 1e-5)]}
     rows = list(compare("it", 1e-6, sides, by, 2.0, Options(quick=True)))
     assert [r.peer.name for r in rows if r.peer] == [RK4, "slow, stopped", "coarse"]
     assert [r.peer.median for r in rows[1:] if r.peer] == [2e9, 5e8]
