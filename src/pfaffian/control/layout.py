@@ -240,8 +240,8 @@ class EventNumbers(NamedTuple):
     length, or of events in quick succession.   last: index of the name that changed at the last event.   width: exactness of
     the instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
     Of steps of one length alone: done: part of the step that is done [s].   unsplit: number of steps that were not split at
-    all of their events.   finer: 1 in a solution that tells the error of another one: of a step of one length that meets events, it makes what lies
-    between two of them in two parts; 2 after the first of these; 0 elsewhere.
+    all of their events.   finer: 1 in a solution that tells the error of another one: where a step meets events, it makes what
+    lies between two of them in two parts; 2 after the first of these; 0 elsewhere.
     """
 
     aim: Any

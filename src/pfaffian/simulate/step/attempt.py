@@ -73,7 +73,8 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 class StepOutcome(NamedTuple):
     """What a step meets.
 
-    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.   numbers: (TO_ACCURACY, 1) after it.
+    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.
+    numbers: (TO_ACCURACY, 1) after it.
     """
 
     good: ca.SX

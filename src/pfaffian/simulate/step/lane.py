@@ -6,8 +6,8 @@ a lane is
     [x; z | time, length, refused, root, implicit, evidence, patience, spent, interval, speeds, law |
      d, sampled | begin, end, tolerance, longest]
 
-where the first group changes in a step, in machines with events (`events.py`) also d but for those EventNumbers which only steps
-of one length change; samplers change d and `sampled`.
+where the first group changes in a step, in machines with events (`events.py`) also d but for those EventNumbers which only
+steps of one length change; samplers change d and `sampled`.
 The inputs of a lane are a row of numbers, [w; w_dot; since; barrier], of the interval in which it is: the loop has the rows of
 many intervals, and each lane chooses its own.
 
