@@ -71,10 +71,10 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
     if not k.size:
         return None
     after = np.where((k + 1 < len(rows))[:, None], rows[np.minimum(k + 1, len(rows) - 1), i], end[i, : at.moving])
-    states = [np.concatenate([each[:, at.x], discrete_of(at, each, end[i])], axis=1) for each in (rows[k, i], after)]
+    before, after = (np.concatenate([x[:, at.x], discrete_of(at, x, end[i])], axis=1) for x in (rows[k, i], after))
     then, nw, w = time[k + 1, i], len(s.w_names), rows_of_lanes(w, rows[k, i, at.interval], i)
     now = w[:, :nw] + (then - w[:, SINCE])[:, None] * w[:, nw : 2 * nw]
-    return PassedEvents(*states, end[i, at.begin] + then, now, lanes[i])
+    return PassedEvents(before, after, end[i, at.begin] + then, now, lanes[i])
 
 
 @remembered(64)
