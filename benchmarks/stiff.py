@@ -5,12 +5,14 @@ at eleven records, against a run to 1e-9: of angles in rad, of lengths in m, of 
 the run, as its own estimate has them: stiff parts that begin out of balance are fastest before the first record. TR-BDF2 takes
 the longest of the steps T / (10 2^k) whose error is small enough, which a user does not know, and estimates nothing. Radau and
 IDA (of SUNDIALS, by scikit-sundae) call the compiled right-hand side and its compiled Jacobian, with relative and absolute
-tolerances of 1, 1/10, ... of the error, the first that is small enough. The batch is of 4096 walkers from
+tolerances of 1, 1/10, ... of the error, the first that is small enough; one that takes SLOW times as long as the run is ended,
+and its row tells how much slower it is at least. The batch is of 4096 walkers from
 different heights; beside it are walkers one by one by Radau, of which four are timed.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,6 +36,9 @@ SHORTEST = 17
 
 TOLD = 3.0
 """Largest ratio of the true error of a run to the accuracy, as its estimate promises."""
+
+SLOW, LEAST_TIME = 100.0, 5.0
+"""A solver that takes so many times the time of the run, and at least so much processor time [s], is ended."""
 
 ONE_BY_ONE = 4
 """Number of walkers that are solved one by one."""
@@ -141,15 +146,20 @@ def compare(what: str, of: Problem, o: Options) -> Iterator[Comparison]:
     calls: dict[str, Callable[[], object]] = {"accuracy=1e-6": lambda: to(of, ERROR, o)}
     if steps:
         calls["TR-BDF2, best step"] = lambda: fixed(of, steps, o)
+    begun = time.process_time()
+    to(of, ERROR, o)
+    most, ended = max(SLOW * (time.process_time() - begun), LEAST_TIME), {}
     equations = Equations.of(of)
     for name, solve in SOLVERS.items():
-        tolerance = next((ERROR / 10**k for k in range(6) if off(solve(equations, of, ERROR / 10**k)) <= ERROR), None)
-        if tolerance:
-            calls[name] = partial(solve, equations, of, tolerance)
+        for tolerance in ERROR / 10.0 ** np.arange(6):
+            found = within(most, solve, equations, of, tolerance)
+            if found is None or off(found) <= ERROR:
+                calls[name], ended[name] = partial(within, most, solve, equations, of, tolerance), found is None
+                break
     times = interleaved(calls, 1, o)
     ours, goals = times.pop("accuracy=1e-6"), {"TR-BDF2, best step": 5.0}
     for name, peer in times.items():
-        notes = {"true error": mine, "steps of TR-BDF2": steps}
+        notes = {"true error": mine, "steps of TR-BDF2": steps, "ended before its end": ended.get(name, False)}
         yield Comparison(f"{what}, beside {name}", "a run", ours, peer, Goal("ratio", ">=", goals.get(name, 10.0)), notes)
 
 
@@ -180,33 +190,55 @@ def fixed(of: Problem, steps: int, o: Options) -> np.ndarray:
     return np.concatenate([r.q.values, r.v.values], axis=-1)
 
 
-class Equations(NamedTuple):
-    """The compiled right-hand side of a machine and its Jacobian.   parameters: those that differ from their defaults."""
+class TooSlow(Exception):
+    """A solver was ended."""
 
-    compute: tuple[Any, Any]
+
+def within(seconds: float, solve: Solve, equations: Equations, of: Problem, tolerance: float) -> np.ndarray | None:
+    """What a solver finds, or None if it takes more processor time than this [s]."""
+    limited = equations._replace(until=time.process_time() + seconds)
+    try:
+        return solve(limited, of, tolerance)
+    except TooSlow:
+        return None
+
+
+class Equations(NamedTuple):
+    """The compiled right-hand side of a machine and its Jacobian.
+
+    rate, slopes: of (q, v, u, p, t).   others: u, p and t, which are constant.   until: processor time of the process at which
+    a solver is ended [s].
+    """
+
+    rate: Any
+    slopes: Any
     nq: int
-    parameters: dict[str, float]
+    others: tuple[np.ndarray, ...]
+    until: float = np.inf
 
     @staticmethod
     def of(problem: Problem) -> Equations:
         """The equations of a problem."""
+        m, given = problem.m, problem.parameters or {}
         rate = lambda T: ca.vertcat(T.kinematics.q_dot, pf.FORMULATIONS["gauss"](T).v_dot)  # noqa: E731
         slopes = lambda T: ca.densify(ca.jacobian(rate(T), ca.vertcat(T.q, T.v)))  # noqa: E731
-        compiled = (
-            pf.compile_terms(problem.m, {"rate": rate}, lanes=1),
-            pf.compile_terms(problem.m, {"slopes": slopes}, lanes=1),
-        )
-        return Equations(compiled, problem.m.nq, problem.parameters or {})
+        of_one = (pf.compile_terms(m, {"found": f}, lanes=1).kernel for f in (rate, slopes))
+        p = np.array([given.get(each.name, each.default) for each in m.parameters])
+        return Equations(*of_one, m.nq, (np.zeros(m.nu), p, np.zeros(1)))
 
     def f(self, t: float, x: np.ndarray) -> np.ndarray:
-        """The rate of [q; v]."""
-        return np.ravel(self.compute[0](x[: self.nq], x[self.nq :], parameters=self.parameters or None)["rate"])
+        """The rate of [q; v].   Raises TooSlow."""
+        if time.process_time() > self.until:
+            raise TooSlow
+        return np.ravel(self.rate(x[: self.nq], x[self.nq :], *self.others)[0])
 
     def jac(self, t: float, x: np.ndarray) -> np.ndarray:
         """(n, n) its derivatives."""
-        return np.reshape(
-            self.compute[1](x[: self.nq], x[self.nq :], parameters=self.parameters or None)["slopes"], (len(x), len(x))
-        )
+        return np.reshape(self.slopes(x[: self.nq], x[self.nq :], *self.others)[0], (len(x), len(x)), order="F")
+
+
+Solve = Callable[[Equations, Problem, float], np.ndarray]
+"""(equations, problem, tolerance) -> [q; v] at the records."""
 
 
 def radau(e: Equations, of: Problem, tolerance: float) -> np.ndarray:
@@ -230,7 +262,7 @@ def ida(e: Equations, of: Problem, tolerance: float) -> np.ndarray:
     return np.asarray(solver.solve(of.times(), begin, e.f(0.0, begin)).y)
 
 
-def _solvers() -> dict[str, Callable[[Equations, Problem, float], np.ndarray]]:
+def _solvers() -> dict[str, Solve]:
     """The rivals that are installed."""
     try:
         import sksundae  # type: ignore[import-not-found] # noqa: F401

@@ -236,28 +236,31 @@ def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str,
 class EventNumbers(NamedTuple):
     """The numbers in d that locate events.
 
-    done: part of a step of one length that is done [s].   aim: where the next part ends [s], NO_AIM where nothing is expected.
-    count: number of the parts of a step of one length, or of events in quick succession.   unsplit: number of steps that were
-    not split at all of their events.   last: index of the name that changed at the last event.   width: exactness of the
-    instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
-    finer: 1 in a solution that tells the error of another one: of a step of one length that meets events, it makes what lies
-    between two of them in two parts; 2 after the first of these; 0 elsewhere.
+    aim: where the next part of a step ends [s], NO_AIM where nothing is expected.   count: number of the parts of a step of one
+    length, or of events in quick succession.   last: index of the name that changed at the last event.   width: exactness of
+    the instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
+    Of steps of one length alone: done: part of the step that is done [s].   unsplit: number of steps that were not split at
+    all of their events.   finer: 1 in a solution that tells the error of another one: where a step meets events, it makes what
+    lies between two of them in two parts; 2 after the first of these; 0 elsewhere.
     """
 
-    done: Any
     aim: Any
     count: Any
-    unsplit: Any
     last: Any
     width: Any
     total: Any
+    done: Any
+    unsplit: Any
     finer: Any
 
+
+TO_ACCURACY = 5
+"""Number of the first `EventNumbers`, which steps under error control change."""
 
 NO_AIM = 1e11
 """Where the next part of a step ends that may end anywhere [s]."""
 
-NO_EVENTS = EventNumbers(0.0, NO_AIM, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0)
+NO_EVENTS = EventNumbers(NO_AIM, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 """The numbers of a run before its first event."""
 
 

@@ -1,5 +1,6 @@
 """What a run leaves: its result, why it stopped, its files.
 
+constant_conditions.py    a warning of conditions that no motion changes
 event_names.py            which event a run stopped at, and a warning of steps that were not split at all of theirs
 event_table.py            the events of runs to an accuracy: when, of what, and how far velocities jumped
 load_table.py             the peak loads of all joints as one table

@@ -8,13 +8,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.layout import EventNumbers
+from pfaffian.control.layout import NO_EVENTS, TO_ACCURACY, EventNumbers
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.record.result import as_result
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.events import Events, events_of
-from pfaffian.simulate.step.lane import SINCE, lane_of, rows_of_lanes
+from pfaffian.simulate.step.lane import SINCE, discrete_of, lane_of, rows_of_lanes
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.abstract_system import show
 
@@ -58,7 +58,7 @@ def passing(events: Events, time: np.ndarray, numbers: EventNumbers) -> np.ndarr
 
 
 def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarray, lanes: np.ndarray) -> PassedEvents | None:
-    """Those of the steps that lanes have made that pass an event.
+    """Those of the steps that lanes have made that pass an event; None where there are none.
 
     rows: (steps, lanes, numbers) before each step.   end: (lanes, numbers) after the last.   w: rows of their inputs.
     """
@@ -66,12 +66,15 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
     if events is None:
         return None
     at = lane_of(s)
-    moving = np.concatenate([rows, end[None, :, : at.moving]])
-    k, i = np.nonzero(passing(events, moving[..., at.time], EventNumbers(*[moving[..., j] for j in at.events])))
-    states = np.concatenate([moving[..., at.x], moving[..., at.discrete]], axis=-1)
-    time, nw, w = moving[k + 1, i, at.time], len(s.w_names), rows_of_lanes(w, moving[k, i, at.interval], i)
-    now = w[:, :nw] + (time - w[:, SINCE])[:, None] * w[:, nw : 2 * nw]
-    return PassedEvents(states[k, i], states[k + 1, i], end[i, at.begin] + time, now, lanes[i])
+    time, *numbers = (np.concatenate([rows[..., j], end[None, :, j]]) for j in (at.time, *at.events[:TO_ACCURACY]))
+    k, i = np.nonzero(passing(events, time, EventNumbers(*numbers, *NO_EVENTS[TO_ACCURACY:])))
+    if not k.size:
+        return None
+    after = np.where((k + 1 < len(rows))[:, None], rows[np.minimum(k + 1, len(rows) - 1), i], end[i, : at.moving])
+    before, after = (np.concatenate([x[:, at.x], discrete_of(at, x, end[i])], axis=1) for x in (rows[k, i], after))
+    then, nw, w = time[k + 1, i], len(s.w_names), rows_of_lanes(w, rows[k, i, at.interval], i)
+    now = w[:, :nw] + (then - w[:, SINCE])[:, None] * w[:, nw : 2 * nw]
+    return PassedEvents(before, after, end[i, at.begin] + then, now, lanes[i])
 
 
 @remembered(64)

@@ -14,6 +14,7 @@ from pfaffian.simulate.error.advice import too_fast, unresolved, warn_of_later_s
 from pfaffian.simulate.error.balance import Cost
 from pfaffian.simulate.error.drift import warn_of_drift
 from pfaffian.simulate.error.transport import warn_of_transport
+from pfaffian.simulate.record.constant_conditions import warn_of_constant_conditions
 from pfaffian.simulate.record.event_names import (
     and_last_event,
     contradicting_names,
@@ -124,6 +125,11 @@ def _unsplit_steps(_: Draft, runs: EndedRuns) -> None:
     warn_of_unsplit_steps(runs.simulation, runs.x)
 
 
+def _constant_conditions(_: Draft, runs: EndedRuns) -> None:
+    """The conditions that no motion changes."""
+    warn_of_constant_conditions(runs.simulation)
+
+
 def _undecided_rows(result: Draft, runs: EndedRuns) -> None:
     """The rows that count as dependent although more than rounding is left of them."""
     record_undecided(result, runs.simulation.mechanism, runs.start, runs.t, runs.backend)
@@ -137,6 +143,7 @@ FINDINGS: tuple[Callable[[Draft, EndedRuns], None], ...] = (
     _step_errors,
     _singular_starts,
     _unsplit_steps,
+    _constant_conditions,
     _undecided_rows,
 )
 """All findings about a run, in the order in which they are added to its result and warn. Each warns RunWarning."""

@@ -25,7 +25,7 @@ from pfaffian.simulate.step.attempt import attempt, beginning, record
 from pfaffian.simulate.step.choice_of_pair import has_been_stiff
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.integrators import STIFF_PAIR
-from pfaffian.simulate.step.lane import BARRIER, SINCE, at_instant, lane_of, law_instants, row_size, rows_of_lanes
+from pfaffian.simulate.step.lane import BARRIER, SINCE, at_instant, discrete_of, lane_of, law_instants, row_size, rows_of_lanes
 from pfaffian.simulate.step.motion_statistics import Evaluate, Steps
 from pfaffian.simulate.step.pairs import ATTEMPTS
 from pfaffian.simulate.step.sampling import in_python
@@ -433,8 +433,7 @@ class Solver(NamedTuple):
         """Keep what a later run needs to continue these lanes: the numbers that a step moves, as they are before the step, and
         the inputs there, which are the first of that run."""
         at = lane_of(self.simulation)
-        d = moving[:, at.discrete] if at.discrete.stop <= at.moving else solved.lane[lanes, at.discrete]
-        solved.last[lanes] = np.concatenate([moving, d], axis=1)
+        solved.last[lanes] = np.concatenate([moving, discrete_of(at, moving, solved.lane[lanes])], axis=1)
         solved.last[lanes, at.interval] = 0
         solved.w[lanes] = w[:, :BARRIER]
 

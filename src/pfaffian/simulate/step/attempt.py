@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.layout import NO_EVENTS, EventNumbers
+from pfaffian.control.layout import NO_EVENTS, TO_ACCURACY, EventNumbers
 from pfaffian.kernel import guarded
 from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
@@ -70,14 +70,11 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
 
 
-CHANGED = ("aim", "count", "last", "width", "total")
-"""Names of the `EventNumbers` that change in these steps."""
-
-
 class StepOutcome(NamedTuple):
     """What a step meets.
 
-    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.   numbers: that change, after it.
+    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.
+    numbers: (TO_ACCURACY, 1) after it.
     """
 
     good: ca.SX
@@ -86,7 +83,7 @@ class StepOutcome(NamedTuple):
     short: ca.SX
     undefined: ca.SX
     following: ca.SX
-    numbers: EventNumbers
+    numbers: ca.SX
 
 
 class Attempt(NamedTuple):
@@ -177,12 +174,12 @@ def _active(s: Simulation, at: Lane, lane: ca.SX) -> ca.SX:
 
 
 def _discrete(s: Simulation, at: Lane, lane: ca.SX, tried: Attempt) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """The discrete state but for its EventNumbers after a step that is accepted, and after one that is not, and these numbers
-    after it; (0, 1) where steps do not change them."""
+    """The discrete state but for its EventNumbers after a step that is accepted, and after one that is not, and those numbers
+    that change after it; (0, 1) where steps do not change them."""
     outcome, end = tried.event, s.layout.events.start
     if outcome is None:
         return ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1)
-    return tried.d_next[:end, 0], lane[at.discrete, 0][:end, 0], ca.vertcat(*outcome.numbers)
+    return tried.d_next[:end, 0], lane[at.discrete, 0][:end, 0], outcome.numbers
 
 
 def _numbers(at: Lane, lane: ca.SX) -> EventNumbers:
@@ -248,18 +245,15 @@ def _outcome(
     good, jumps, located = ca.vertsplit(flags)
     good = ca.if_else(some, good, ca.logic_and(tried.usable, within))
     jumps, located = ca.logic_and(some, jumps), ca.logic_and(some, located)
-    names = [i for i, name in enumerate(numbers._fields) if name in CHANGED]
-    after = list(numbers)
-    for i, x in zip(names, ca.vertsplit(changed), strict=True):
-        after[i] = ca.if_else(some, x, after[i])
-    return StepOutcome(good, jumps, located, short, check.undefined, check.following, EventNumbers(*after))
+    after = each(some, changed, ca.vertcat(*numbers[:TO_ACCURACY]))
+    return StepOutcome(good, jumps, located, short, check.undefined, check.following, after)
 
 
 def _located(s: Simulation, at: Lane) -> ca.Function:
     """(guard, lane, its inputs, p, discrete state in force, whether parameters jump, length, state at the end before its
     correction, rates, [exactness of instants, whether it ends at an instant, barrier, whether it is clear, whether it is usable
-    and its error small enough]) -> whether the step is accepted, jumps, and is to be taken again, see `Ahead`; and the CHANGED
-    numbers after it."""
+    and its error small enough]) -> whether the step is accepted, jumps, and is to be taken again, see `Ahead`; and the
+    EventNumbers after it that change."""
     events, f = events_of(s), embedded_step(s)
     assert events is not None
     lane, w, p, d = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols, ca.SX.sym("d", s.layout.size)
@@ -285,8 +279,7 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         width=event.widened(numbers.width, h),
         total=numbers.total + event.jumps,
     )
-    pairs = zip(accepted, numbers._replace(aim=repeated), numbers._fields, strict=True)
-    changed = ca.vertcat(*[ca.if_else(good, a, b) for a, b, name in pairs if name in CHANGED])
+    changed = each(good, *(ca.vertcat(*after[:TO_ACCURACY]) for after in (accepted, numbers._replace(aim=repeated))))
     given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, known]
     return guarded("located", given, [ca.vertcat(good, event.jumps, event.located), changed])
 

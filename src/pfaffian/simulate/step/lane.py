@@ -6,7 +6,8 @@ a lane is
     [x; z | time, length, refused, root, implicit, evidence, patience, spent, interval, speeds, law |
      d, sampled | begin, end, tolerance, longest]
 
-where the first group and the second change in a step, in machines with events (`events.py`) also d, which samplers change too.
+where the first group changes in a step, in machines with events (`events.py`) also d but for those EventNumbers which only
+steps of one length change; samplers change d and `sampled`.
 The inputs of a lane are a row of numbers, [w; w_dot; since; barrier], of the interval in which it is: the loop has the rows of
 many intervals, and each lane chooses its own.
 
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.layout import EventNumbers
+from pfaffian.control.layout import TO_ACCURACY, EventNumbers
 from pfaffian.kernel.remember import once_for
 from pfaffian.simulate.step.events import each, eventful
 from pfaffian.simulate.step.sampling import in_python, rates
@@ -87,13 +88,18 @@ def _lane(s: Simulation) -> Lane:
     speeds = slice(n + 9, n + 9 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
-    stepped = d.stop if eventful(s) else d.start
     events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
+    stepped = events[TO_ACCURACY] if eventful(s) else d.start
     moving = d.stop + 1 if law_instants(s) else stepped
     time, length, refused, root, implicit, evidence, patience, spent, interval = range(n, n + 9)
     sampled, begin, end, tolerance, longest = range(d.stop, d.stop + 5)
     pair, given = (implicit, evidence, patience, spent, interval, speeds, law), (begin, end, tolerance, longest)
     return Lane(slice(0, n), time, length, refused, root, *pair, d, sampled, *given, stepped, moving, events, units)
+
+
+def discrete_of(at: Lane, moving: np.ndarray, lane: np.ndarray) -> np.ndarray:
+    """d (n, nd) from the numbers of lanes that steps and samplers change (n, moving), and the others of their lanes."""
+    return np.concatenate([moving, lane[:, at.moving :]], axis=1)[:, at.discrete]
 
 
 def new_lanes(s: Simulation, x: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.layout import Layout
 from pfaffian.dynamics import check_unchanged, identity
-from pfaffian.kernel.remember import once_for
+from pfaffian.kernel.remember import once_for, remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults, faults_of
@@ -66,8 +66,7 @@ class Simulation:
         """This simulation, kinks being events where there are any."""
         if not may_have_kinks(self):
             return self
-        found = kernel.noted(f"kinks {self.key}", lambda: {"any": has_kinks(self)})
-        return replace(self, kinks=True) if found["any"] else self
+        return replace(self, kinks=True) if _has_kinks(self) else self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simulation) and self.key == other.key
@@ -195,3 +194,10 @@ class Simulation:
     def project(self) -> ca.Function:
         """(x, p, t) -> (x on the constraints, violation), with a factorisation at x itself."""
         return projection(self)
+
+
+@remembered(64)
+def _has_kinks(s: Simulation) -> bool:
+    """Whether kinks of a simulation count as events, noted for later processes."""
+    found: bool = kernel.noted(f"kinks {s.key}", lambda: {"any": has_kinks(s)})["any"]
+    return found

@@ -134,7 +134,7 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     faults) of a part that may meet an event, or is not the only one of its step."""
     events, at, n = now.events, s.layout, s.system.nx + len(s.z)
     given, _, _, p, t, h = now.step
-    x, d, (done, aim, count, unsplit, last, width, total, finer) = given[:n, 0], given[n:, 0], now.numbers
+    x, d, (aim, count, last, width, total, done, unsplit, finer) = given[:n, 0], given[n:, 0], now.numbers
     symbols = [ca.SX.sym(name, part.sparsity_out(i)) for name, i in (("x_next", 0), ("reached", 4), ("rates", 5))]
     made = PartResult(*symbols)
     event = ahead(events, s, _tried(now, made, n), exactness(t, h, width), ca.SX(0))
@@ -145,13 +145,13 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     over = ca.logic_not(ca.logic_or(stays, now.ends < h))
     d_next = ca.if_else(event.located, d, ca.if_else(over, gradual(events, now.d, event.following), now.d))
     going = EventNumbers(
-        ca.if_else(stays, done, now.ends),
         ca.if_else(event.located, before, after),
         count + 1,
-        unsplit,
         ca.if_else(event.jumps, event.name, last),
         ca.if_else(event.located, width, event.widened(width, now.length)),
         total + event.jumps,
+        ca.if_else(stays, done, now.ends),
+        unsplit,
         ca.if_else(event.jumps, ca.fmin(finer, 1), ca.if_else(ca.logic_and(now.halved, ca.logic_not(stays)), 2, finer)),
     )
     lost = unsplit + ca.logic_and(now.gives_up, ca.logic_not(events.is_kink(last)))

@@ -1,0 +1,53 @@
+"""Conditions that no motion changes are named, with what would do; those that change are not."""
+
+import casadi as ca
+import pytest
+
+import pfaffian as pf
+
+ON = pf.Parameter("latched", 0.0)
+
+
+def pendulum(active=None):
+    """A pendulum, with a brake that acts while a condition holds."""
+    rod = pf.body("rod", 1.2, com=(0, 0, -0.4), inertia=0.03)
+    pin = pf.joint("pin", "revolute", "world", "rod", axis=(0, 1, 0))
+    brake = pf.nonholonomic("brake", lambda k: k.v[0] * (1 - ON))
+    brakes = [pf.constraints.active_while(brake, active)] if active else []
+    return pf.mechanism("pendulum", [rod], [pin], constraints=brakes, parameters=[ON])
+
+
+def square(q):
+    """(q + 1)^2, written out: rounding differs."""
+    return q * q + 2 * q + 1
+
+
+CONDITIONS = {
+    "always acts": lambda k: ca.SX(1) > 0,
+    "never acts": lambda k: k.q[0] > k.q[0],
+    "equal everywhere": lambda k: square(k.q[0]) > (k.q[0] + 1) ** 2,
+}
+CHANGING = (lambda k: k.q[0] > 0.5, lambda k: ca.fmax(k.q[0], 0.8) > 0.8, lambda k: ca.logic_or(ON > 0.5, k.v[0] < -20))
+
+
+@pytest.mark.parametrize("words", CONDITIONS)
+@pytest.mark.parametrize("steps", [{"step": 0.01}, {"accuracy": 1e-4}], ids=["step", "accuracy"])
+def test_conditions_that_no_motion_changes_are_named(words, steps):
+    with pytest.warns(pf.RunWarning, match=f"'brake': active_while .*{words}.*change with the motion"):
+        pf.run(pendulum(CONDITIONS[words]), {"pin": 0.3}, duration=0.02, backend="numpy", error=False, **steps)
+
+
+@pytest.mark.parametrize("active", CHANGING)
+def test_conditions_that_a_motion_may_change_are_not(active, recwarn):
+    pf.run(pendulum(active), {"pin": 0.3}, duration=0.02, step=0.01, backend="numpy", error=False)
+    assert not [x for x in recwarn if "everywhere" in str(x.message)]
+
+
+@pytest.mark.parametrize(
+    ("following", "words"), [(lambda k: 1, "the same everywhere, 1"), (lambda k: CONDITIONS["equal everywhere"](k), "rounding")]
+)
+def test_switches_that_no_motion_changes_are_named(following, words):
+    with pytest.warns(pf.RunWarning, match=f"switch 'latched'.*{words}"):
+        pf.run(
+            pendulum(), {"pin": 0.3}, duration=0.02, step=0.01, switches={"latched": following}, backend="numpy", error=False
+        )
