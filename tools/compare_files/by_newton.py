@@ -18,6 +18,7 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.maths import so3
+from pfaffian.model.constraint import Closure
 from tools.compare_files.trees import apart, limits_apart
 
 ENDLESS = 1e6
@@ -72,7 +73,7 @@ class Imported:
     def pairs(self, m: pf.Mechanism, bodies: Bodies) -> list[Pair]:
         """Joints of the tree that have the same motion in Newton."""
         b, found = self.builder, list[Pair]()
-        index = {bodies[str(p)].name: i for p, i in self.found["path_body_map"].items() if str(p) in bodies}
+        index = _numbered(self, bodies)
         ends = zip(b.joint_parent, b.joint_child, b.joint_articulation, strict=True)
         joints = {(parent, child): i for i, (parent, child, tree) in enumerate(ends) if tree >= 0}
         q_end, v_end = (*b.joint_q_start[1:], b.joint_coord_count), (*b.joint_qd_start[1:], b.joint_dof_count)
@@ -107,15 +108,25 @@ class Imported:
 
 def compared(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> tuple[dict[str, float], str]:
     """What was compared -> the largest relative difference; and the joints that were not."""
-    loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints])
+    loose, settings = _as_tree(m, settings)
     pairs = n.pairs(loose, bodies)
     matched = {p.joint.name for p in pairs}
     few = [j.name for j in loose.joints if j.nv and j.name not in matched][:5]
     found = {"Newton gravity": apart(m.value(m.gravity).ravel(), n.model.gravity.numpy()[0], 1.0)}
     if pairs:
         found |= _at_random(n, loose, settings, bodies, pairs) | _numbers(n, loose, pairs) | _followers(n, m, pairs)
-    found["Newton velocities"] = _starts(n, m, settings, bodies)
+    found |= _loops(n, m, bodies) | {"Newton velocities": _starts(n, m, settings, bodies)}
     return found, f"Newton has other joints for {', '.join(few)}" if few else ""
+
+
+def _as_tree(m: pf.Mechanism, settings: RunSettings) -> tuple[pf.Mechanism, RunSettings]:
+    """Without closures, with what these carry, and without laws of followers."""
+    closing = {c.name for c in m.constraints}
+    motors = [a for a in m.actuators if a.joint not in closing]
+    forces = [f for f in m.forces if f.name.removesuffix(" friction") not in closing]
+    free = [replace(j, mimic=None) for j in m.joints]
+    inputs = {name: x for name, x in settings.u.items() if name in {a.name for a in motors}}
+    return m.with_(constraints=(), joints=free, actuators=motors, forces=forces), replace(settings, u=inputs)
 
 
 def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies, pairs: list[Pair]) -> dict[str, float]:
@@ -130,7 +141,7 @@ def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodi
     where = pf.forward_kinematics(m, q)
     theirs, T = _in_newton(n, m, q, pairs)
     poses = n.state(theirs).body_q.numpy()
-    moved = [(where[b.name], poses[n.found["path_body_map"][p]]) for p, b in bodies.items() if p in n.found["path_body_map"]]
+    moved = [(where[name], poses[i]) for name, i in _numbered(n, bodies).items()]
     far = [max(apart(ours.position, x[:3], 1.0), 1 - abs(float(ours.quaternion @ x[3:]))) for ours, x in moved]
     keep = np.concatenate([np.arange(m.nv)[m.v_slices[p.joint.name]] for p in pairs])
     ours, M = (x[np.ix_(keep, keep)] for x in (pf.mass_matrix(m, q), T.T @ n.mass_matrix(theirs) @ T))
@@ -165,13 +176,13 @@ def _forces(n: Imported, m: pf.Mechanism, settings: RunSettings, q: np.ndarray, 
     a, a_bare = (pf.forward_dynamics(x, q, v, u).v_dot for x, u in ((free, settings.arrays(m).u), (bare, None)))
     ours = pf.mass_matrix(m, q) @ np.ravel(a - a_bare)
     worst = 0.0
-    for p in pairs:
-        if p.joint.nv == 1:
-            x, rate, i = float(theirs := q[m.q_slices[p.joint.name]][0]), float(v[m.v_slices[p.joint.name]][0]), p.v.start
-            force = b.joint_target_ke[i] * (b.joint_target_q[p.q.start] - x) - b.joint_stiffness[i] * (x - b.joint_rest_q[p.q.start])
-            force += b.joint_target_kd[i] * (b.joint_target_qd[i] - rate) - b.joint_damping[i] * rate
-            force -= b.joint_friction[i] * np.sign(rate)
-            worst = max(worst, apart(ours[m.v_slices[p.joint.name]], np.array([force]), 1.0))
+    for p in (p for p in pairs if p.joint.nv == 1):
+        x, rate = (float(of[at][0]) for of, at in ((q, m.q_slices[p.joint.name]), (v, m.v_slices[p.joint.name])))
+        i, k = p.v.start, p.q.start
+        force = b.joint_target_ke[i] * (b.joint_target_q[k] - x) + b.joint_target_kd[i] * (b.joint_target_qd[i] - rate)
+        force -= b.joint_stiffness[i] * (x - b.joint_rest_q[k]) + b.joint_damping[i] * rate
+        force -= b.joint_friction[i] * np.sign(rate)
+        worst = max(worst, apart(ours[m.v_slices[p.joint.name]], np.array([force]), 1.0))
     return worst
 
 
@@ -199,6 +210,32 @@ def _followers(n: Imported, m: pf.Mechanism, pairs: list[Pair]) -> dict[str, flo
         if ours[:1] != theirs[:1] or not np.allclose(ours[1:], theirs[1:]):
             found[f"Newton mimic of '{p.joint.name}'"] = 1.0
     return found
+
+
+def _loops(n: Imported, m: pf.Mechanism, bodies: Bodies) -> dict[str, float]:
+    """Joint frames of closures, of those that Newton has between the same bodies: anchors, and axes of hinges and sliders."""
+    import warp
+
+    b, index, worst = n.builder, _numbered(n, bodies), list[float]()
+    loops = [i for i, tree in enumerate(b.joint_articulation) if tree < 0]
+    ends = {frozenset((b.joint_parent[i], b.joint_child[i])): i for i in loops}
+    for c in m.constraints:
+        numbers = [index.get(name, -1) for name in (c.body_a, c.body_b)] if isinstance(c, Closure) else []
+        i = ends.get(frozenset(numbers))
+        if i is None:
+            continue
+        frames = (b.joint_X_p[i], b.joint_X_c[i]) if numbers[0] == b.joint_parent[i] else (b.joint_X_c[i], b.joint_X_p[i])
+        for ours, theirs in zip((c.placement_a, c.placement_b), frames, strict=True):
+            worst.append(apart(m.value(ours.p).ravel(), np.array(theirs)[:3], 1.0))
+            if c.kind in ("revolute", "prismatic"):
+                axis = np.array(warp.quat_rotate(warp.transform_get_rotation(theirs), b.joint_axis[b.joint_qd_start[i]]))
+                worst.append(1 - abs(float(m.value(ours.R)[:, 2] @ axis)))
+    return {"Newton closures": max(worst)} if worst else {}
+
+
+def _numbered(n: Imported, bodies: Bodies) -> dict[str, int]:
+    """Name of a body -> its number in Newton."""
+    return {bodies[str(p)].name: i for p, i in n.found["path_body_map"].items() if str(p) in bodies}
 
 
 def _starts(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> float:
