@@ -654,7 +654,12 @@ WRONG = {
     ),
     "an infinite damping": (mjcf(ONE.replace('ref="0.3"', 'damping="inf"')), "<joint> 'h': damping 'inf' is not a finite"),
     "an empty number": (mjcf(ONE.replace('ref="0.3"', 'armature=" "')), "<joint> 'h': armature is empty"),
-    "a negative armature": (mjcf(ONE.replace('ref="0.3"', 'armature="-0.01"')), "joint 'h': armature -0.01 is below zero"),
+    "a negative armature": (mjcf(ONE.replace('ref="0.3"', 'armature="-0.01"')), "3: <joint> 'h': armature -0.01 is below zero"),
+    "negative friction": (mjcf(ONE.replace('ref="0.3"', 'frictionloss="-2"')), "3: <joint> 'h': frictionloss -2 is below zero"),
+    "negative friction of a class": (
+        mjcf(ONE.replace(' name="h"', ""), '<default><joint frictionloss="-2"/></default>'),
+        "joint 'a hinge': frictionloss -2 is below zero",
+    ),
     "a range swapped": (
         mjcf(ONE, '<actuator><motor name="u" joint="h" ctrlrange="3 -inf"/></actuator>'),
         "<motor> 'u': ctrlrange: 3 is above -inf; swap them",

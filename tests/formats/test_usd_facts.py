@@ -59,11 +59,11 @@ PRIMS = {
     "group": prim("PhysicsCollisionGroup", "group", "", HERE),
     "motor": prim("Scope", "motor", "", HERE),
     "base": prim("Xform", "base", f"{RIGID} PhysicsArticulationRootAPI", *MASS, HERE),
-    "weighed": prim("Xform", "weighed", RIGID, HERE, prim(*CUBE, "double size = 1")),
+    "weighed": prim("Xform", "weighed", f"{RIGID} NewtonMassAPI", HERE, prim(*CUBE, "double size = 1")),
     "collider": prim("Xform", "d", RIGID, prim(*CUBE, "double size = 1", "rel material:binding = </stuff>", HERE)),
     "mesh": prim("Xform", "e", RIGID, prim("Mesh", "m", "PhysicsCollisionAPI PhysicsMeshCollisionAPI", *TETRAHEDRON, HERE)),
     **{n: prim("Xform", n, RIGID, *MASS, HERE) for n in "rpsfgh"},
-    "PhysicsRevoluteJoint": pair("Revolute", "turn", "r", HERE, api="PhysicsDriveAPI:angular"),
+    "PhysicsRevoluteJoint": pair("Revolute", "turn", "r", HERE, api="PhysicsDriveAPI:angular NewtonMimicAPI"),
     "PhysicsPrismaticJoint": pair("Prismatic", "slide", "p", HERE),
     "PhysicsSphericalJoint": pair("Spherical", "ball", "s", HERE),
     "PhysicsFixedJoint": pair("Fixed", "weld", "f", HERE),
@@ -151,3 +151,12 @@ def test_what_is_read_gives_the_masses_of_usd(tmp_path, row):
     m, _, _ = read(tmp_path, prim_of(row["schema"], row["property"]), line)
     found = masses_apart(tmp_path / "s.usda", m)
     assert len(found) > 5 and max(x for x in found.values() if x is not None) <= SINGLE
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [("PhysicsPrismaticJoint", "rel newton:mimicJoint = </turn>"), ("base", "double[] newton:inertia = [1, 1, 1, 0, 0, 0]")],
+)
+def test_what_newton_reads_of_its_own_schemas_alone_is_named(tmp_path, base, place, line):
+    _, _, told = read(tmp_path, place, line)
+    assert [x for x in told - base[2] if "unless NewtonMassAPI or NewtonMimicAPI is applied" in x]

@@ -24,6 +24,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tools.compare_files import rows
 from tools.compare_files.report import Row
 
 ENGINES = {
@@ -63,6 +64,8 @@ def within_limit(name: str, path: Path, seconds: int = LIMIT) -> Row:
 
 def main(words: list[str]) -> int:
     """Print the table and its totals; 2 for a wrong call."""
+    if words[:1] == ["rows"] and len(words) == 2 and words[1] in rows.TEXTS:
+        return rows.main(words[1])
     if len(words) < 2 or words[0] not in ENGINES:
         print(__doc__)
         return 2

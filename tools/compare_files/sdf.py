@@ -1,8 +1,8 @@
 """SDF files beside Drake, which reads them by libsdformat: mass matrices, accelerations, limits of each model of a world.
 
 Drake gets each model alone, without what does not move it, and with the gravity of the mechanism, since it does not read that
-of a world. Drake reads neither <mimic> nor loops closed by joints, and joints with two velocities have other coordinates
-there; models with those are not compared.
+of a world. It reads neither <mimic>, gearboxes nor loops closed by joints, so that trees are compared in which all joints move
+by themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import numpy as np
 import pfaffian as pf
 from tools.compare_files.report import Row
 from tools.compare_files.trees import IMPOSSIBLE, apart, bare, limits_apart
+
+SECOND = " axis2"
+"""Ending of the reader's names for the second axis of a universal joint."""
 
 SUFFIXES = (".sdf", ".world")
 """Of files in this format."""
@@ -39,6 +42,10 @@ PREFIXED = re.compile(r"(</?|\s)\w+:(\w+)")
 
 Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """(q, v) of the mechanism -> mass matrix and accelerations of its velocities."""
+
+
+Spans = dict[str, tuple[float, float]]
+"""Name -> (low, high)."""
 
 
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
@@ -64,8 +71,18 @@ def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
     return [e for place in (root, *root.findall("world")) for e in place if e.tag in ("model", "include")]
 
 
-def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float, float]]]:
-    """Drake's dynamics of a model in the velocities of the mechanism, and the limits of its joints.
+def as_tree(text: str, m: pf.Mechanism) -> tuple[str, pf.Mechanism]:
+    """The model without the joints that close loops, gearboxes and laws of followers, in the text and in the mechanism."""
+    root, closing = ElementTree.fromstring(text), {c.name for c in m.constraints}
+    for parent in [*root.iter()]:
+        for e in [e for e in parent if e.tag == "mimic" or (e.tag == "joint" and e.get("name") in closing)]:
+            parent.remove(e)
+    loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints])
+    return ElementTree.tostring(root, encoding="unicode"), loose
+
+
+def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, Spans, Spans]:
+    """Drake's dynamics of a model in the velocities of the mechanism; the limits of joints, and those of their effort.
 
     Raises ImportError: Drake is not installed; RuntimeError: it does not read the text; ValueError: it has other joints.
     """
@@ -82,6 +99,7 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
     moving = [j for j in map(plant.get_joint, plant.GetJointIndices()) if j.num_velocities()]
     joints = {j.name(): j for j in moving} | {_within(plant, j): j for j in moving}  # Drake puts a joint into its child's model
     named = {j.name for j in m.joints if j.nv and j.kind.name != "free"}
+    joints |= {f"{n}{SECOND}": j for n, j in joints.items() if f"{n}{SECOND}" in named}
     if plant.num_velocities() != m.nv or not named <= {*joints}:
         raise ValueError(f"Drake has other joints: {sorted({*joints} ^ named)[:5]}")
     rows = dict(zip(m.v_names, range(m.nv), strict=True)), dict(zip(m.q_names, range(m.nq), strict=True))
@@ -105,8 +123,9 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
                 T[first : first + 3, i : i + 3] = R.matrix()
                 where[joints[j.name].position_start() :][:3] = RollPitchYaw(R).vector()
             else:
-                T[joints[j.name].velocity_start(), i] = 1
-                where[joints[j.name].position_start()] = x[0]
+                second = j.name.endswith(SECOND) and joints[j.name].num_velocities() == 2
+                T[joints[j.name].velocity_start() + second, i] = 1
+                where[joints[j.name].position_start() + second] = x[0]
         plant.SetPositions(context, where)
         for root, pose in placed:
             plant.SetFreeBodyPose(context, root, pose)
@@ -114,8 +133,11 @@ def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, dict[str, tuple[float,
         found = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
         return T.T @ plant.CalcMassMatrix(context) @ T, np.linalg.solve(T, found - drift)
 
-    single = {n: j for n, j in joints.items() if n in named and j.num_positions() == 1}
-    return at, {n: (j.position_lower_limits()[0], j.position_upper_limits()[0]) for n, j in single.items()}
+    axes = {n: (j, j.num_positions() - 1 if n.endswith(SECOND) else 0) for n, j in joints.items() if n in named}
+    axes = {n: (j, k) for n, (j, k) in axes.items() if j.num_positions() < 3}
+    motors = map(plant.get_joint_actuator, plant.GetJointActuatorIndices())
+    efforts = {a.joint().name(): (-a.effort_limit(), a.effort_limit()) for a in motors}
+    return at, {n: (j.position_lower_limits()[k], j.position_upper_limits()[k]) for n, (j, k) in axes.items()}, efforts
 
 
 def _within(plant: Any, part: Any) -> str:
@@ -153,17 +175,18 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
     if "inertias that no body can have" in row.left_out:
         row = replace(row, causes={"Drake mass": IMPOSSIBLE, "Drake acc": IMPOSSIBLE})
-    if m.constraints or any(j.mimic or (j.nv > 1 and j.kind.name not in ("free", "spherical")) for j in m.joints):
-        return replace(row, error=f"{m.name}: loops, followers and joints with several velocities are not compared")
     try:
-        return replace(row, differences=_differences(m, *by_drake(text, m)))
+        text, tree = as_tree(text, m)
+        return replace(row, differences=_differences(tree, *by_drake(text, tree)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
         return replace(row, error=f"{m.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
 
 
-def _differences(m: pf.Mechanism, theirs: Motion, limits: dict[str, tuple[float, float]]) -> dict[str, float]:
+def _differences(m: pf.Mechanism, theirs: Motion, limits: Spans, efforts: Spans) -> dict[str, float]:
+    given = {a.name: a.limits for a in m.actuators if a.name in efforts}
+    strength = [n for n, span in given.items() if not np.allclose(span, efforts[n])]
     m = bare(m)
     parts = {"M": lambda T: T.M, "a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}
     ours = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
@@ -175,4 +198,4 @@ def _differences(m: pf.Mechanism, theirs: Motion, limits: dict[str, tuple[float,
         found = ours(q, v, np.zeros(m.nu))
         worst["Drake mass matrix"] = max(worst["Drake mass matrix"], apart(found["M"], M, 1e-300))
         worst["Drake accelerations"] = max(worst["Drake accelerations"], apart(found["a"], a, 1.0))
-    return worst | limits_apart(m, limits, "Drake")
+    return worst | limits_apart(m, limits, "Drake") | {f"Drake effort of '{n}'": 1.0 for n in strength[:1]}

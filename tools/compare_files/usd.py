@@ -19,6 +19,7 @@ from pfaffian.formats.text.file import as_path
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
+from tools.compare_files.by_newton import Imported, Masses, compared
 from tools.compare_files.report import Row
 
 SUFFIXES = (".usd", ".usda", ".usdc")
@@ -28,7 +29,7 @@ SINGLE = 1e-4
 """Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
 
 
-def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray] | None:
+def by_usd(s: UsdStage, prim: Any) -> Masses | None:
     """Mass [kg], mass centre [m] and inertia [kg m^2] in the frame of the prim, by usd-core; None if a volume is unknown."""
     from pxr import Gf, UsdPhysics
 
@@ -55,19 +56,7 @@ def by_usd(s: UsdStage, prim: Any) -> tuple[float, np.ndarray, np.ndarray] | Non
     return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
 
 
-def by_newton(path: Path) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
-    """Path of a body -> mass, mass centre and inertia by Newton. Raises ImportError: it is not installed."""
-    import newton
-
-    builder = newton.ModelBuilder()
-    found = builder.add_usd(str(path))["path_body_map"]
-    return {
-        str(p): (float(builder.body_mass[i]), np.array(builder.body_com[i]), np.array(builder.body_inertia[i]).reshape(3, 3))
-        for p, i in found.items() if i >= 0
-    }  # fmt: skip
-
-
-def _apart(m: pf.Mechanism, b: pf.Body, theirs: tuple[float, np.ndarray, np.ndarray]) -> float:
+def _apart(m: pf.Mechanism, b: pf.Body, theirs: Masses) -> float:
     mass, com, inertia = theirs
     I = m.value(b.inertia)
     pairs = ((m.value(b.mass).ravel(), [mass]), (m.value(b.com).ravel(), com), (I, inertia))
@@ -93,7 +82,7 @@ def examine(path: Path) -> Row:
     """Open a stage and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m, _ = pf.formats.read_usd(path)
+            m, settings = pf.formats.read_usd(path)
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE)
@@ -102,9 +91,11 @@ def examine(path: Path) -> Row:
     differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
     notes = ", ".join(f"{p} has colliders of unknown volume" for p, x in own.items() if x is None)
     try:
-        theirs = by_newton(path)
-        shared = [p for p in bodies if p in theirs]
-        differences["Newton masses"] = max((_apart(m, bodies[p], theirs[p]) for p in shared), default=0.0)
+        newton = Imported(path)
+        shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
+        differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
+        more, note = compared(newton, m, settings, bodies)
+        differences, notes = differences | more, "; ".join(filter(None, (notes, note)))
     except ImportError:
         pass
     except Exception as error:  # whatever an importer raises for a stage that it does not read

@@ -103,7 +103,7 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
         leave(lost, "dry friction (frictionloss) is left out", name)
     else:
         leave(lost, "dry friction (frictionloss) is smooth below 0.001 rad/s or m/s", name)
-        found.append(joint_friction(f"{name} friction"[:128], name, dry))
+        found.append(joint_friction(f"{name} friction"[:128], name, c.check_of_joint(n, "frictionloss", dry)))
     return found
 
 

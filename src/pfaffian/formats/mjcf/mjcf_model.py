@@ -56,6 +56,18 @@ class CompiledModel:
         """The ModelError about the file."""
         return self.root.error(message)
 
+    def check_of_joint(self, n: int, what: str, x: float) -> float:
+        """x, a number of a joint. Raises ModelError, where the joint is in the file: it is below zero."""
+        if x >= 0:
+            return x
+        name, waiting = self.joints[n], [self.root]
+        while waiting:
+            element = waiting.pop()
+            if element.tag in ("joint", "freejoint") and element.attributes.get("name") == name:
+                raise element.error(f"{what} {x:g} is below zero; make it zero or positive")
+            waiting += element.children
+        raise self.error(f"joint {printable(name)}: {what} {x:g} is below zero; make it zero or positive")
+
     @cached_property
     def transmissions(self) -> tuple[str, ...]:
         """The kind of transmission of each actuator, in MuJoCo's words: JOINT, JOINTINPARENT, TENDON, SITE and others."""

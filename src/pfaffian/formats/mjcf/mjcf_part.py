@@ -114,7 +114,8 @@ def joint_damping(c: CompiledModel, n: int) -> float:
 def joint_armature(c: CompiledModel, n: int) -> float:
     """The armature of a joint, with that of the actuators on it."""
     m = c.model
-    return float(m.dof_armature[m.jnt_dofadr[n]] + of_actuators(c, c.on_joints.get(n, ()), m.actuator_armature))
+    found = float(m.dof_armature[m.jnt_dofadr[n]] + of_actuators(c, c.on_joints.get(n, ()), m.actuator_armature))
+    return c.check_of_joint(n, "armature", found)
 
 
 def of_actuators(c: CompiledModel, driving: Sequence[int], values: np.ndarray) -> Any:

@@ -48,6 +48,11 @@ VARYING = "values that vary in time (those of the default time, and transforms a
 
 IDLE = "properties of schemas that are not applied have no effect, as in UsdPhysics"
 
+UNAPPLIED = "properties are read that Newton ignores, unless NewtonMassAPI or NewtonMimicAPI is applied to the prim"
+
+NEEDS = {"newton:inertia": "NewtonMassAPI", "newton:mimicJoint": "NewtonMimicAPI"}
+"""Properties that Newton reads only of prims with this schema."""
+
 UNKNOWN = "prims that are not read"
 
 MISSING = "prims with references, payloads or layers that USD does not find"
@@ -89,6 +94,8 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
             elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
                 idle.append(f"{prim.GetPath()}.{name}")
             elif physics or name.startswith("xformOp"):
+                if name in NEEDS and NEEDS[name] not in kinds:
+                    leave(lost, UNAPPLIED, f"{prim.GetPath()}.{name}")
                 a = prim.GetAttribute(name)
                 if a and a.ValueMightBeTimeVarying():
                     leave(lost, VARYING, f"{prim.GetPath()}.{name}")
