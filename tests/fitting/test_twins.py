@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pfaffian.fitting.doubt import hidden
 from pfaffian.fitting.starts import closed
 from tests.fitting.twins import TWINS, bicycle, clean, fitted, inside
 from tests.tolerance import SATISFIED
@@ -20,6 +21,7 @@ def test_one_draw_of_noise_lies_near_the_truth(name: str) -> None:
     assert fit.converged and not fit.undetermined
     for number, value in (x.truth | {"delay of u": x.late}).items():
         assert abs(fit.values[number] - value) < PLANTED * fit.half_widths[number], number
+    assert hidden(fit.problem, fit.solution) == (name != "leg"), "rolling ties no coordinate to the measured ones"
 
 
 def test_intervals_of_a_leg_contain_the_true_numbers() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from pfaffian.fitting.problem import FitProblem
 from pfaffian.fitting.records import noise
 from pfaffian.fitting.solve import FitSolution
+from pfaffian.fitting.starts import DEPENDENT
 
 FAR, PART = 5.0, 0.02
 """Residuals more than FAR times as large as the noise, and than PART of the spread of the measured motion, are doubtful: those
@@ -18,12 +19,14 @@ of what wrong numbers do."""
 
 
 def hidden(problem: FitProblem, solution: FitSolution) -> bool:
-    """Whether fewer coordinates are measured than may move freely."""
+    """Whether the configuration may move freely without a change of the measured coordinates."""
     at = problem.layout.slices.get("q")
     if at is None:
         return False
-    measured = np.isfinite(problem.segments.y[:, :, at]).any(axis=(0, 1)).sum()
-    return bool(2 * measured < solution.fitted.basis.shape[2])
+    measured = np.isfinite(problem.segments.y[:, :, at]).any(axis=(0, 1))
+    moves = solution.fitted.basis[:, : len(measured)]
+    seen, all_of_them = (int(np.linalg.matrix_rank(x, tol=DEPENDENT).max()) for x in (moves[:, measured], moves))
+    return seen < all_of_them
 
 
 def times_noise(problem: FitProblem, solution: FitSolution) -> np.ndarray:
