@@ -152,10 +152,10 @@ def collected() -> Iterator[list[str]]:
         _SINK.reset(token)
 
 
-_Result = TypeVar("_Result")
+_Kept = TypeVar("_Kept")
 
 
-def with_notices(make: Callable[..., _Result], *arguments: Any) -> tuple[_Result, tuple[Notice, ...]]:
+def with_notices(make: Callable[..., _Kept], *arguments: Any) -> tuple[_Kept, tuple[Notice, ...]]:
     """make(*arguments), and the different notices that it gave. They are issued if it fails, and otherwise left to the caller,
     who may keep them with the result to issue them each time that it is used."""
     notices: dict[Notice, None] = {}

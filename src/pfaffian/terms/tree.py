@@ -110,13 +110,13 @@ def layout(m: Mechanism, still: dict[str, Pose]) -> BodyLayout:
     return BodyLayout(frames, place)
 
 
-_Moments = tuple[ca.SX, ca.SX, ca.SX]
+_MassMoments = tuple[ca.SX, ca.SX, ca.SX]
 """Mass, first moment and inertia of a link."""
 
 
 def assemble_tree(m: Mechanism, at: BodyLayout, bases: list[ca.SX], slices: list[slice]) -> Tree:
     """The tree of a layout, with the basis of each link and its entries of the link rates."""
-    inertias, none = dict[int, _Moments](), (ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3))
+    inertias, none = dict[int, _MassMoments](), (ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3))
     for b in m.bodies:
         link, X = at.place[b.name]
         if link >= 0:
@@ -128,7 +128,7 @@ def assemble_tree(m: Mechanism, at: BodyLayout, bases: list[ca.SX], slices: list
     return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
 
 
-def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: _Moments) -> Link:
+def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: _MassMoments) -> Link:
     """The link of a frame, with its entries v of the link rates, its basis S and its moments."""
     if f.part is None:
         return Link(f.parent, f.joint, f.placement, None, slice(0, 0), v, S, ca.SX(S.shape[1], 1), *inertia)
@@ -137,7 +137,7 @@ def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: _Moments) -> Link
                 f.joint.armature[f.part.v, 0], *inertia)  # fmt: skip
 
 
-def _moments(b: Body, X: Pose) -> _Moments:
+def _moments(b: Body, X: Pose) -> _MassMoments:
     """Mass, first moment and inertia of a body with the pose X in a link, about the link's origin."""
     c, I = _placed()(b.com, b.inertia, X.R, X.p)
     h, about_origin = _about_origin()(b.mass, c, I, *_squares()(c))
