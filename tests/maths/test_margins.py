@@ -12,9 +12,11 @@ from pfaffian.maths.margins import (
     Decision,
     equilibrated,
     free,
+    largest,
     null_space,
     rank,
     singular_values,
+    span,
     unit_rows,
     vanishing,
 )
@@ -113,6 +115,18 @@ def test_rows_leave_motions_free_whatever_their_lengths():
     close(np.abs(free(rows).answer), [[0.0], [0.0], [1.0]], ROUNDED, "what no row changes")
     close(free(np.zeros((0, 3))).answer, np.eye(3), ROUNDED, "all motions without rows")
     assert free(np.zeros((2, 3))).answer.shape == (3, 3)
+
+
+def test_the_dimension_of_a_span_and_its_margin():
+    assert span(np.diag([2.0, 4.0, 4e-8])) == (3, pytest.approx(1e-8), ZERO)
+    assert span(np.diag([2.0, 4.0, 4e-10])) == (2, pytest.approx(1e-10), ZERO)
+    assert span(np.diag([2.0, 4.0, 4e-8]), 1e-6) == (2, pytest.approx(1e-8), 1e-6)
+    assert span(np.zeros((3, 2))) == (0, 0.0, ZERO)
+
+
+def test_rounding_does_not_choose_the_largest():
+    assert largest(np.array([1.0, 3.0, 3.0 * (1 + 1e-9), 2.0])) == 1
+    assert largest(np.array([1.0, 3.0, 3.1])) == 2
 
 
 def test_singular_values_are_relative_to_the_largest():
