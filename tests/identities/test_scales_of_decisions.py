@@ -311,6 +311,57 @@ def test_branches_of_loops_with_slides_are_numbered_in_any_units(long):
     assert (len(rows), columns) == (2, (1, 2))
 
 
+def two_rows(apart: float) -> pf.Mechanism:
+    """Three slides and two rows, which differ by `apart` of their length."""
+    bodies = [pf.body(n, 1.0) for n in "xyz"]
+    slides = [pf.joint(b.name, "prismatic", "world", b.name, axis=(1, 0, 0)) for b in bodies]
+    by = lambda ratio: lambda k: k.joint("y") + ratio * k.joint("z") - ca.sin(k.joint("x"))  # noqa: E731
+    rows = [pf.holonomic("one", by(1.0)), pf.holonomic("two", by(1.0 + apart))]
+    return pf.mechanism("slides", bodies, slides, constraints=rows)
+
+
+BRANCHES = [(0.0, False, ""), (4e-7, False, "counted as zero"), (1e-5, True, "counted as nonzero"), (0.1, True, "")]
+
+
+@pytest.mark.parametrize(("apart", "numbered", "words"), BRANCHES)
+def test_it_is_told_where_assemblies_are_hardly_on_branches(apart, numbered, words):
+    with collected() as told:
+        assert (chosen_blocks(two_rows(apart), (True, False, False)) is not None) == numbered
+    assert bool(told) == bool(words) and all(words in x and "assemblies lie on branches" in x for x in told)
+
+
+def test_it_is_told_where_a_row_hardly_holds_a_coordinate_of_a_branch():
+    """The second of two rows holds the only coordinate that is not fixed by 1e-6 of its length."""
+    slides = two_rows(0.0)
+    rows = [pf.holonomic(n, lambda k, by=by: ca.sin(k.joint("x")) + k.joint("y") + by * k.joint("z"))
+            for n, by in (("one", 1.0), ("two", 1e-6))]  # fmt: skip
+    with collected() as told:
+        assert chosen_blocks(slides.with_(constraints=rows), (True, True, False)) == (((0,), (2,)),)
+    assert len(told) == 1 and "counted as zero" in told[0]
+
+
+ELSEWHERE = [(0.0, 1, ""), (1e-5, 1, "counted as zero"), (1e-4, 2, "counted as nonzero"), (0.1, 2, "")]
+
+
+@pytest.mark.parametrize(("apart", "rank", "words"), ELSEWHERE)
+def test_derivatives_tell_where_the_rank_of_rows_is_hardly_decided(apart, rank, words):
+    with collected() as messages:
+        assert pf.derivatives(two_rows(apart), [0.0] * 3, backend="numpy").motion.rank == rank
+    told = [x for x in messages if "the rank of the constraint rows at almost all states" in x]
+    assert bool(told) == bool(words) and all(words in x for x in told)
+
+
+@pytest.mark.parametrize(("apart", "words"), [(3e-9, ""), (1e-7, "counted as zero")])
+def test_a_motor_drives_a_linkage_whose_numbers_are_rounded(apart, words):
+    """Myard's linkage whose links are offset along a hinge: it moves within the tolerance of its rows, as its runs do."""
+    c = linkages.myard()
+    m = pf.actuate_all(linkages.linkage(c._replace(R=(apart, *c.R[1:]))))
+    with collected() as messages:
+        assert independent_motors(m) == 1
+    told = [x for x in messages if "which motions the constraints leave" in x]
+    assert len(told) == bool(words) and all(words in x for x in told)
+
+
 @pytest.mark.parametrize(("apart", "told"), [(0.0, 0), (8e-9, 1), (1e-3, 0)])
 def test_closures_that_are_nearly_the_same_are_told(apart, told):
     """A rod closed twice by the same ball, and by a second one that is `apart` lengths beside the first."""

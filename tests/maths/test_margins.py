@@ -11,9 +11,12 @@ from pfaffian.maths.margins import (
     ZERO,
     Decision,
     equilibrated,
+    free,
+    largest,
     null_space,
-    parted,
     rank,
+    singular_values,
+    span,
     unit_rows,
     vanishing,
 )
@@ -104,14 +107,32 @@ def test_a_margin_is_the_factor_from_the_bound():
         assert vanishing(np.array([[0.0, 0.0]]), 1.0).nearest == 0.0
 
 
-def test_sizes_are_parted_clearly_by_a_wide_gap_wherever_it_is():
-    sizes = np.array([1.0, 0.2, 3e-7, 1e-16, 0.0])
-    assert parted("x", sizes, 1e-6).answer == "x"
-    assert parted("x", sizes, 1e-6).nearest == 3e-7
-    assert parted("x", sizes, 1e-6).margin == pytest.approx(np.sqrt(0.2 / 3e-7))
-    assert parted("x", np.append(sizes, 1.2e-6), 1e-6).margin == pytest.approx(2.0)
-    assert parted("x", np.array([1e-6]), 1e-6).margin == pytest.approx(1e3)
-    assert parted("x", np.array([0.0, 2e-6]), 1e-6).margin == np.inf
+def test_rows_leave_motions_free_whatever_their_lengths():
+    rows = np.array([[1.0, 0.0, 0.0], [1e-12, 3e-12 * 8e-9, 0.0], [0.0, 0.0, 0.0]])
+    assert free(rows).answer.shape == (3, 1)
+    assert free(rows, 1e-6).answer.shape == (3, 2)
+    assert free(rows).nearest == pytest.approx(24e-9 / 2)
+    close(np.abs(free(rows).answer), [[0.0], [0.0], [1.0]], ROUNDED, "what no row changes")
+    close(free(np.zeros((0, 3))).answer, np.eye(3), ROUNDED, "all motions without rows")
+    assert free(np.zeros((2, 3))).answer.shape == (3, 3)
+
+
+def test_the_dimension_of_a_span_and_its_margin():
+    assert span(np.diag([2.0, 4.0, 4e-8])) == (3, pytest.approx(1e-8), ZERO)
+    assert span(np.diag([2.0, 4.0, 4e-10])) == (2, pytest.approx(1e-10), ZERO)
+    assert span(np.diag([2.0, 4.0, 4e-8]), 1e-6) == (2, pytest.approx(1e-8), 1e-6)
+    assert span(np.zeros((3, 2))) == (0, 0.0, ZERO)
+
+
+def test_rounding_does_not_choose_the_largest():
+    assert largest(np.array([1.0, 3.0, 3.0 * (1 + 1e-9), 2.0])) == 1
+    assert largest(np.array([1.0, 3.0, 3.1])) == 2
+
+
+def test_singular_values_are_relative_to_the_largest():
+    close(singular_values(np.diag([3.0, -6.0])), [1.0, 0.5], ROUNDED, "of a diagonal matrix")
+    assert singular_values(np.zeros((2, 3))).tolist() == [0.0, 0.0]
+    assert singular_values(np.zeros((0, 3))).size == 0
 
 
 def test_a_null_space_and_its_margin_do_not_depend_on_how_often_a_row_stands_there():

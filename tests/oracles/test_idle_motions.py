@@ -56,6 +56,16 @@ def test_idle_motions_are_found_and_only_these():
     assert idle_motions(cart).number == 0
 
 
+@pytest.mark.parametrize(
+    ("com", "idle", "words"), [(1e-9, 2, ""), (1e-7, 2, "counted as zero"), (1e-6, 0, "counted as nonzero"), (1e-4, 0, "")]
+)
+def test_it_is_told_where_idle_motions_hardly_move_mass_centres(com, idle, words):
+    with collected() as messages:
+        assert idle_motions(leg(com=com)).number == idle
+    told = [message for message in messages if "which motions without a motor move a mass centre" in message]
+    assert bool(told) == bool(words) and all(words in message for message in told)
+
+
 @pytest.mark.parametrize(("damping", "told"), [(1e-9, False), (1e-6, True), (1e-3, False)])
 def test_it_is_told_where_hardly_any_force_acts_on_idle_motions(damping, told):
     with collected() as messages:

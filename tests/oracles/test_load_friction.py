@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import forces
 from pfaffian.dynamics import load_equations, load_losses
-from pfaffian.errors import ModelError, RunError, RunWarning
+from pfaffian.errors import ModelError, RunError, RunWarning, collected
 from tests.simulate.machines import four_bar
 from tests.tolerance import CENTRAL, INTEGRATED, PEER
 
@@ -293,6 +293,30 @@ def test_a_shared_load_is_refused() -> None:
     m = pf.mechanism("door", door, hinges, constraints=[lower], forces=[forces.pin_friction("pin", "upper", 0.1, 0.01)])
     with pytest.raises(ModelError, match=r"force 'pin'.*share the load of joint 'upper'"):
         pf.forward_dynamics(m, [0.3], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("apart", "shared", "words"),
+    [(1e-12, False, ""), (8e-10, False, "counted as zero"), (1e-8, True, "counted as nonzero"), (1e-3, True, "")],
+)
+def test_a_load_that_is_hardly_shared_is_told(apart: float, shared: bool, words: str) -> None:
+    """Two tables on parallel rails, held at one distance by two rods: what these share presses on a rail if they are apart."""
+    tables = [pf.body(n, 1.0, inertia=0.1) for n in ("one", "two")]
+    rails = [pf.joint(f"rail {b.name}", "prismatic", "world", b.name, axis=(0, 0, 1)) for b in tables]
+    rods = [
+        pf.closure(f"rod {i}", "distance", "one", "two", placement_a=(x, 0, 0), placement_b=(x, 0, 2), length=2.0)
+        for i, x in enumerate((1.0, 1.0 + apart))
+    ]
+    shoes = forces.guide_friction("shoes", "rail one", 0.1, length=0.5)
+    m = pf.mechanism("tables", tables, rails, constraints=rods, forces=[shoes])
+    with collected() as messages:
+        if shared:
+            with pytest.raises(ModelError, match="share the load of joint 'rail one'"):
+                load_losses.check_unique(m)
+        else:
+            assert load_losses.check_unique(m)
+    told = [x for x in messages if "whether redundant constraints share the load of joint 'rail one'" in x]
+    assert bool(told) == bool(words) and all(words in x for x in told)
 
 
 def test_doors_of_files(tmp_path: Path) -> None:

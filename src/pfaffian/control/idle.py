@@ -11,10 +11,10 @@ import numpy as np
 from pfaffian.control.allocation import UNCONTROLLABLE
 from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reason import mainly, participation
-from pfaffian.maths.margins import ZERO, parted, unit_rows
-from pfaffian.maths.span import complement
+from pfaffian.maths.margins import Decision, closest, free, unit_rows
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.applied_forces import named_forces
+from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.generic_states import at_generic_states, length_at, speed_units, tell
 from pfaffian.terms.momentum import weight
 from pfaffian.terms.terms import Terms, shared
@@ -80,7 +80,7 @@ def _directions(m: Mechanism) -> list[np.ndarray]:
         N = _still(m, *geometry)
         relative = np.abs(N.T @ (unit * f)) / max(np.abs(unit * f).max(), np.abs(unit * g).max(), np.finfo(float).tiny)
         question = "whether a force acts on a motion that moves no mass centre"
-        if tell(m, question, parted(relative > STILL, relative, STILL)).any():
+        if tell(m, question, Decision(relative > STILL, closest(relative, STILL), STILL)).any():
             return []
         found.append(N)
     return found if len({N.shape[1] for N in found}) == 1 else []
@@ -106,11 +106,11 @@ def _geometry(m: Mechanism) -> dict[str, ca.SX]:
 def _still(m: Mechanism, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> np.ndarray:
     """(nv, k) orthonormal motions, along speeds of unit size, that constraints and motors leave and that keep mass centres."""
     unit, long = speed_units(m, m.p_defaults), length_at(m, m.p_defaults)
-    rows = np.vstack([unit_rows(A * unit), unit_rows(B.T * unit)])
-    N = complement(rows[np.abs(rows).max(axis=1, initial=0.0) > 0], ZERO)
+    N = tell(m, "which motions constraints and motors leave", free(np.vstack([A, B.T]) * unit, DEPENDENT))
     moved = C * unit @ N / long
     if not moved.size:
         return N
     _, sizes, V = np.linalg.svd(moved)
-    moving = tell(m, "which motions without a motor move a mass centre", parted(sizes > STILL, sizes, STILL))
+    decision = Decision(sizes > STILL, closest(sizes, STILL), STILL)
+    moving = tell(m, "which motions without a motor move a mass centre", decision)
     return N @ V[int(moving.sum()) :].T

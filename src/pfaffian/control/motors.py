@@ -11,11 +11,11 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
-from pfaffian.maths.margins import ROUNDING, ZERO, parted, rank, unit_rows
-from pfaffian.maths.span import complement
+from pfaffian.maths.margins import ROUNDING, ZERO, Decision, closest, free, rank
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
-from pfaffian.terms.generic_states import at_generic_states, speed_units, tell
+from pfaffian.terms.dependence import DEPENDENT
+from pfaffian.terms.generic_states import at_generic_states, speed_units, tell, tell_closest
 from pfaffian.terms.terms import Terms, shared
 from pfaffian.terms.traced_now import remembered
 
@@ -44,19 +44,14 @@ def independent_motors(m: Mechanism) -> int:
     at = at_generic_states(m, {"A": T.A, "B": motor_matrix(T)}, on_constraints=True)
     unit = speed_units(m, m.p_defaults)
     B = unit[:, None] * at["B"]
-    powers = np.array([_along_free_motions(A * unit, x) for A, x in zip(at["A"], B, strict=True)])
+    left = tell_closest(m, "which motions the constraints leave", [free(A * unit, DEPENDENT) for A in at["A"]])
+    powers = np.array([N @ (N.T @ x) for N, x in zip(left, B, strict=True)])
     size = np.linalg.norm(B, axis=1, keepdims=True)
     relative = np.divide(np.abs(powers), size, out=np.zeros_like(powers), where=size > 0)
     nothing = ZERO if at["A"].shape[1] else ROUNDING  # since random states satisfy constraints less closely than to rounding
     question = f"how many of the actuators {', '.join(m.motor_names)} are independent"
-    work = tell(m, question, parted(relative > nothing, relative, nothing))
+    work = tell(m, question, Decision(relative > nothing, closest(relative, nothing), nothing))
     return int(tell(m, question, rank(np.where(work, powers, 0.0))))
-
-
-def _along_free_motions(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """The parts of the columns of B (nv, motors) along the motions that rows A (k, nv) leave."""
-    N = complement(unit_rows(A), ZERO)
-    return N @ (N.T @ B)
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:

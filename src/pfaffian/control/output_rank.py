@@ -11,7 +11,7 @@ from pfaffian.control.law import at_values
 from pfaffian.control.outputs import Output, check_moves, moving
 from pfaffian.control.reason import mainly, participation
 from pfaffian.errors import ModelError, plural
-from pfaffian.maths.margins import ROUNDING, ZERO, rank, unit_rows
+from pfaffian.maths.margins import ROUNDING, ZERO, free, rank, unit_rows
 from pfaffian.maths.span import complement
 from pfaffian.model.constraint import Nonholonomic
 from pfaffian.model.mechanism import Mechanism
@@ -31,7 +31,8 @@ def check_reach(m: Mechanism, outputs: Sequence[Output], p: np.ndarray) -> None:
         unit = speed_units(m, values)
         at = at_generic_states(m, {"J": J, "A": A}, parameters=values)
         for constrained in (False, True) if A.shape[0] else (False,):
-            left = [_along(j * unit, a * unit if constrained else a[:0]) for j, a in zip(at["J"], at["A"], strict=True)]
+            rows = at["A"] * unit if constrained else at["A"][:, :0]
+            left = [_along(m, j * unit, a) for j, a in zip(at["J"], rows, strict=True)]
             size = np.linalg.norm(at["J"] * unit, axis=2, keepdims=True)
             independent = tell(m, "whether the coordinates of the outputs move independently", rank(np.array(left), size))
             if independent < J.shape[0]:
@@ -51,9 +52,9 @@ def _rows(m: Mechanism, outputs: tuple[Output, ...]) -> tuple[ca.SX, ca.SX]:
     return ca.vertcat(*parts), ca.vertcat(ca.SX(0, m.nv), *A)
 
 
-def _along(J: np.ndarray, A: np.ndarray) -> np.ndarray:
+def _along(m: Mechanism, J: np.ndarray, A: np.ndarray) -> np.ndarray:
     """J (k, nv) on the motions that rows A (a, nv) leave, as (k, nv) again."""
-    N = complement(unit_rows(A), ZERO)
+    N = tell(m, "which motions the constraints on velocities leave", free(A))
     return J @ N @ N.T
 
 

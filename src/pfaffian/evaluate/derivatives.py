@@ -15,16 +15,17 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.dynamics.motion import shortest_change
+from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
 from pfaffian.evaluate.arrays import as_batch, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, matrices
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.maths.margins import Decision, closest, singular_values, unit_rows
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.generic_states import at_generic_states
+from pfaffian.terms.generic_states import at_generic_states, speed_units, tell
 from pfaffian.terms.pfaffian import activity, row_names
 from pfaffian.terms.terms import Terms, always_active, as_terms, shared, symbols
 from pfaffian.terms.traced_now import remembered
@@ -399,5 +400,12 @@ def _rank_elsewhere(m: Mechanism, on: tuple[float, ...]) -> int:
     """The largest rank of the active rows at random states on the constraints."""
     m, chosen = always_active(m), np.flatnonzero(on).tolist()
     rows = chosen if len(chosen) < len(on) else None
-    rank = shortest_change(shared(m), rows=rows).rank if chosen else ca.SX(0)
-    return int(at_generic_states(m, {"rank": rank}, on_constraints=True)["rank"].max())
+    if not chosen:
+        return 0
+    T = shared(m)
+    at = at_generic_states(m, {"rank": shortest_change(T, rows=rows).rank, "A": T.A[chosen, :]}, on_constraints=True)
+    unit = speed_units(m, m.p_defaults)
+    sizes = np.array([singular_values(unit_rows(A * unit)) for A in at["A"]])
+    most = at["rank"].ravel() == at["rank"].max()
+    decision = Decision(int(at["rank"].max()), closest(sizes[most], RANK_TOLERANCE), RANK_TOLERANCE)
+    return int(tell(m, "the rank of the constraint rows at almost all states", decision))

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.maths.span import complement
+
 ZERO = 1e-9
 """A quantity counts as zero up to this fraction of its size."""
 
@@ -44,17 +46,6 @@ class Decision(NamedTuple):
         return max(self.nearest / self.bound, self.bound / self.nearest) if self.nearest > 0 else np.inf
 
 
-def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
-    """A decision of which relative sizes count as zero, those up to a bound: clear if a wide gap parts them from the others.
-
-    It is for sizes that depend on how well a state satisfies constraints, or on the digits of a file. Its bound is the middle
-    of the gap.
-    """
-    below = float(relative[relative <= bound].max(initial=0.0))
-    above = float(relative[relative > bound].min(initial=1.0))
-    return Decision(answer, below, float(np.sqrt(below * above)))
-
-
 def vanishing(x: np.ndarray, size: Any, bound: float = ZERO) -> Decision:
     """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
 
@@ -67,9 +58,23 @@ def vanishing(x: np.ndarray, size: Any, bound: float = ZERO) -> Decision:
 
 def span(x: np.ndarray, bound: float = ZERO) -> Decision:
     """The dimension of the space that columns (n, k) of comparable entries span: answer, an int."""
-    sizes = np.linalg.svd(x, compute_uv=False)
-    relative = sizes / sizes[0] if sizes.any() else sizes
+    relative = singular_values(x)
     return Decision(int((relative > bound).sum()), closest(relative, bound), bound)
+
+
+def free(rows: np.ndarray, bound: float = ZERO) -> Decision:
+    """The motions that rows (k, n) leave free: answer (n, d), orthonormal columns, the same on every machine.
+
+    Rows are scaled to unit length first. Combinations of them up to a bound count as zero.
+    """
+    rows = unit_rows(rows)
+    return Decision(complement(rows, bound), closest(singular_values(rows), bound), bound)
+
+
+def singular_values(x: np.ndarray) -> np.ndarray:
+    """The singular values of a matrix relative to the largest one; zeros if all vanish."""
+    sizes = np.linalg.svd(x, compute_uv=False) if x.size else np.zeros(0)
+    return sizes / sizes[0] if sizes.any() else sizes
 
 
 def largest(x: np.ndarray) -> int:
@@ -88,8 +93,7 @@ def rank(x: np.ndarray, size: np.ndarray | None = None) -> Decision:
     """
     if size is not None:
         x = np.where(np.abs(x) > ROUNDING * size, x, 0.0)
-    sizes = [np.linalg.svd(equilibrated(one), compute_uv=False) if one.size else np.zeros(0) for one in x]
-    relative = [s / s.max() if s.any() else s for s in sizes]
+    relative = [singular_values(equilibrated(one)) for one in x]
     ranks = [int((s > ZERO).sum()) for s in relative]
     largest = max(ranks)
     return Decision(largest, closest(np.concatenate([s for s, k in zip(relative, ranks, strict=True) if k == largest])))

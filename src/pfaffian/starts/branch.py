@@ -15,11 +15,13 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths import so3
+from pfaffian.maths.margins import Decision, closest
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.starts.newton import Problem, call, coordinate_rates, lanes_for
+from pfaffian.terms.dependence import PLAIN, ROUNDED
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.generic_states import generic_states
+from pfaffian.terms.generic_states import generic_states, tell
 from pfaffian.terms.lengths import default_length, slides
 from pfaffian.terms.pfaffian import POSITION
 from pfaffian.terms.terms import Terms, row_lengths, shared, typical
@@ -37,6 +39,8 @@ it vanishes, the rounding of a state changes it by the root of 1e-16."""
 
 DRAWN = 3
 """Number of random configurations at which rows are chosen where none on the constraints is known."""
+
+QUESTION = "whether the other coordinates follow from the fixed ones, so that assemblies lie on branches,"
 
 MOST_BLOCKS, MOST_PRODUCTS = 52, 50_000
 """Largest number of blocks that an index counts, and of products in a determinant."""
@@ -169,8 +173,8 @@ def determinant(A: ca.SX) -> ca.SX | None:
 def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     """The square blocks of position rows in the coordinates that are not fixed, in the order of their first coordinates.
 
-    None where rows do not determine these coordinates, or where more rows than one could serve in a block, which none of them
-    does everywhere.
+    A configuration near a singular one does not decide where another is far from them or clearly singular. None where rows do
+    not determine these coordinates, or where more rows than one could serve in a block, which none of them does everywhere.
     """
     T, free = shared(m), [i for i, x in enumerate(fixed) if not x]
     firm = T.rows.at(POSITION)
@@ -182,8 +186,14 @@ def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     places = typical(m).places or [x.q for x in generic_states(m, count=DRAWN)]
     unit = np.where(slides(m), default_length(m) or 1.0, 1.0)[free]  # as in `row_lengths`
     samples = [unit * values(f, q, 0, m.p_defaults)[0] for q in places]
-    used = [i for i in range(len(firm)) if max(np.abs(x[i]).max() for x in samples) > DEPENDENT]
-    if len(used) != len(free) or any(_rank(x[used]) < len(free) for x in samples):
+    largest = np.max([np.abs(x).max(axis=1) for x in samples], axis=0)
+    used = np.flatnonzero(tell(m, QUESTION, Decision(largest > DEPENDENT, closest(largest, DEPENDENT), DEPENDENT))).tolist()
+    if len(used) != len(free):
+        return None
+    least = np.array([min(_remainders(x[used])) for x in samples])
+    plain = least[(least <= ROUNDED) | (least >= PLAIN)]
+    least = plain if plain.size else least
+    if not tell(m, QUESTION, Decision((least > DEPENDENT).all(), closest(least, DEPENDENT), DEPENDENT)):
         return None
     nb, rows, columns, row_at, column_at, *_ = A[used, :].sparsity().btf()
     blocks = [
@@ -198,12 +208,13 @@ def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     return tuple((r, tuple(free[j] for j in c)) for r, c in sorted(blocks, key=lambda block: block[1]))
 
 
-def _rank(A: np.ndarray) -> int:
-    """Number of rows whose remainders, orthogonal to the rows before, are not short."""
-    orthonormal: list[np.ndarray] = []
+def _remainders(A: np.ndarray) -> list[float]:
+    """The length of what each row adds to the rows before, orthogonal to those of them whose own remainders are not short."""
+    orthonormal, lengths = list[np.ndarray](), list[float]()
     for row in A:
         for _ in range(2):
             row = row - sum((k * (k @ row) for k in orthonormal), np.zeros(len(row)))
-        if (length := float(np.sqrt((row * row).sum()))) > DEPENDENT:
-            orthonormal.append(row / length)
-    return len(orthonormal)
+        lengths.append(float(np.sqrt((row * row).sum())))
+        if lengths[-1] > DEPENDENT:
+            orthonormal.append(row / lengths[-1])
+    return lengths

@@ -11,7 +11,7 @@ Before a machine has equations there are no such states: what a function of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -126,6 +126,13 @@ def at_generic_states(
     f = ca.Function("at", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in expressions.values()])
     at = values_at(f, generic_states(m, on_constraints, parameters, count))
     return {name: np.array([x[i] for x in at]) for i, name in enumerate(expressions)}
+
+
+def tell_closest(m: Mechanism, question: str, decisions: Sequence[Decision]) -> list[Any]:
+    """The answers of decisions at several states, one warning for the one that is least clear.   question: as in `tell`."""
+    for least in sorted(decisions, key=lambda x: x.margin)[:1]:
+        tell(m, question, least)
+    return [x.answer for x in decisions]
 
 
 def tell(m: Mechanism, question: str, decision: Decision) -> Any:
