@@ -14,6 +14,7 @@ from pfaffian.maths.margins import (
     free,
     largest,
     null_space,
+    parted,
     rank,
     singular_values,
     span,
@@ -105,6 +106,15 @@ def test_a_margin_is_the_factor_from_the_bound():
         assert vanishing(np.array([[0.0, 1.0, 1e-5, 1e-11]]), 1.0).nearest == 1e-11
         assert vanishing(np.array([[0.0, 1e-8, 1e-11]]), 1.0).nearest == 1e-8
         assert vanishing(np.array([[0.0, 0.0]]), 1.0).nearest == 0.0
+
+
+def test_sizes_are_parted_clearly_by_a_wide_gap_far_from_the_bound():
+    sizes = np.array([1.0, 0.2, 3e-7, 1e-16, 0.0])
+    assert parted("x", sizes, 1e-6) == ("x", 3e-7, pytest.approx(np.sqrt(0.2 * 3e-7)))
+    assert parted("x", np.append(sizes, 1.2e-6), 1e-6).margin == pytest.approx(1.2)
+    assert parted("x", np.array([1e-6]), 1e-6).margin == pytest.approx(1e3)
+    assert parted("x", np.array([0.0, 2e-6]), 1e-6) == ("x", 2e-6, 1e-6)
+    assert parted("x", np.array([4e-5, 3e-7]), 1e-6).margin == pytest.approx(np.sqrt(4e-5 / 3e-7))
 
 
 def test_rows_leave_motions_free_whatever_their_lengths():

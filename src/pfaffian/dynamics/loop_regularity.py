@@ -24,7 +24,7 @@ import numpy as np
 
 from pfaffian.dynamics.net_regularity import LEAST, NetBlocks, compensation, null_space
 from pfaffian.maths.linear import connected
-from pfaffian.maths.margins import Decision, closest
+from pfaffian.maths.margins import parted
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.selected_inverse import SparseFactor, entries, factor, supports, weighed
 from pfaffian.model.mechanism import Mechanism
@@ -82,7 +82,7 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
     rows = [[i for l in sorted(block) for i in equations(l)] for block in blocks]
     redundancy = [min(len(of_block) - _rank(x[of_block])[1] for x in samples) for of_block in rows]
     found = tuple((tuple(sorted(block)), count) for block, count in zip(blocks, redundancy, strict=True))
-    which = Decision(found, closest(np.concatenate(sizes), DEPENDENT), DEPENDENT)
+    which = parted(found, np.concatenate(sizes), DEPENDENT)
     return tell(m, "which equations of loops depend on each other", which)
 
 

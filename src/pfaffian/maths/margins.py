@@ -46,6 +46,18 @@ class Decision(NamedTuple):
         return max(self.nearest / self.bound, self.bound / self.nearest) if self.nearest > 0 else np.inf
 
 
+def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
+    """A decision of which relative sizes count as zero, those up to a bound: clear if the others are far from the bound and a
+    wide gap parts the two.
+
+    It is for sizes that depend on how well a state satisfies constraints: near a singular one, some that are zero elsewhere are
+    about the square root of rounding.
+    """
+    below, above = float(relative[relative <= bound].max(initial=0.0)), relative[relative > bound]
+    gap = Decision(answer, below, float(np.sqrt(below * above.min(initial=1.0))))
+    return min(gap, Decision(answer, closest(above, bound), bound), key=lambda x: x.margin)
+
+
 def vanishing(x: np.ndarray, size: Any, bound: float = ZERO) -> Decision:
     """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
 
