@@ -46,6 +46,13 @@ def test_lengths_masses_springs_and_delay_of_a_loop_are_found(loop: pf.identific
     assert left.max() < SATISFIED  # every start is on the constraints of the fitted lengths
 
 
+def test_unseen_loops_close_as_those_of_the_fit(loop: pf.identification.Fit) -> None:
+    """At the neutral configuration the elbows bend the other way; they are not measured, and no number of theirs is told."""
+    table = loop.unseen(record(five_bar(), TRUTH, ("left crank", "right crank"), guess=NEAR, late=4, seed=2), [0.2])
+    error = table["fit"].loc[0.2]
+    assert (error[["q left crank", "q right crank"]] < 5e-3).all() and np.isnan(error["q left elbow"])
+
+
 def test_tangents_of_lengths_and_delays_are_those_of_closed_loops(loop: pf.identification.Fit) -> None:
     at, theta, x = loop.problem, loop.solution.theta, loop.solution.fitted.x
     m, begin, everything = at.of.s.mechanism, at.segments.begin, slice(None)
