@@ -46,6 +46,15 @@ def test_lengths_masses_springs_and_delay_of_a_loop_are_found(loop: pf.identific
     assert left.max() < SATISFIED  # every start is on the constraints of the fitted lengths
 
 
+def test_unseen_loops_close_as_those_of_the_fit() -> None:
+    """From the neutral configuration elbows, which are not measured, bend the other way. No number of theirs is told."""
+    down, cranks = NEAR | {"left elbow": -3.2, "right elbow": 3.08}, ("left crank", "right crank")
+    seen, other = (record(five_bar(), TRUTH, cranks, guess=down, seconds=0.6, seed=seed) for seed in (1, 2))
+    fit = pf.fit(five_bar(), seen, guess=down, parameters=["damping"], start=TRUTH, unknown={})
+    error = fit.unseen(other, [0.2])["fit"].loc[0.2]
+    assert (error[["q left crank", "q right crank"]] < 5e-3).all() and np.isnan(error["q left elbow"])
+
+
 def test_tangents_of_lengths_and_delays_are_those_of_closed_loops(loop: pf.identification.Fit) -> None:
     at, theta, x = loop.problem, loop.solution.theta, loop.solution.fitted.x
     m, begin, everything = at.of.s.mechanism, at.segments.begin, slice(None)

@@ -168,7 +168,7 @@ class Fit:
         shortest = min(float(r.time[-1] - r.time[0]) for r in checked)
         usual = [part * shortest / 4 for part in HORIZONS]
         steps = usual if horizons is None else [as_number(x, "unseen: a horizon", above=0) for x in horizons]
-        return unseen(self.problem, self.solution.theta, self.first, self.solution.deviation, checked, steps)
+        return unseen(self.problem, self.solution, self.first, checked, steps)
 
     def stalled(self) -> str:
         """What stalls a fit that has not converged: the combination that the residuals determine least."""

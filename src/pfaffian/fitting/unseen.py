@@ -13,7 +13,7 @@ from pfaffian.fitting.linear_step import Settings
 from pfaffian.fitting.problem import FitProblem, evaluate
 from pfaffian.fitting.records import CheckedRecord
 from pfaffian.fitting.segments import Segments, cut, usual_interval
-from pfaffian.fitting.solve import solve
+from pfaffian.fitting.solve import FitSolution, solve
 from pfaffian.fitting.unknowns import of_records
 
 LEAD = 4
@@ -27,11 +27,10 @@ RIVALS = ("persistence", "constant speed", "start values")
 
 
 def unseen(
-    problem: FitProblem, theta: np.ndarray, first: np.ndarray, deviation: np.ndarray, records: tuple[CheckedRecord, ...],
-    horizons: Sequence[float],
-) -> pd.DataFrame:  # fmt: skip
-    """Root mean square errors at the end of each horizon, of theta, of the numbers `first`, of the last measured value, and of
-    a straight line through the last ones. One row for each horizon and measured number."""
+    problem: FitProblem, solution: FitSolution, first: np.ndarray, records: tuple[CheckedRecord, ...], horizons: Sequence[float]
+) -> pd.DataFrame:
+    """Root mean square errors at the end of each horizon, of a solution, of the numbers `first`, of the last measured value,
+    and of a straight line through the last ones. One row for each horizon and measured number."""
     rows = list[dict[str, float | str]]()
     unknowns = of_records(problem.unknowns, [r.name for r in problem.records], [r.name for r in records])
     for horizon in horizons:
@@ -41,10 +40,10 @@ def unseen(
         segments = _whole(segments, last)
         here = problem._replace(records=records, segments=segments, unknowns=unknowns)
         known = {
-            "fit": _at_end(here, theta, deviation, lead),
+            "fit": _at_end(here, solution.theta, solution, lead),
             "persistence": _line(here, lead, horizon, 0),
             "constant speed": _line(here, lead, horizon, 1),
-            "start values": _at_end(here, first, deviation, lead),
+            "start values": _at_end(here, first, solution, lead),
         }
         for i, label in enumerate(problem.layout.labels):
             row = {name: float(x[i]) for name, x in known.items()}
@@ -63,20 +62,23 @@ def _whole(segments: Segments, last: np.ndarray) -> Segments:
     )
 
 
-def _at_end(problem: FitProblem, theta: np.ndarray, deviation: np.ndarray, lead: float) -> np.ndarray:
-    """(ny,) errors at the last sample of each segment, predicted from a start that fits its first samples."""
+def _at_end(problem: FitProblem, theta: np.ndarray, near: FitSolution, lead: float) -> np.ndarray:
+    """(ny,) errors at the last sample of each segment, predicted from a start that fits its first samples.
+
+    near: its weights serve, and coordinates that are not measured start near its first ones, which closes loops as there.
+    """
     p, values = problem.at(theta)
     segments, m = problem.segments, problem.of.s.mechanism
     seen = np.where((segments.at <= lead * (1 + 1e-9))[..., None], segments.y, np.nan)
     fixed = problem._replace(segments=segments._replace(y=seen), free=(), p=p)
-    x = guesses(m, problem.layout, problem.records, segments, m.neutral(), p)
+    x = guesses(m, problem.layout, problem.records, segments, near.fitted.x[0, : m.nq], p)
     x = np.hstack([x, np.tile(problem.of.s.z, (len(x), 1))])
     n = len(values)
     pinned = Settings(np.column_stack([values, values]), np.tile([0.0, np.inf], (n, 1)), 20, lambda _: True)
-    solution = solve(fixed, values, x, deviation, pinned, near=True)
-    found = solution and evaluate(fixed._replace(segments=segments), values, solution.fitted.x, deviation)
+    solution = solve(fixed, values, x, near.deviation, pinned, near=True)
+    found = solution and evaluate(fixed._replace(segments=segments), values, solution.fitted.x, near.deviation)
     if not found:
-        return np.full(len(deviation), np.inf)
+        return np.full(len(near.deviation), np.inf)
     return _rms(found.residual, segments)
 
 
@@ -99,4 +101,5 @@ def _line(problem: FitProblem, lead: float, horizon: float, order: int) -> np.nd
 def _rms(error: np.ndarray, segments: Segments) -> np.ndarray:
     """(ny,) root mean square of errors (segments, samples, ny) at the last sample of each segment."""
     last = error[np.arange(segments.runs), np.argmax(segments.at, axis=1)]
-    return np.sqrt(np.nanmean(last**2, axis=0))
+    count = np.isfinite(last).sum(axis=0)
+    return np.sqrt(np.divide(np.nansum(last**2, axis=0), count, out=np.full(len(count), np.nan), where=count > 0))
