@@ -24,6 +24,9 @@ from tools.compare_files.trees import apart, limits_apart
 ENDLESS = 1e6
 """From here on Newton's limits stand for none: efforts of 1e6, angles of 1e10 degrees, lengths of 1e10."""
 
+UNITS = "ratios between turns and slides have no units in Newton's schema: degrees and lengths of the stage here, radians there"
+"""Cause of differences of mimics."""
+
 SIZES = {"prismatic": (1, 1), "revolute": (1, 1), "spherical": (4, 3), "free": (7, 6)}
 """Kind of joint -> the numbers of coordinates and velocities in Newton of the same motion."""
 
@@ -54,7 +57,12 @@ class Imported:
 
         warp.config.quiet = True
         self.newton, self.builder = newton, newton.ModelBuilder()
-        self.found = self.builder.add_usd(str(path))
+        schemas = [newton.usd.SchemaResolverPhysx(), newton.usd.SchemaResolverNewton()]
+        b, self.found = self.builder, self.builder.add_usd(str(path), schema_resolvers=schemas)
+        ends = list(zip(b.joint_child, b.joint_articulation, strict=True))
+        moved = {child for child, tree in ends if tree >= 0}
+        if alone := [i for i, (child, tree) in enumerate(ends) if tree < 0 and child not in moved]:
+            b.add_articulation(alone)  # joints of a stage without articulations
 
     @property
     def masses(self) -> dict[str, Masses]:
@@ -208,7 +216,8 @@ def _followers(n: Imported, m: pf.Mechanism, pairs: list[Pair]) -> dict[str, flo
         ours = (law.joints[0], *m.value(law.ratios).ravel(), *m.value(law.offset).ravel()) if law else ()
         theirs = (names.get(i), b.joint_mimic_coeffs[p.index][1], b.joint_mimic_coeffs[p.index][0]) if i >= 0 else ()
         if ours[:1] != theirs[:1] or not np.allclose(ours[1:], theirs[1:]):
-            found[f"Newton mimic of '{p.joint.name}'"] = 1.0
+            across = bool(law) and ours[:1] == theirs[:1] and m.joint(ours[0]).kind.name != p.joint.kind.name
+            found[f"Newton {'units of the ' if across else ''}mimic of '{p.joint.name}'"] = 1.0
     return found
 
 
