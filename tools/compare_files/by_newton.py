@@ -248,10 +248,10 @@ def _numbered(n: Imported, bodies: Bodies) -> dict[str, int]:
 
 
 def _starts(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> float:
-    """Velocities of mass centres and angular velocities of bodies at the start."""
+    """Velocities of mass centres and angular velocities at the start, of bodies to which the stage gives one."""
     start, worst = settings.arrays(m), 0.0
     for path, i in n.found["path_body_map"].items():
-        if path in bodies and i >= 0:
+        if path in bodies and i >= 0 and any(n.builder.body_qd[i]):
             com = m.value(bodies[path].com).ravel()
             twist = pf.jacobian(m, bodies[path].name, start.q, frame="LOCAL_WORLD_ALIGNED", point=com) @ start.v
             worst = max(worst, apart(twist, np.array(n.builder.body_qd[i]), 1.0))
