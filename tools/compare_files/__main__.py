@@ -31,7 +31,7 @@ from tools.compare_files.report import Row
 
 ENGINES = {
     "mjcf": ("mujoco",),
-    "usd": ("pxr.UsdPhysics", "newton"),
+    "usd": ("newton", "pxr.UsdPhysics"),
     "sdf": ("pydrake.all",),
     "urdf": ("pinocchio", "mujoco", "pydrake.all"),
     "osim": (),

@@ -8,6 +8,7 @@ mass matrix from the poses of the bodies; velocities of a free body are along th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,9 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from tools.compare_files.trees import apart, limits_apart
+
+with suppress(ImportError):  # before any stage is opened: it registers schemas, for which OpenUSD looks once
+    import newton as _  # noqa: F401
 
 ENDLESS = 1e6
 """From here on Newton's limits stand for none: efforts of 1e6, angles of 1e10 degrees, lengths of 1e10."""
