@@ -1,12 +1,14 @@
 """Compare all files of a format below some folders: python -m tools.compare_files FORMAT FOLDER...
 
     mjcf    MuJoCo: accelerations, free and with exact constraints
-    usd     usd-core's mass properties; Newton's importer, if it is installed
+    usd     usd-core's mass properties; Newton's importer, if it is installed: joints, forces, limits, mass matrices
     sdf     Drake, if it is installed
     urdf    Pinocchio, MuJoCo, and Drake if it is installed
     osim    OpenSim, if it is installed
 
 Drake, Newton and OpenSim are in no extra: pip install drake newton newton-usd-schemas opensim.
+
+python -m tools.compare_files rows sdf|usd compares each row of the tables in tests/data that is read.
 
 Prints a row for each file with the differences, their causes where these are known, what the reader left out, and totals. Each
 file has two minutes of processor time, in a process of its own.
@@ -29,7 +31,7 @@ from tools.compare_files.report import Row
 
 ENGINES = {
     "mjcf": ("mujoco",),
-    "usd": ("pxr.UsdPhysics", "newton"),
+    "usd": ("newton", "pxr.UsdPhysics"),
     "sdf": ("pydrake.all",),
     "urdf": ("pinocchio", "mujoco", "pydrake.all"),
     "osim": (),

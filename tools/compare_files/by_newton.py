@@ -8,6 +8,7 @@ mass matrix from the poses of the bodies; velocities of a free body are along th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +22,14 @@ from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from tools.compare_files.trees import apart, limits_apart
 
+with suppress(ImportError):  # before any stage is opened: it registers schemas, for which OpenUSD looks once
+    import newton as _  # noqa: F401
+
 ENDLESS = 1e6
 """From here on Newton's limits stand for none: efforts of 1e6, angles of 1e10 degrees, lengths of 1e10."""
+
+UNITS = "ratios between turns and slides have no units in Newton's schema: degrees and lengths of the stage here, radians there"
+"""Cause of differences of mimics."""
 
 SIZES = {"prismatic": (1, 1), "revolute": (1, 1), "spherical": (4, 3), "free": (7, 6)}
 """Kind of joint -> the numbers of coordinates and velocities in Newton of the same motion."""
@@ -54,7 +61,12 @@ class Imported:
 
         warp.config.quiet = True
         self.newton, self.builder = newton, newton.ModelBuilder()
-        self.found = self.builder.add_usd(str(path))
+        schemas = [newton.usd.SchemaResolverPhysx(), newton.usd.SchemaResolverNewton()]
+        b, self.found = self.builder, self.builder.add_usd(str(path), schema_resolvers=schemas)
+        ends = list(zip(b.joint_child, b.joint_articulation, strict=True))
+        moved = {child for child, tree in ends if tree >= 0}
+        if alone := [i for i, (child, tree) in enumerate(ends) if tree < 0 and child not in moved]:
+            b.add_articulation(alone)  # joints of a stage without articulations
 
     @property
     def masses(self) -> dict[str, Masses]:
@@ -208,7 +220,8 @@ def _followers(n: Imported, m: pf.Mechanism, pairs: list[Pair]) -> dict[str, flo
         ours = (law.joints[0], *m.value(law.ratios).ravel(), *m.value(law.offset).ravel()) if law else ()
         theirs = (names.get(i), b.joint_mimic_coeffs[p.index][1], b.joint_mimic_coeffs[p.index][0]) if i >= 0 else ()
         if ours[:1] != theirs[:1] or not np.allclose(ours[1:], theirs[1:]):
-            found[f"Newton mimic of '{p.joint.name}'"] = 1.0
+            across = bool(law) and ours[:1] == theirs[:1] and m.joint(ours[0]).kind.name != p.joint.kind.name
+            found[f"Newton {'units of the ' if across else ''}mimic of '{p.joint.name}'"] = 1.0
     return found
 
 
@@ -239,10 +252,10 @@ def _numbered(n: Imported, bodies: Bodies) -> dict[str, int]:
 
 
 def _starts(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> float:
-    """Velocities of mass centres and angular velocities of bodies at the start."""
+    """Velocities of mass centres and angular velocities at the start, of bodies to which the stage gives one."""
     start, worst = settings.arrays(m), 0.0
     for path, i in n.found["path_body_map"].items():
-        if path in bodies and i >= 0:
+        if path in bodies and i >= 0 and any(n.builder.body_qd[i]):
             com = m.value(bodies[path].com).ravel()
             twist = pf.jacobian(m, bodies[path].name, start.q, frame="LOCAL_WORLD_ALIGNED", point=com) @ start.v
             worst = max(worst, apart(twist, np.array(n.builder.body_qd[i]), 1.0))

@@ -18,7 +18,10 @@ Causes = tuple[tuple[str, str], ...]
 
 CAUSES: dict[str, Causes] = {
     "sdf": (("axis2/(dynamics|limit)", "Drake gives both axes the damping of the first, and no springs, limits and motors"),),
-    "usd": (("MeshCollisionAPI physics:approximation", "Newton weighs a mesh itself, whatever shape approximates it"),),
+    "usd": (
+        ("newton:inertia", "usd-core does not know Newton's properties"),
+        ("MeshCollisionAPI physics:approximation", "Newton weighs a mesh itself, whatever shape approximates it"),
+    ),
 }
 """Format -> (expression for the row's name, why the engine is not right there)."""
 

@@ -19,7 +19,7 @@ from pfaffian.formats.text.file import as_path
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
-from tools.compare_files.by_newton import Imported, Masses, compared
+from tools.compare_files.by_newton import UNITS, Imported, Masses, compared
 from tools.compare_files.report import Row
 
 SUFFIXES = (".usd", ".usda", ".usdc")
@@ -85,7 +85,9 @@ def examine(path: Path) -> Row:
             m, settings = pf.formats.read_usd(path)
         except pf.PfaffianError as error:
             return Row(refused=str(error))
-    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE)
+    row = Row(
+        nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE, causes={"Newton units of the mimic": UNITS}
+    )
     bodies = bodies_of(path, m)
     own = masses_apart(path, m)
     differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
