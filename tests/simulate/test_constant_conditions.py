@@ -27,7 +27,7 @@ CONDITIONS = {
     "never acts": lambda k: k.q[0] > k.q[0],
     "equal everywhere": lambda k: square(k.q[0]) > (k.q[0] + 1) ** 2,
 }
-CHANGING = (lambda k: k.q[0] > 0.5, lambda k: ca.fmax(k.q[0], 0.8) > 0.8, lambda k: ca.logic_or(ON > 0.5, k.v[0] < -20))
+CHANGING = (lambda k: k.q[0] > 0.5, lambda k: ca.fmin(k.q[0], 0) < 0, lambda k: ca.logic_or(ON > 0.5, k.v[0] < -20))
 
 
 @pytest.mark.parametrize("words", CONDITIONS)

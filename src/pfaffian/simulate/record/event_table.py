@@ -70,8 +70,9 @@ def passed_events(s: Simulation, rows: np.ndarray, end: np.ndarray, w: np.ndarra
     k, i = np.nonzero(passing(events, time, EventNumbers(*numbers, *NO_EVENTS[TO_ACCURACY:])))
     if not k.size:
         return None
-    after = np.where((k + 1 < len(rows))[:, None], rows[np.minimum(k + 1, len(rows) - 1), i], end[i, : at.moving])
-    before, after = (np.concatenate([x[:, at.x], discrete_of(at, x, end[i])], axis=1) for x in (rows[k, i], after))
+    following = np.concatenate([rows[1:], end[None, :, : at.moving]])
+    moving = rows[k, i], following[k, i]
+    before, after = (np.concatenate([x[:, at.x], discrete_of(at, x, end[i])], axis=1) for x in moving)
     then, nw, w = time[k + 1, i], len(s.w_names), rows_of_lanes(w, rows[k, i, at.interval], i)
     now = w[:, :nw] + (then - w[:, SINCE])[:, None] * w[:, nw : 2 * nw]
     return PassedEvents(before, after, end[i, at.begin] + then, now, lanes[i])
