@@ -7,6 +7,7 @@ mass matrix from the poses of the bodies; velocities of a free body are along th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -67,6 +68,11 @@ class Imported:
         moved = {child for child, tree in ends if tree >= 0}
         if alone := [i for i, (child, tree) in enumerate(ends) if tree < 0 and child not in moved]:
             b.add_articulation(alone)  # joints of a stage without articulations
+
+    @property
+    def twice(self) -> list[str]:
+        """Paths that the importer gives to two bodies, of which one has another path in the stage."""
+        return [path for path, n in Counter(self.builder.body_label).items() if n > 1]
 
     @property
     def masses(self) -> dict[str, Masses]:

@@ -97,6 +97,9 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
+        if newton.twice:
+            why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
+            row = replace(row, causes={**row.causes, "Newton poses": why, "Newton mass matrix": why})
         differences, notes = differences | more, "; ".join(filter(None, (notes, note)))
     except ImportError:
         pass
