@@ -52,6 +52,9 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
     mass, moments, com, q = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(volume)
     if unknown:
         return None
+    api = UsdPhysics.MassAPI(prim)
+    if any(api.GetDiagonalInertiaAttr().Get() or ()) and not api.GetPrincipalAxesAttr().HasAuthoredValue():
+        q = Gf.Quatf(1)  # usd-core leaves it undefined, another at each call
     R = np.array(Gf.Matrix3d(Gf.Quatd(q).GetNormalized())).T
     return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
 
