@@ -103,7 +103,8 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
-        if any("MjcEqualityConnectAPI" in prim.GetAppliedSchemas() for prim in open_stage(as_path(path)).stage.Traverse()):
+        stage = open_stage(as_path(path)).stage
+        if any("MjcEqualityConnectAPI" in prim.GetAppliedSchemas() for prim in stage.Traverse()):
             row = replace(row, causes={**row.causes, "Newton closures": CONNECT})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
