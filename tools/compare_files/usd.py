@@ -104,7 +104,8 @@ def examine(path: Path) -> Row:
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
         stage = open_stage(as_path(path)).stage
-        if any("MjcEqualityConnectAPI" in prim.GetAppliedSchemas() for prim in stage.Traverse()):
+        listed = [prim.GetMetadata("apiSchemas") for prim in stage.Traverse()]
+        if any("MjcEqualityConnectAPI" in names.GetAddedOrExplicitItems() for names in listed if names):
             row = replace(row, causes={**row.causes, "Newton closures": CONNECT})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
