@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import casadi as ca
 import numpy as np
@@ -34,29 +34,29 @@ def warn_of_constant_conditions(s: Simulation) -> None:
 @remembered(64)
 def _constant(s: Simulation) -> tuple[str, ...]:
     """What is said of each condition that no motion changes."""
-    k, found = symbols(s.mechanism).kinematics, list[str]()
-    for c in switched(s.mechanism):
-        if c.active is None:
-            continue
-        x, what = condition(k, c.active, c.name), f"constraint {c.name!r}: active_while"
+    found = list[str]()
+    for what, x, as_words in _conditions(s):
         if not ca.symvar(x):
-            always = "true, so that it always acts" if float(x) else "false, so that it never acts"
-            found.append(f"{what} is the same everywhere, {always}: {WAY_OUT}")
+            found.append(f"{what} is the same everywhere, {as_words(float(x))}: {WAY_OUT}")
         elif _compares_equal(x):
-            found.append(_of_equal(what))
-    for name, f in s.changing.next:
-        if name in s.changing.visible and not isinstance(f, MotionOutput):
-            x, what = call_for_column(f, f"switch {name!r}", k), f"switch {name!r}"
-            if not ca.symvar(x):
-                found.append(f"{what} is the same everywhere, {float(x):g}: {WAY_OUT}")
-            elif _compares_equal(x):
-                found.append(_of_equal(what))
+            found.append(f"{what} compares numbers that are equal everywhere, so that rounding decides: {WAY_OUT}")
     return tuple(found)
 
 
-def _of_equal(what: str) -> str:
-    """What is said of a condition that compares equal numbers."""
-    return f"{what} compares numbers that are equal everywhere, so that rounding decides: {WAY_OUT}"
+def _conditions(s: Simulation) -> Iterator[tuple[str, ca.SX, Callable[[float], str]]]:
+    """Of each condition: what it is, its expression, and the words for a value."""
+    k = symbols(s.mechanism).kinematics
+    for c in switched(s.mechanism):
+        if c.active is not None:
+            yield f"constraint {c.name!r}: active_while", condition(k, c.active, c.name), _acting
+    for name, f in s.changing.next:
+        if name in s.changing.visible and not isinstance(f, MotionOutput):
+            yield f"switch {name!r}", call_for_column(f, f"switch {name!r}", k), "{:g}".format
+
+
+def _acting(value: float) -> str:
+    """Whether a constraint acts."""
+    return "true, so that it always acts" if value else "false, so that it never acts"
 
 
 def _compares_equal(x: ca.SX) -> bool:
