@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.kernel.remember import remembered
+from pfaffian.simulate.step.thresholds import COMPARED
 
 if TYPE_CHECKING:
     from pfaffian.simulate.step.simulation import Simulation
@@ -41,8 +42,6 @@ APART = 16 * float(np.finfo(float).eps)
 
 ROWS = 8
 """Number of runs with different parameters for which functions of time are sampled."""
-
-COMPARED = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE)
 
 
 def time_marks(s: Simulation, p: np.ndarray, begin: float, end: float) -> np.ndarray:
