@@ -70,15 +70,15 @@ def _apart(m: pf.Mechanism, b: pf.Body, theirs: Masses) -> float:
     return max(float(np.abs(x - y).max() / max(scale, 1e-300)) for (x, y), scale in zip(pairs, scales, strict=True))
 
 
-def bodies_of(path: Path, m: pf.Mechanism) -> dict[str, pf.Body]:
+def bodies_of(s: UsdStage, m: pf.Mechanism) -> dict[str, pf.Body]:
     """Path of a prim in the stage -> its body."""
-    return dict(zip((str(p.GetPath()) for p in rigid_bodies(open_stage(as_path(path)))), m.bodies, strict=True))
+    return dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
 
 
-def masses_apart(path: Path, m: pf.Mechanism) -> dict[str, float | None]:
+def masses_apart(s: UsdStage, m: pf.Mechanism) -> dict[str, float | None]:
     """Path of a prim -> largest relative difference of its mass properties from usd-core's; None if a volume is unknown."""
-    s, found = open_stage(as_path(path)), dict[str, float | None]()
-    for p, b in bodies_of(path, m).items():
+    found = dict[str, float | None]()
+    for p, b in bodies_of(s, m).items():
         theirs = by_usd(s, s.stage.GetPrimAtPath(p))
         found[p] = None if theirs is None else _apart(m, b, theirs) if theirs[0] > 0 else 0.0
     return found
@@ -94,8 +94,8 @@ def examine(path: Path) -> Row:
     row = Row(
         nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE, causes={"Newton units of the mimic": UNITS}
     )
-    bodies = bodies_of(path, m)
-    own = masses_apart(path, m)
+    s = open_stage(as_path(path))
+    bodies, own = bodies_of(s, m), masses_apart(s, m)
     differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
     notes = ", ".join(f"{p} has colliders of unknown volume" for p, x in own.items() if x is None)
     try:
@@ -103,8 +103,7 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
-        stage = open_stage(as_path(path)).stage
-        listed = [prim.GetMetadata("apiSchemas") for prim in stage.Traverse()]
+        listed = [prim.GetMetadata("apiSchemas") for prim in s.stage.Traverse()]
         if any("MjcEqualityConnectAPI" in names.GetAddedOrExplicitItems() for names in listed if names):
             row = replace(row, causes={**row.causes, "Newton closures": CONNECT})
         if newton.twice:
