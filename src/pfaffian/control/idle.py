@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.control.allocation import UNCONTROLLABLE
 from pfaffian.control.law import Control, motor_matrix
 from pfaffian.control.reason import mainly, participation
-from pfaffian.maths.margins import Decision, closest, free, unit_rows
+from pfaffian.maths.margins import exceeding, free, unit_rows
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.applied_forces import named_forces
 from pfaffian.terms.dependence import DEPENDENT
@@ -80,7 +80,7 @@ def _directions(m: Mechanism) -> list[np.ndarray]:
         N = _still(m, *geometry)
         relative = np.abs(N.T @ (unit * f)) / max(np.abs(unit * f).max(), np.abs(unit * g).max(), np.finfo(float).tiny)
         question = "whether a force acts on a motion that moves no mass centre"
-        if tell(m, question, Decision(relative > STILL, closest(relative, STILL), STILL)).any():
+        if tell(m, question, exceeding(relative, STILL)).any():
             return []
         found.append(N)
     return found if len({N.shape[1] for N in found}) == 1 else []
@@ -111,6 +111,5 @@ def _still(m: Mechanism, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> np.ndar
     if not moved.size:
         return N
     _, sizes, V = np.linalg.svd(moved)
-    decision = Decision(sizes > STILL, closest(sizes, STILL), STILL)
-    moving = tell(m, "which motions without a motor move a mass centre", decision)
+    moving = tell(m, "which motions without a motor move a mass centre", exceeding(sizes, STILL))
     return N @ V[int(moving.sum()) :].T

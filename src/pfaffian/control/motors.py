@@ -11,7 +11,7 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
-from pfaffian.maths.margins import ROUNDING, ZERO, Decision, closest, free, rank
+from pfaffian.maths.margins import ROUNDING, ZERO, exceeding, free, rank
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
 from pfaffian.terms.dependence import DEPENDENT
@@ -50,7 +50,7 @@ def independent_motors(m: Mechanism) -> int:
     relative = np.divide(np.abs(powers), size, out=np.zeros_like(powers), where=size > 0)
     nothing = ZERO if at["A"].shape[1] else ROUNDING  # since random states satisfy constraints less closely than to rounding
     question = f"how many of the actuators {', '.join(m.motor_names)} are independent"
-    work = tell(m, question, Decision(relative > nothing, closest(relative, nothing), nothing))
+    work = tell(m, question, exceeding(relative, nothing))
     return int(tell(m, question, rank(np.where(work, powers, 0.0))))
 
 

@@ -18,7 +18,7 @@ from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm, vanishing_combinations
 from pfaffian.dynamics.reaction import TransmittedWrenches
 from pfaffian.errors import ModelError, RunError
-from pfaffian.maths.margins import ZERO, Decision, closest
+from pfaffian.maths.margins import exceeding
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.load_loss import GEAR, GUIDE, PIN, SCREW, LoadLoss
@@ -305,7 +305,7 @@ def check_unique(m: Mechanism) -> bool:
         f, size = losses[int(key.split()[0])], np.linalg.norm(at[key][usual], axis=(1, 2))[:, None, None]
         relative = np.abs(at[f"shared {key}"][usual]) / np.maximum(size, np.finfo(float).tiny)
         question = f"whether redundant constraints share the load of joint {f.joint!r}"
-        if tell(m, question, Decision(relative > ZERO, closest(relative))).any():
+        if tell(m, question, exceeding(relative)).any():
             raise ModelError(
                 f"force {f.name!r}: redundant constraints share the load of joint {f.joint!r}, so its friction is not "
                 "determined; leave out what holds the same motion twice, or take joint_friction"

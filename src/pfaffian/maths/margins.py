@@ -58,6 +58,11 @@ def parted(answer: Any, relative: np.ndarray, bound: float) -> Decision:
     return min(gap, Decision(answer, closest(above, bound), bound), key=lambda x: x.margin)
 
 
+def exceeding(relative: np.ndarray, bound: float = ZERO) -> Decision:
+    """Which relative sizes are above a bound: answer, booleans of the same shape."""
+    return Decision(relative > bound, closest(relative, bound), bound)
+
+
 def vanishing(x: np.ndarray, size: Any, bound: float = ZERO) -> Decision:
     """Which entries of x (states, ...) are zero at all states: answer (...) of bool.
 

@@ -15,7 +15,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths import so3
-from pfaffian.maths.margins import Decision, closest
+from pfaffian.maths.margins import Decision, closest, exceeding
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.starts.newton import Problem, call, coordinate_rates, lanes_for
@@ -187,7 +187,7 @@ def chosen_blocks(m: Mechanism, fixed: tuple[bool, ...]) -> RowBlocks | None:
     unit = np.where(slides(m), default_length(m) or 1.0, 1.0)[free]  # as in `row_lengths`
     samples = [unit * values(f, q, 0, m.p_defaults)[0] for q in places]
     largest = np.max([np.abs(x).max(axis=1) for x in samples], axis=0)
-    used = np.flatnonzero(tell(m, QUESTION, Decision(largest > DEPENDENT, closest(largest, DEPENDENT), DEPENDENT))).tolist()
+    used = np.flatnonzero(tell(m, QUESTION, exceeding(largest, DEPENDENT))).tolist()
     if len(used) != len(free):
         return None
     least = np.array([min(_remainders(x[used])) for x in samples])
