@@ -8,7 +8,6 @@ smaller tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -219,16 +218,17 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
         if not todo.size:
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
-        excess = partial(pairs.excess, accuracy, tolerance, left < TRIES - 1)
-        looks = watch._replace(lost=partial(pairs.lost, excess)) if left else watch
+        judged = accuracy, tolerance, left < TRIES - 1
+        looks = watch._replace(lost=partial(pairs.lost, *judged)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:
             done.tally.restart(todo)
             looks = looks._replace(steps=partial(pairs.add, done.tally))
         found = pairs.solved(tolerance, looks)
         pairs.store(found, at, done)
-        done.error[:, pairs.second] = _recent(pairs.error(found, tolerance), dense, at, begins.of(pairs.second).error)
-        expected = excess(found)
+        error = pairs.error(found, tolerance)
+        done.error[:, pairs.second] = _recent(error, dense, at, begins.of(pairs.second).error)
+        expected = pairs.excess(*judged, error)
         again = (expected > 0) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
         done.events.extend(pairs.events_of(each, todo) for each in events)
@@ -293,27 +293,28 @@ class _Pairs(NamedTuple):
         stiffened = np.fmax(found.stiffened[:, rows], found.stiffened[:, self.coarse]) == 1
         return error_from(s.simulation, difference, tolerance[self.second, None], stiffened)
 
-    def excess(self, accuracy: float, tolerance: np.ndarray, repeated: bool, found: SolvedRuns) -> np.ndarray:
+    def excess(self, accuracy: float, tolerance: np.ndarray, repeated: bool, error: np.ndarray) -> np.ndarray:
         """(runs,) the error, relative to the accuracy, that each of the runs `second` is expected to reach, if it has to be
         solved again with a smaller tolerance; else 0.
 
         It follows from the motion up to the first instant at which that shows, so that it is the same whenever it is asked.
-        repeated: whether the runs have been solved before.
+        repeated: whether the runs have been solved before.   error: (times, runs, kinds) so far.
         """
-        worst = np.fmax.accumulate(np.nan_to_num(self.error(found, tolerance).max(axis=2)), axis=0) / accuracy
+        known = np.isfinite(error[:, :, 0])
+        worst = np.fmax.accumulate(np.where(known, error.max(axis=2), 0.0), axis=0) / accuracy
         parts, shows = self.solver.instants / (self.solver.end or 1.0), worst > 1
         if not (repeated or shows.any()):
             return np.zeros(len(self.second))
         expected = _expected(worst, parts)
         if repeated:
-            known = np.isfinite(found.q_v[:, self.coarse, 0])
             shows |= (expected > HOPELESS) & (parts >= EVIDENT)[:, None] & known
         first = shows.argmax(axis=0), np.arange(shows.shape[1])
         return np.where(shows.any(axis=0) & (tolerance[self.second] > SMALLEST), expected[first], 0.0)
 
-    def lost(self, excess: Callable[[SolvedRuns], np.ndarray], found: SolvedRuns) -> np.ndarray:
-        """(lanes,) whether a lane is of a run that will be solved again.   excess: of this record, with its first arguments."""
-        return np.isin(self.runs, self.second[excess(found) > 0])
+    def lost(self, accuracy: float, tolerance: np.ndarray, repeated: bool, found: SolvedRuns) -> np.ndarray:
+        """(lanes,) whether a lane is of a run that will be solved again, see `excess`."""
+        excess = self.excess(accuracy, tolerance, repeated, self.error(found, tolerance))
+        return np.isin(self.runs, self.second[excess > 0])
 
 
 def _expected(worst: np.ndarray, parts: np.ndarray) -> np.ndarray:

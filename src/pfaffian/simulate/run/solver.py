@@ -47,6 +47,9 @@ CHECKS = 32
 AHEAD = 12
 """Number of steps that are tried beyond the end of a run for events there: some of them locate, pass and settle each."""
 
+AT_ONCE = 2**15
+"""Most records that are computed at once, which bounds their memory."""
+
 FIRST_CALL, CALL_BYTES = 256, 2**26
 """Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
 
@@ -283,7 +286,7 @@ class Solver(NamedTuple):
                     recorded |= self._call(solved, of_pair, stiff, most[stiff], _of_lanes(rows, of_pair), p[of_pair], watch)
                 stayed = of_pair.size and ((lane[of_pair, at.implicit] == 1) == stiff).all()
                 most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else AFTER_CHANGE
-            if recorded:
+            if recorded and ((status == 0) & (lane[:, at.time] < self.end)).any():
                 status[(status == 0) & watch.lost(solved)] = GIVEN_UP
             status[(status == 0) & self._endless(solved)] = status_of(self.simulation, "integrator")
             if watch.interrupted():
@@ -392,12 +395,23 @@ class Solver(NamedTuple):
         if law_instants(self.simulation):
             changed |= times[after, i] == passed[after, i, at.sampled]
         k = np.where(begins & changed, after, k)
-        begin_of_step = np.concatenate([passed[k, i], x[i, at.moving :]], axis=1)
-        y, q_v = self._recorded(begin_of_step, rows_of_lanes(rows, interval[k, i], i), p[i], t)
-        solved.records[j, lanes[i]], solved.q_v[j, lanes[i]] = y, q_v
-        solved.stiff[j, lanes[i], 0] = begin_of_step[:, at.implicit]
-        solved.stiffened[j, lanes[i], 0] = has_been_stiff(begin_of_step[:, at.implicit], begin_of_step[:, at.patience])
+        for first in range(0, len(i), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            begins_of = np.concatenate([passed[k[some], i[some]], x[i[some], at.moving :]], axis=1)
+            w = rows_of_lanes(rows, interval[k[some], i[some]], i[some])
+            self._store(solved, j[some], lanes[i[some]], begins_of, w, p[i[some]])
         return True
+
+    def _store(
+        self, solved: SolvedRuns, at: np.ndarray, lanes: np.ndarray, begins: np.ndarray, w: np.ndarray, p: np.ndarray
+    ) -> None:
+        """Write records of lanes (n,), at the instants of the indices `at` (n,) within the steps that follow `begins`
+        (n, numbers)."""
+        numbers = lane_of(self.simulation)
+        solved.records[at, lanes], solved.q_v[at, lanes] = self._recorded(begins, w, p, self.instants[at])
+        implicit = begins[:, numbers.implicit]
+        solved.stiff[at, lanes, 0] = implicit
+        solved.stiffened[at, lanes, 0] = has_been_stiff(implicit, begins[:, numbers.patience])
 
     def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray) -> Steps:
         """The steps that lanes have made since the run began, up to its end, there also one of length 0; as in `_record`."""
@@ -416,15 +430,13 @@ class Solver(NamedTuple):
 
     def _recorded(self, rows: np.ndarray, w: np.ndarray, p: np.ndarray, instants: np.ndarray) -> list[np.ndarray]:
         """Signals and [q; v] at an instant (n,) within the step after each of the lanes (n, numbers), by its pair."""
-        implicit, found = rows[:, lane_of(self.simulation).implicit] == 1, list[np.ndarray]()
+        implicit = rows[:, lane_of(self.simulation).implicit] == 1
+        if implicit.all() or not implicit.any():
+            return self._steps_of(bool(implicit[0])).recorder(rows, w, p, instants[:, None], threads=self.threads)
+        found = [np.empty((len(rows), width)) for width in self.first.recorder.shape.outputs]
         for stiff in (False, True):
             k = np.flatnonzero(implicit == stiff)
-            if not k.size:
-                continue
             parts = self._steps_of(stiff).recorder(rows[k], w[k], p[k], instants[k][:, None], threads=self.threads)
-            if k.size == len(rows):
-                return list(parts)
-            found = found or [np.empty((len(rows), part.shape[1])) for part in parts]
             for whole, part in zip(found, parts, strict=True):
                 whole[k] = part
         return found
