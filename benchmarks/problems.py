@@ -53,7 +53,7 @@ def four_bar(duration: float = 10.0, crank: Any = 0.4) -> Problem:
     ]
     loop = pf.closure("C", body_a="coupler", body_b="rocker", placement_a=(0.9, 0, 0), placement_b=(0.8, 0, 0), **hinge)
     m = pf.mechanism("four-bar", bodies, joints, constraints=[loop], parameters=given)
-    return Problem(m, {"A": 1.57}, None, duration)
+    return Problem(m, np.ravel(pf.assemble(m, {"A": 1.57}).q), None, duration)
 
 
 def example(name: str, duration: float) -> Problem:

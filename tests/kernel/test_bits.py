@@ -35,7 +35,7 @@ def test_random_programs(compiler, seed, random_program, awkward, monkeypatch):
     inner = random_program(seed + 100, 12)
     program = random_program(seed, 80, (inner,))
     interpreted = from_program(program, backend="numpy")
-    for lanes, backend in itertools.product((8, 1), ("c", "interpreter")):
+    for lanes, backend in itertools.product((8, 4, 1), ("c", "interpreter")):
         kernel = from_program(program, backend=backend, lanes=lanes)
         assert kernel.provenance["backend"] == backend
         for batch in (1, 2, 7, 8, 9, 63, 64, 65):

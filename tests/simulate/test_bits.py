@@ -40,7 +40,7 @@ def test_right_hand_side(machine, compiler, monkeypatch):
     x, u = states(m, settings, max(BATCHES)), np.linspace(-1, 1, m.nu)
     reference = kernel.compile(rhs, backend="numpy")(x, u, m.p_defaults, np.array([0.1]))[0]
     assert np.isfinite(reference).all()
-    for lanes in (1, 8):
+    for lanes in (1, 4, 8):
         compiled = kernel.compile(rhs, backend="c", lanes=lanes)
         for runs in BATCHES:
             for threads in (1, 2):

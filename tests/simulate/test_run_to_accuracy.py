@@ -9,6 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
+from pfaffian.simulate.run import solver
 from pfaffian.simulate.run.controlled import _Pairs
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
@@ -140,8 +141,9 @@ def test_a_law_in_discrete_time_acts_at_its_instants():
     np.testing.assert_allclose(r.u.values, exact.u.values, atol=1e-6)
 
 
-def test_the_bits_of_a_run_depend_on_nothing_else():
-    """The same alone and in a batch, with other records, on other backends and numbers of threads."""
+def test_the_bits_of_a_run_depend_on_nothing_else(monkeypatch):
+    """The same alone and in a batch, with other records, on other backends and numbers of threads, and in vectors of four,
+    which one run takes, and of eight lanes."""
     m, q, _ = CASES["ball and plane"]
     many = np.random.default_rng(1).normal(size=(5, m.nv))
     alone = pf.run(m, q, many[3], duration=1.0, accuracy=1e-6, backend="numpy")
@@ -152,6 +154,10 @@ def test_the_bits_of_a_run_depend_on_nothing_else():
             alone[name].values[[0, 100, 200]] == fewer[name].values
         ).all()
     assert (alone.error.values == batch.error.values).all()
+    monkeypatch.setattr(solver, "AT_ONCE", 3)
+    compiled = pf.run(m, q, many[3], duration=1.0, accuracy=1e-6, backend="c")
+    assert (alone.q.values == compiled.q.values).all() and (alone.error.values == compiled.error.values).all()
+    assert [compiled.attrs["kernel_lanes"], batch.attrs["kernel_lanes"]] == [4, 8]
 
 
 def test_what_the_accuracy_costs():

@@ -38,7 +38,7 @@ def compile(
         function: the Function, or a function without arguments that returns it.
         backend: "auto" interprets in C at once and compiles in the background when that pays, or runs NumPy, after a warning,
             where nothing can be compiled; "c" compiles now; "interpreter" interprets in C; "numpy" runs NumPy.
-        lanes: number of runs that are computed at once, 8 or 1.
+        lanes: number of runs that are computed at once, 8, 4 or 1.
         strict: whether to give the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
         key: identifies the function permanently, such as a digest of everything that it depends on. A kernel that was compiled
             under the same key, with the same options, compiler and library, is loaded from the store without calling

@@ -17,7 +17,7 @@ from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import cache_keys as keyed
-from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe
+from pfaffian.kernel.call.recipe import LANES, Backend, PortLengths, Recipe
 from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
 from pfaffian.kernel.program.program import callees_first
 from pfaffian.kernel.remember import checking, compare
@@ -119,14 +119,14 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
-        library = interpreter(recipe.lanes, recipe.programs)
+        library = interpreter(LANES[recipe.lanes], recipe.programs)
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         notice_once(f"running in NumPy, some 100 times slower: {error}")
         return None
     code = encoded(*recipe.programs)
-    first = interpreted(library, function, recipe.lanes * code.frame, Words(code))
+    first = interpreted(library, function, LANES[recipe.lanes] * code.frame, Words(code))
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))

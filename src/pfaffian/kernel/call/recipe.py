@@ -22,6 +22,9 @@ from pfaffian.kernel.text.source import Source
 Backend = Literal["auto", "c", "interpreter", "numpy"]
 BACKENDS = get_args(Backend)
 
+LANES = {8: 8, 4: 8, 1: 1}
+"""Numbers of runs that compiled code computes at once, each with that of the interpreter in its place."""
+
 SHORT = 3000
 """Largest number of operations that the passes in Python take before NumPy runs them: in C they first have to be compiled."""
 
@@ -148,5 +151,5 @@ def check_options(backend: str, lanes: int) -> None:
     """Raise BuildError if an option has an unknown value."""
     if not is_one_of(backend, BACKENDS):
         raise BuildError(f"backend {brief(backend)}: choose auto, c, interpreter or numpy")
-    if lanes not in (1, 8):
-        raise BuildError(f"lanes={lanes}: choose 8 or 1")
+    if lanes not in LANES:
+        raise BuildError(f"lanes={lanes}: choose 8, 4 or 1")

@@ -1,5 +1,5 @@
 /* Operations on lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
-   The same text serves W = 1 (plain double) and W = 8. Every macro is exact or correctly rounded. */
+   The same text serves W = 1 (plain double), 4 and 8. Every macro is exact or correctly rounded. */
 #ifndef __CUDACC__ /* for CUDA, cuda.h has these definitions */
 #include <stdint.h>
 #define NOINLINE __attribute__((noinline))
@@ -23,8 +23,13 @@ static inline V REAL(I i) { V x; __builtin_memcpy(&x, &i, sizeof x); return x; }
 #else
 typedef double V __attribute__((vector_size(8 * W)));
 typedef int64_t I __attribute__((vector_size(8 * W)));
+#if W == 4
+#define K(c) ((V){c, c, c, c})
+#define KI(c) ((I){c, c, c, c})
+#else
 #define K(c) ((V){c, c, c, c, c, c, c, c})
 #define KI(c) ((I){c, c, c, c, c, c, c, c})
+#endif
 #define MASK(c) ((I)(c))
 #define BITS(x) ((I)(x))
 #define REAL(i) ((V)(i))
@@ -73,7 +78,11 @@ static INLINE int ANY(I m) {
   return lanes != 0;
 }
 #else
-#if W == 8 && defined(__AVX__)
+#if W == 4 && defined(__AVX__)
+INSTRUCTION(SQRT, V, "vsqrtpd", "x")
+INSTRUCTION(FLOOR, V, "vroundpd $9,", "x")
+INSTRUCTION(CEIL, V, "vroundpd $10,", "x")
+#elif W == 8 && defined(__AVX__)
 typedef double H __attribute__((vector_size(32)));
 #define HALVES(name, text)                                                           \
   INSTRUCTION(HALF_##name, H, text, "x")                                             \

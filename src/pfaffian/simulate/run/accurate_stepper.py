@@ -74,13 +74,13 @@ class AccurateStepper(AbstractStepper[SavedLanes]):
     def __init__(self, simulation: Simulation, options: Options, accuracy: float, given: Scheme | None) -> None:
         super().__init__(simulation, options)
         self._accuracy, self._given, self.order = accuracy, given, simulation.pair.order
-        compiled = (simulation, options.backend, options.strict)
-        stiff = stiff_steps_for(given, *compiled)
+        compiled = (options.backend, options.strict)
+        stiff = stiff_steps_for(given, simulation, self.runs, *compiled)
         self._compiled = (
-            compiled_steps(*compiled),
+            compiled_steps(simulation, self.runs, *compiled),
             stiff,
-            compiled_start(simulation, stiff is not None, *compiled[1:]),
-            compiled_samplers(*compiled),
+            compiled_start(simulation, stiff is not None, *compiled),
+            compiled_samplers(simulation, *compiled),
         )
         self._known: tuple[float, np.ndarray] | None = None
 

@@ -44,14 +44,14 @@ def solver_of(
     first = ended.samples(period) if ended else 0
     called = tuple((part.period, part.phase) for part in outside)
     inputs = InputIntervals(series, period, request.hold == "linear", called, marks, first)
-    compiled = (s, request.backend, request.strict)
-    stiff = stiff_steps_for(request.scheme, *compiled)
+    compiled = (request.backend, request.strict)
+    stiff = stiff_steps_for(request.scheme, s, len(p), *compiled)
     return Solver(
         s,
-        compiled_steps(*compiled),
+        compiled_steps(s, len(p), *compiled),
         stiff,
-        compiled_start(s, stiff is not None, *compiled[1:]),
-        compiled_samplers(*compiled),
+        compiled_start(s, stiff is not None, *compiled),
+        compiled_samplers(s, *compiled),
         inputs,
         p,
         begin,

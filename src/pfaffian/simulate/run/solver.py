@@ -95,17 +95,20 @@ class StepsOfPair(NamedTuple):
     recorder: kernel.Kernel
 
 
-def compiled_steps(s: Simulation, backend: Backend, strict: bool) -> StepsOfPair:
-    """The steps of the pair of a simulation."""
-    return StepsOfPair(compiled_attempt(s, backend, 8, strict), compiled_record(s, backend, strict))
+def compiled_steps(s: Simulation, runs: int, backend: Backend, strict: bool) -> StepsOfPair:
+    """The steps of the pair of a simulation.   runs: number of them, each with a coarser solution beside it."""
+    lanes = 4 if 2 * runs <= 4 else 8  # short vectors divide and take roots faster
+    return StepsOfPair(compiled_attempt(s, backend, lanes, strict), compiled_record(s, backend, strict))
 
 
-def stiff_steps_for(given: Scheme | None, s: Simulation, backend: Backend, strict: bool) -> Callable[[], StepsOfPair] | None:
+def stiff_steps_for(
+    given: Scheme | None, s: Simulation, runs: int, backend: Backend, strict: bool
+) -> Callable[[], StepsOfPair] | None:
     """What makes the steps of the stiff pair in place of that of a simulation; None where the given scheme names a pair."""
     if given is not None and given.integrator is not None:
         return None
     stiff = replace(s, scheme=replace(s.scheme, integrator=STIFF_PAIR))
-    return partial(compiled_steps, stiff, backend, strict)
+    return partial(compiled_steps, stiff, runs, backend, strict)
 
 
 @remembered(64)
