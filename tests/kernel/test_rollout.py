@@ -159,6 +159,35 @@ def test_runs_that_choose_their_samples(shared):
             r(x0, u, p, span._replace(**wrong))
 
 
+def halting(wakes: float):
+    """Runs that count in x[0] up to x[1], in steps of p, and would go on after the time `wakes`."""
+    x, u, u1, p = ca.SX.sym("x", 2), ca.SX.sym("u", 0), ca.SX.sym("u1", 0), ca.SX.sym("p")
+    t, h = ca.SX.sym("t"), ca.SX.sym("h")
+    step = ca.Function("step", [x, u, u1, p, t, h], [x[0] + p * ca.logic_or(x[0] < x[1], t > wakes), x[0] > 50])
+    return step, ca.Function("observe", [x, u, p, t], [3 * x[0]])
+
+
+def test_runs_that_end_where_they_are_still():
+    """Their records are those of a loop that goes on, and their later steps are not computed; a run that stops meanwhile has
+    nan."""
+    random, n = np.random.default_rng(5), 19
+    x0, p, u = np.stack([np.zeros(n), random.integers(0, 30, n)], axis=1), np.ones((n, 1)), np.zeros((1, 0))
+    x0[4], p[4] = (49.0, 60.0), 2.0
+    span = kernel.Span(0.0, 1.0, 40, last=True)
+    for backend in ("c", "interpreter", "numpy"):
+        for threads, lanes in ((1, 8), (2, 8), (1, 4)):
+            r = kernel.compile_rollout(*halting(1e9), backend=backend, lanes=lanes)
+            whole, ended = (r(x0, u, p, span._replace(until_still=still), threads=threads) for still in (False, True))
+            for name in ("x", "records", "status", "stopped"):
+                np.testing.assert_array_equal(getattr(whole, name), getattr(ended, name))
+            assert np.isnan(ended.records[-1, 4]) and ended.status[4] == 2
+        wakes = kernel.compile_rollout(*halting(20.5), backend=backend)
+        found = [wakes([0.0, 3.0], u, [1.0], span._replace(until_still=still)).x[0, 0] for still in (False, True)]
+        assert found == [22, 3]
+    with pytest.raises(ModelError, match="every=1"):
+        r(x0, u, p, span._replace(until_still=True, every=2))
+
+
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("cuts", [(17, 40), (3, 4, 40), (0, 1, 2, 40)])
 def test_resumed_is_uninterrupted(rollouts, hold, cuts):

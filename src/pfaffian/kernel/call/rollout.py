@@ -105,7 +105,7 @@ class _RolloutStruct(ctypes.Structure):
     _fields_ = (
         [(name, _PortStruct) for name in ("x0", "u", "p", "x", "records")]
         + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
-        + [(name, ctypes.c_int64) for name in ("last", "linear", "stride", "chooser")]
+        + [(name, ctypes.c_int64) for name in ("last", "linear", "stride", "chooser", "until_still")]
         + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
         + [("parts", ctypes.c_void_p), ("room", ctypes.c_int64), ("noted", ctypes.c_void_p)]
@@ -245,7 +245,7 @@ def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: 
     shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
     shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
     when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
-    when.append(0 if span.chooser is None else 1 + span.chooser)
+    when += [0 if span.chooser is None else 1 + span.chooser, span.until_still]
     return _RolloutStruct(
         *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
         *map(memory.address, (sampling, result.status, result.stopped)), span.t0, span.h, span.limit,

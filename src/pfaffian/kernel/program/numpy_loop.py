@@ -58,6 +58,8 @@ class Span(NamedTuple):
         that continues from there takes them again.
     chooser: index of an entry of the state that tells which sample of the inputs a run takes, the last beyond the end of
         these; None: the sample of the time, by `hold` and `stride`.
+    until_still: whether runs end that a step leaves as they are, so that their later steps, which must not depend on the time,
+        need not be computed.
     """
 
     t0: float
@@ -71,6 +73,7 @@ class Span(NamedTuple):
     limit: float = LIMIT
     sampling: Sequence[tuple[int, int]] = ()
     chooser: int | None = None
+    until_still: bool = False
 
     def recorded(self) -> list[int]:
         """Step indices at which a record is taken."""
@@ -88,7 +91,7 @@ def as_span(s: Span) -> Span:
     limit = min(float(s.limit), np.finfo(np.float64).max)
     span = Span(
         float(s.t0), float(s.h), int(s.steps), int(s.every), int(s.first), bool(s.last), s.hold, int(s.stride), limit, sampling,
-        None if s.chooser is None else int(s.chooser),
+        None if s.chooser is None else int(s.chooser), bool(s.until_still),
     )  # fmt: skip
     _check_span(span)
     return span
@@ -109,6 +112,8 @@ def _check_span(span: Span) -> None:
         raise ModelError("t0 and h must be finite, limit not nan")
     if span.chooser is not None and span.hold != "zero":
         raise ModelError("samples that the runs choose are held: take hold='zero' with a chooser")
+    if span.until_still and span.every != 1:
+        raise ModelError("runs that end where they are still repeat their last record: take every=1 with until_still")
 
 
 def run_loop(
@@ -126,10 +131,10 @@ def run_loop(
     batch = len(result.status)
     x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
     records, index, end = iter(result.records), span.recorded(), span.first + span.steps
-    recorded, parts = set(index), list[np.ndarray]()
+    recorded, parts, moved = set(index), list[np.ndarray](), True
     first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
     for k in range(span.first, end + 1):
-        t = np.array([span.t0 + k * span.h])
+        t, before = np.array([span.t0 + k * span.h]), x
         u0 = input_at(u, k, span) if span.chooser is None else chosen_input(u, x[:, span.chooser])
         if k == end:
             result.x[...] = x
@@ -138,9 +143,10 @@ def run_loop(
             x = _accepted(x, x_next, fault, k, span, result, int(first_fault[j]), result.status == 0)
         running = result.status == 0
         if k in recorded:
-            y = evaluate(observe, [x, u0, p, t])[0]
+            if moved:
+                y = evaluate(observe, [x, u0, p, t])[0]
             next(records)[...] = np.where(running[:, None], y, np.nan)
-        if k == end or not running.any():
+        if k == end or not running.any() or not moved:
             continue
         u1 = input_at(u, k + 1, span) if span.hold == "linear" else u0
         open_now, rows = running, [np.append(k, x[0])]
@@ -149,6 +155,7 @@ def run_loop(
             x = _accepted(x, x_next, fault, k, span, result, FIRST_FAULT, open_now)
             open_now = open_now & (result.status == 0) & (more[0][:, 0] != 0) if more else np.zeros_like(running)
             rows.append(np.append(k, x[0]))
+        moved = not span.until_still or x.tobytes() != before.tobytes()
         parts += rows if len(rows) > 2 else []
     return parts
 

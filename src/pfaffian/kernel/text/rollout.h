@@ -1,10 +1,11 @@
 /* The time loop. A lane that fails is frozen at its last good state and does not affect other lanes. The blocks of a tile
-   advance together; a block leaves the tile when all its lanes have stopped. */
+   advance together; a block leaves the tile when all its lanes have stopped or, where this is asked for, a step has moved none. */
 typedef struct {
   Port x0, u, p, x, records;            /* u: element of one sample; records: element of one record */
   int64_t u_sample, record;             /* doubles between samples, between records */
   int64_t batch, count, samples, first, steps, every, last, linear, stride;
   int64_t chooser;                      /* 1 + index of the entry of x that tells which sample a run takes, or 0 */
+  int64_t until_still;                  /* whether runs end that a step leaves as they are */
   const int64_t *sampling;              /* period and phase of each sampler, in steps */
   int32_t *status;
   int64_t *stopped;
@@ -55,12 +56,12 @@ static void input_at(const Rollout *r, int64_t j, int64_t b, const V *x, V *u, V
   for (int k = 0; k < NU; k++) u[k] = u[k] + K(fraction) * (next[k] - u[k]);
 }
 
-/* W runs from `run` on: their status codes, the masks of those that are running and of those whose step goes on, the steps at
-   which the others stopped. */
+/* W runs from `run` on: their status codes, the masks of those that are running, of those whose step goes on and of those that
+   the step moved, the steps at which the others stopped. */
 typedef struct {
   int64_t run;
   V code;
-  I running, open;
+  I running, open, moved;
   int64_t stopped[W];
 } Block;
 
@@ -76,7 +77,7 @@ static void enter(const Rollout *r, Block *block, V *x, V *p, V *h) {
     status[k] = r->status[run], block->stopped[k] = r->stopped[run];
   }
   __builtin_memcpy(&block->code, status, sizeof status);
-  block->running = EQ(block->code, K(0.0));
+  block->running = block->moved = EQ(block->code, K(0.0));
   read_port(&r->x0, NX, block->run, 1, r->batch, x);
   read_port(&r->p, NP, block->run, 1, r->batch, p);
   *h = K(r->h);
@@ -117,6 +118,7 @@ static V verdict(const V *x, int n, const V *fault, int nf, int first, V limit) 
 static void settle(const Rollout *r, Block *block, I of, int64_t k, V *x, const V *next, int n, int nf, int first) {
   const V now = verdict(next, n, next + n, nf, first, K(r->limit));
   const I ok = of & EQ(now, K(0.0)), failing = of & ~ok;
+  for (int i = 0; r->until_still && i < n; i++) block->moved = block->moved | (ok & NE(BITS(x[i]), BITS(next[i])));
   for (int i = 0; i < n; i++) x[i] = SEL(ok, next[i], x[i]);
   if (!ANY(failing)) return;
   block->code = SEL(failing, now, block->code);
@@ -165,7 +167,9 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
   }
   for (int64_t k = r->first;; k++) {
     for (int64_t i = n - 1; i >= 0; i--) {
-      if (ANY(blocks[i].running)) continue;
+      const I going = blocks[i].running & blocks[i].moved;
+      if (r->until_still) blocks[i].moved = KI(0);
+      if (ANY(going)) continue;
       leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
       blocks[i] = blocks[--n];
       __builtin_memmove(w + i * FRAME, w + n * FRAME, STEP_IN_TOTAL * sizeof(V));

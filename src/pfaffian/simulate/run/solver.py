@@ -35,9 +35,6 @@ from pfaffian.simulate.step.step import Scheme
 EARLY, FAR = 8, 64
 """A run also ends when this part of ATTEMPTS has been tried in so small a part of its time: 1 / EARLY and 1 / FAR."""
 
-AFTER_CHANGE = 32
-"""Most steps that a call of a pair tries after a change to it: lanes that change back wait for the end of the call."""
-
 GIVEN_UP = -1
 """Status of a lane that is given up, because its run will be repeated."""
 
@@ -277,7 +274,7 @@ class Solver(NamedTuple):
         """
         at, lane, status = lane_of(self.simulation), solved.lane, solved.status
         lane[:, at.interval], lane[:, at.end] = 0, np.minimum(self.end, rows[-1, ..., BARRIER])
-        p, most = self.p[runs], {False: FIRST_CALL, True: AFTER_CHANGE}
+        p, most = self.p[runs], [FIRST_CALL, FIRST_CALL]
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
             if not going.size:
@@ -288,7 +285,7 @@ class Solver(NamedTuple):
                 if of_pair.size:
                     recorded |= self._call(solved, of_pair, stiff, most[stiff], _of_lanes(rows, of_pair), p[of_pair], watch)
                 stayed = of_pair.size and ((lane[of_pair, at.implicit] == 1) == stiff).all()
-                most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else AFTER_CHANGE
+                most[stiff] = min(2 * most[stiff], ATTEMPTS) if stayed else 2 * FIRST_CALL
             if recorded and ((status == 0) & (lane[:, at.time] < self.end)).any():
                 status[(status == 0) & watch.lost(solved)] = GIVEN_UP
             status[(status == 0) & self._endless(solved)] = status_of(self.simulation, "integrator")
@@ -340,8 +337,16 @@ class Solver(NamedTuple):
             watch.events(passed)
         watch.count(float((r.x[:, at.time] - lane[:, at.time]).sum()))
         solved.lane[lanes], solved.status[lanes] = r.x, r.status
-        solved.tried[lanes] += steps
+        solved.tried[lanes] += self._number_tried(r.records, r.x)
         return recorded
+
+    def _number_tried(self, passed: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(lanes,) number of steps that lanes tried in a call: those that changed their time or the length of the next.
+        A lane that nothing changes is at its end, or would remain there: all steps of the call then count."""
+        both = slice(lane_of(self.simulation).time, lane_of(self.simulation).length + 1)
+        steps = np.concatenate([passed[:, :, both], x[None, :, both]])
+        number = np.count_nonzero((steps[1:] != steps[:-1]).any(axis=2), axis=0)
+        return np.where(number, number, len(passed))
 
     def _unsampled(self, lane: np.ndarray) -> np.ndarray:
         """Whether lanes (n, numbers) are at an instant of the law and were not sampled there yet."""
@@ -353,7 +358,9 @@ class Solver(NamedTuple):
         the end."""
         s, at = self.simulation, lane_of(self.simulation)
         each = [(1, 0)] * len(law_instants(s))
-        return Span(0.0, 1.0, steps, last=steps == 0, limit=s.system.limit, sampling=each, chooser=at.interval)
+        return Span(
+            0.0, 1.0, steps, last=steps == 0, limit=s.system.limit, sampling=each, chooser=at.interval, until_still=True
+        )
 
     def _steps_of(self, stiff: bool) -> StepsOfPair:
         """The steps of the stiff pair or of the explicit one."""
