@@ -406,10 +406,11 @@ class Solver(NamedTuple):
             changed |= times[after, i] == passed[after, i, at.sampled]
         k = np.where(begins & changed, after, k)
         for first in range(0, len(i), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            begins_of = np.concatenate([passed[k[some], i[some]], x[i[some], at.moving :]], axis=1)
-            w = rows_of_lanes(rows, interval[k[some], i[some]], i[some])
-            self._store(solved, j[some], lanes[i[some]], begins_of, w, p[i[some]])
+            part = slice(first, first + AT_ONCE)
+            step, of_lane = k[part], i[part]
+            begins_of = np.concatenate([passed[step, of_lane], x[of_lane, at.moving :]], axis=1)
+            w = rows_of_lanes(rows, interval[step, of_lane], of_lane)
+            self._store(solved, j[part], lanes[of_lane], begins_of, w, p[of_lane])
         return True
 
     def _store(
@@ -442,7 +443,7 @@ class Solver(NamedTuple):
         """Signals and [q; v] at an instant (n,) within the step after each of the lanes (n, numbers), by its pair."""
         implicit = rows[:, lane_of(self.simulation).implicit] == 1
         if implicit.all() or not implicit.any():
-            return self._steps_of(bool(implicit[0])).recorder(rows, w, p, instants[:, None], threads=self.threads)
+            return list(self._steps_of(bool(implicit[0])).recorder(rows, w, p, instants[:, None], threads=self.threads))
         found = [np.empty((len(rows), width)) for width in self.first.recorder.shape.outputs]
         for stiff in (False, True):
             k = np.flatnonzero(implicit == stiff)
