@@ -21,6 +21,7 @@ from pfaffian.kernel.remember import once_for
 from pfaffian.kernel.remember import remembered as memoised
 from pfaffian.model.compound import each
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
+from pfaffian.model.data import follows_from_fields
 from pfaffian.model.force import Dissipation, Force, Potential
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
@@ -86,8 +87,8 @@ def _functions(m: Mechanism) -> list[Any]:
 
 
 def _is_function(x: Any) -> bool:
-    """Whether a field of a model is a function; expressions of CasADi are callable, too."""
-    return callable(x) and not isinstance(x, ca.SX)
+    """Whether a field of a model is a caller's function; expressions of CasADi are callable, too."""
+    return callable(x) and not isinstance(x, ca.SX) and not follows_from_fields(x)
 
 
 def _check_lasting(m: Mechanism, again: Mechanism) -> None:
@@ -112,7 +113,7 @@ def _constraint(c: Constraint, k: Kinematics) -> Any:
     """A constraint with its functions traced now."""
     if isinstance(c, Servo):
         what = f"servo constraint {c.name!r}: directions"
-        along = _traced_function(c.directions, what, k) if callable(c.directions) else c.directions
+        along = _traced_function(c.directions, what, k) if _is_function(c.directions) else c.directions
         return replace(c, target=_constraint(c.target, k), directions=along)
     what = f"constraint {c.name!r}"
     if c.active is not None:
@@ -120,6 +121,8 @@ def _constraint(c: Constraint, k: Kinematics) -> Any:
     if isinstance(c, Closure):
         return c
     if isinstance(c, AccelerationConstraint):
+        if not _is_function(c.rows):
+            return c
         Z, z = call_for_rows(c.rows, what, k)
         return replace(c, rows=TracedFunction(c.rows, graph(_symbols(k), [Z, z])))
     if isinstance(c, Holonomic):
@@ -137,11 +140,13 @@ def _force(f: Force, k: Kinematics) -> Any:
     return replace(f, **now) if now else f
 
 
-def _traced_function(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> TracedFunction:
-    """A function identified by the graph that it returns now, and by the bodies on which it acts.
+def _traced_function(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Any:
+    """A function identified by the graph that it returns now, and by the bodies on which it acts; data remain as they are.
 
     what: its owner, for messages.   apart: kinematics that show these bodies, None where they do not matter.
     """
+    if not _is_function(f):
+        return f
     if isinstance(f, TracedFunction):
         f = f.function
     return TracedFunction(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
