@@ -422,6 +422,31 @@ def test_a_second_look_at_functions_derives_no_kinematics(monkeypatch):
         set_k(1.0)
 
 
+LOOKS = {
+    "run": lambda m: pf.run(m, {"hinge": 0.7}, duration=1e-2, step=5e-3, backend="numpy"),
+    "assemble": lambda m: pf.assemble(m, {"hinge": 0.7}),
+    "equilibrium": lambda m: pf.equilibrium(m, {"hinge": 0.1}),
+    "impact": lambda m: pf.impact(m, [0.3, 0.7], [1.0, 0.0]),
+    "inverse": lambda m: pf.inverse_dynamics(m, [0.3, 0.7], [0, 0], [0, 0], actuated=["hinge"]),
+    "accelerations": lambda m: pf.forward_dynamics(m, [0.3, 0.7]),
+}
+
+
+@pytest.mark.parametrize("ask", LOOKS)
+def test_a_call_looks_at_functions_once(ask):
+    calls = []
+
+    def V(K):
+        calls.append(0)
+        return k * tip(K)[2] + K.q[0] ** 2
+
+    m = rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.3)], forces=[pf.forces.potential("V", V)])
+    LOOKS[ask](m)
+    calls.clear()
+    LOOKS[ask](m)
+    assert len(calls) == 2, "for its value, and for the bodies on which it acts"
+
+
 def test_a_function_that_writes_into_what_it_is_given_is_traced_alike_each_time():
     def V(K):
         x = K.joint("loop")
