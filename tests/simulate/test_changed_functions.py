@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import subprocess
 import sys
 
 import casadi as ca
@@ -17,10 +18,13 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.law_digest import digest as of_law
+from pfaffian.errors import BuildError
+from pfaffian.kernel import remember
 from pfaffian.kernel.call import cache_keys as keyed
 from pfaffian.kernel.call import obtain
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.states.system import as_system
+from pfaffian.terms import kinematics, traced_now
 from pfaffian.terms.equations_digest import digest
 from tests.simulations import simulation
 
@@ -393,3 +397,145 @@ def test_digests_follow_the_results_of_functions():
         set_k(value)
         keys.append(digest(m))
     assert keys[0] == keys[3] and len(set(keys)) == 3
+
+
+# -- what a second trace keeps -------------------------------------------------------------------------------------------
+
+
+def test_a_second_look_at_functions_derives_no_kinematics(monkeypatch):
+    """Only what the functions themselves do is done again: each is called for its value, and once more for its bodies."""
+    calls, derived = [], []
+
+    def V(K):
+        calls.append(0)
+        return k * tip(K)[2] ** 2
+
+    m = rod(forces=[pf.forces.potential("V", V)])
+    was, motion = digest(m), kinematics.motion
+    calls.clear()
+    monkeypatch.setattr(kinematics, "motion", lambda *given: derived.append(0) or motion(*given))
+    assert digest(m) == was and len(calls) == 2 and not derived
+    set_k(2.0)
+    try:
+        assert digest(m) != was and not derived
+    finally:
+        set_k(1.0)
+
+
+LOOKS = {
+    "run": lambda m: pf.run(m, {"hinge": 0.7}, duration=1e-2, step=5e-3, backend="numpy"),
+    "assemble": lambda m: pf.assemble(m, {"hinge": 0.7}),
+    "equilibrium": lambda m: pf.equilibrium(m, {"hinge": 0.1}),
+    "impact": lambda m: pf.impact(m, [0.3, 0.7], [1.0, 0.0]),
+    "inverse": lambda m: pf.inverse_dynamics(m, [0.3, 0.7], [0, 0], [0, 0], actuated=["hinge"]),
+    "accelerations": lambda m: pf.forward_dynamics(m, [0.3, 0.7]),
+}
+
+
+@pytest.mark.parametrize("ask", LOOKS)
+def test_a_call_looks_at_functions_once(ask):
+    calls = []
+
+    def V(K):
+        calls.append(0)
+        return k * tip(K)[2] + K.q[0] ** 2
+
+    m = rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.3)], forces=[pf.forces.potential("V", V)])
+    LOOKS[ask](m)
+    calls.clear()
+    LOOKS[ask](m)
+    assert len(calls) == 2, "for its value, and for the bodies on which it acts"
+
+
+def test_a_function_that_writes_into_what_it_is_given_is_traced_alike_each_time():
+    def V(K):
+        x = K.joint("loop")
+        x[0] = 2 * x[0]
+        return k * x[0] ** 2
+
+    loop = pf.closure("loop", "planar", "world", "rod", axis=Y, stiffness=(0, 0, 0))
+    m = rod(constraints=[loop], forces=[pf.forces.potential("V", V)])
+    keys = []
+    for value in (1.0, 1.0, 2.0, 2.0, 1.0, 1.0):
+        set_k(value)
+        keys.append(digest(m))
+    assert keys == [keys[0], keys[0], keys[2], keys[2], keys[0], keys[0]] and keys[0] != keys[2]
+
+
+def test_a_pose_cannot_be_changed_in_place():
+    def V(K):
+        X = K.pose("rod")
+        X.p[2] = X.p[2] + k
+        return X.p[2]
+
+    with pytest.raises(pf.ModelError, match=r"force 'V': .*cannot be changed in place: copy it first"):
+        digest(rod(forces=[pf.forces.potential("V", V)]))
+
+
+def test_a_function_that_fails_later_is_named_and_may_recover():
+    factor = [1.0]
+    m = rod(forces=[pf.forces.potential("V", lambda K: factor[0] * K.q[0])])
+    was = pf.energy(m, Q).potential
+    factor[0] = "two"
+    for _ in range(2):
+        with pytest.raises(pf.ModelError, match="force 'V'"):
+            pf.energy(m, Q)
+    factor[0] = ca.SX.sym("foreign")
+    for _ in range(2):
+        with pytest.raises(pf.ModelError, match="force 'V' uses symbols that do not belong to the mechanism"):
+            pf.energy(m, Q)
+    factor[0] = np.nan
+    for _ in range(2):
+        with pytest.raises(pf.ModelError, match=r"force 'V'.* nan"):
+            pf.energy(m, Q)
+    factor[0] = 1.0
+    assert pf.energy(m, Q).potential == was
+
+
+def test_a_function_that_begins_to_differ_at_every_call_is_refused():
+    random, free = np.random.default_rng(1), [False]
+    m = rod(forces=[pf.forces.potential("V", lambda K: (random.uniform() if free[0] else 1.0) * K.q[0])])
+    assert pf.energy(m, Q).potential
+    free[0] = True
+    with pytest.raises(pf.ModelError, match="'V' of 'rod' returns different expressions each time"):
+        pf.energy(m, Q)
+
+
+def test_a_function_that_reads_another_parameter_counts():
+    a, b = pf.Parameter("a", 1.0), pf.Parameter("b", 10.0)
+    use = [a]
+    m = rod(parameters=[a, b], forces=[pf.forces.potential("V", lambda K: use[0] * K.q[0])])
+    for read, given in ((a, 1.0), (b, 10.0), (a, 1.0)):
+        use[0] = read
+        expected = given * Q[0] - 0.5 * 9.81 * np.cos(Q[1])
+        assert pf.energy(m, Q).potential == pytest.approx(expected, rel=1e-14)
+
+
+def test_checks_compare_what_is_known_of_functions(monkeypatch):
+    """With PFAFFIAN_CHECK a function that is taken for unchanged is traced and compared."""
+    m = rod(forces=[pf.forces.potential("V", lambda K: k * K.q[0] ** 2)])
+    digest(m)
+    monkeypatch.setattr(remember, "CHECKING", True)
+    digest(m)
+    monkeypatch.setattr(traced_now, "_returned_now", lambda _: vars(m)["(last traced)"][0][0].returned)
+    set_k(2.0)
+    try:
+        with pytest.raises(BuildError, match="functions of 'rod'"):
+            digest(m)
+    finally:
+        set_k(1.0)
+
+
+PROCESS = """
+import sys, pfaffian as pf
+k = float(sys.argv[1])
+ball, rail = pf.body("ball", 1.0), pf.joint("rail", "prismatic", "world", "ball")
+m = pf.mechanism("own", [ball], [rail], forces=[pf.forces.potential("V", lambda K: k * K.q[0])], gravity=(0, 0, 0))
+print(pf.forward_dynamics(m, [1.0]).v_dot[0], pf.run(m, duration=0.5, step=0.25)["v"].values[-1, 0])
+"""
+
+
+def test_processes_with_one_store_follow_the_function():
+    for value in ("1.0", "4.0"):
+        done = subprocess.run([sys.executable, "-c", PROCESS, value], capture_output=True, text=True, check=True)
+        assert [float(x) for x in done.stdout.split()] == pytest.approx([-float(value), -float(value) / 2], rel=1e-14)

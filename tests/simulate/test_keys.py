@@ -18,9 +18,10 @@ from pfaffian.control.law_digest import digest as of_law
 from pfaffian.errors import BuildError
 from pfaffian.kernel import remember
 from pfaffian.model.joint import JointKind
+from pfaffian.parts.elastic import PoseSpring
 from pfaffian.states.system import StatePart, System, as_system
 from pfaffian.terms.equations_digest import digest
-from pfaffian.terms.traced_now import remembered
+from pfaffian.terms.traced_now import present, remembered
 from pfaffian.viewer.run_study import run_study
 from tests.simulations import simulation
 
@@ -113,7 +114,6 @@ def known():
 def test_every_field_of_a_mechanism_is_in_its_key(known, way):
     """Names and limits count too: a law may read them, and a reaction is requested by name."""
     from pfaffian.model.mechanism_digest import structure
-    from pfaffian.terms.traced_now import present
 
     m, was = present(known[0]), known[1]
     assert structure(m) == was
@@ -130,6 +130,56 @@ def test_parameters_count_by_name_default_and_unit():
     keys = [digest(one(**more)) for more in ({}, {"name": "k"}, {"default": 2.0}, {"unit": "mm"}, {})]
     assert keys[0] == keys[4] and len(set(keys)) == 4
     assert digest(replace(one(), name="another")) == keys[0], "the name of a machine is not part of its digest"
+
+
+PARTS = {
+    "bushing": lambda x: pf.forces.bushing("part", "world", "b", stiffness=pf.forces.pseudo_matrix(x, (0, 0, -1)),
+                                           damping=np.eye(4)).parts[0],
+    "friction": lambda x: pf.forces.joint_friction("part", "j", x),
+    "contact": lambda x: pf.forces.contact("part", "b", shape_a=(0, 0, -1), stiffness=x).parts[0],
+    "drag": lambda x: pf.forces.drag("part", "b", area=x, coefficient=0.5),
+    "gust": lambda x: pf.forces.drag("part", "b", area=1.0, coefficient=0.5, wind=pf.forces.gust(intensity=1.0, seed=x)),
+    "road tyre": lambda x: pf.forces.road_tyre("part", "b", 0.3, road=pf.forces.road([0.0, 0.1], x=[0.0, 1.0]), vertical=x),
+}  # fmt: skip
+"""Parts of the library that are functions of the kinematics, by one of their numbers."""
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_of_the_library_is_known_by_its_numbers_and_never_traced(kind):
+    l = pf.Parameter("l", 3.0)
+
+    def with_part(x):
+        return pendulum(forces=[PARTS[kind](x)], parameters=[l])
+
+    assert present(m := with_part(3)) is m
+    keys = [digest(with_part(x)) for x in (3, 4, l, 2 * l, 3, l)]
+    assert keys[0] == keys[4] and keys[2] == keys[5] and len(set(keys)) == 4
+
+
+def test_a_part_with_a_function_of_a_caller_is_traced():
+    speed = [2.0]
+    m = pendulum(forces=[pf.forces.drag("part", "b", area=1.0, coefficient=0.5, wind=lambda K: [speed[0], 0, 0])])
+    one, other = digest(m), speed.__setitem__(0, 3.0) or digest(m)
+    assert one != other
+
+
+def test_a_part_derived_from_one_of_the_library_is_traced():
+    class Stiffer(PoseSpring):
+        factor = 1.0
+
+        def __call__(self, k):
+            return self.factor * super().__call__(k)
+
+    part = PARTS["bushing"](3.0)
+    m = pendulum(forces=[replace(part, function=Stiffer(*(getattr(part.function, f.name) for f in fields(part.function))))])
+    one = pf.energy(m, [0.3]).potential
+    Stiffer.factor = 2.0
+    assert pf.energy(m, [0.3]).potential != one
+
+
+def test_a_parameter_that_is_not_listed_is_refused_in_a_part():
+    with pytest.raises(pf.ModelError, match="force 'part': function uses a Parameter that is not among"):
+        pendulum(forces=[PARTS["friction"](pf.Parameter("l", 3.0))])
 
 
 # -- what decisions depend on --------------------------------------------------------------------------------------------
@@ -274,7 +324,7 @@ def test_changing_an_argument_in_place_changes_no_law(what):
     assert before == after
 
 
-@pytest.mark.parametrize("part", ["mass", "com", "placement", "stiffness", "gear", "gravity", "wrench"])
+@pytest.mark.parametrize("part", ["mass", "com", "placement", "stiffness", "gear", "gravity", "wrench", "bushing", "friction"])
 def test_changing_an_argument_in_place_changes_no_mechanism(part):
     x = ca.SX([2.0, 0, 0]) if part in ("com", "placement", "gravity") else ca.SX([2.0] * 6) if part == "wrench" else ca.SX(2.0)
     given = {part: x}
@@ -284,7 +334,9 @@ def test_changing_an_argument_in_place_changes_no_mechanism(part):
     m = pf.mechanism(
         "m", [body], [joint], gravity=given.get("gravity", (0, 0, -9.81)),
         actuators=[pf.actuator("u", "j", gear=given.get("gear", 1.0))],
-        forces=[pf.wrench("W", "b", given.get("wrench", (0, 0, 0, 0, 0, 0)))],
+        forces=[pf.wrench("W", "b", given.get("wrench", (0, 0, 0, 0, 0, 0))),
+                pf.forces.pose_spring("S", "world", "b", pf.forces.pseudo_matrix(given.get("bushing", 1.0))),
+                pf.forces.joint_friction("F", "j", given.get("friction", 1.0))],
     )  # fmt: skip
     was = [digest(m), pf.energy(m, [0.3]).potential]
     x[0] = 50.0

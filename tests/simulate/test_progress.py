@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import casadi as ca
 import pytest
 
@@ -9,6 +12,7 @@ import pfaffian as pf
 from pfaffian import kernel
 from pfaffian.evaluate import progress
 from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.build.waiting import tell
 
 
 def pendulum(length: float) -> pf.Mechanism:
@@ -66,3 +70,31 @@ def test_a_long_wait_is_reported_without_a_request(empty_store, capfd, monkeypat
     with progress_line("an arm", False):
         kernel.compile(tip, key="another key", backend="c")
     assert capfd.readouterr().err == "", "nothing is compiled"
+
+
+def watching() -> threading.Thread:
+    """The thread that watches waits, alone."""
+    (found,) = progress._WATCHING
+    return found
+
+
+def test_one_thread_watches_the_waits_of_many_calls(capfd, monkeypatch):
+    """It prints while a long activity tells nothing more, and ends when none waits."""
+    monkeypatch.setattr(progress, "LONG", 60.0)
+    monkeypatch.setattr(progress, "_WATCHING", [])
+    seen = []
+    for _ in range(5):
+        with progress_line("quick", False):
+            tell("deriving")
+            seen.append(watching())
+    assert len(set(seen)) == 1 and seen[0].daemon
+    monkeypatch.setattr(progress, "LONG", 0.05)
+    for name in ("slow", "slow again"):
+        monkeypatch.setattr(progress, "_WATCHING", [])
+        with progress_line(name, False):
+            tell("deriving")
+            thread = watching()
+            while not (printed := capfd.readouterr().err):
+                time.sleep(0.01)
+        thread.join()
+        assert printed == f"pfaffian: {name}: deriving, this once ...\n" and progress._WATCHING == []

@@ -28,7 +28,7 @@ from pfaffian.model.number import floats
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
-from pfaffian.terms.traced_now import remembered
+from pfaffian.terms.traced_now import present, remembered
 
 NO_INPUTS = "no inputs within the limits produce this motion: request a slower one, choose another pose, or widen the limits"
 
@@ -129,7 +129,7 @@ def inverse_dynamics(
         >>> pf.inverse_dynamics(m, [0, 0], [0, 0], [0, 0], limits="actuators").u.round(3)
         array([2.   , 8.937, 2.   , 8.937])
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     names = None if actuated is None else as_names(actuated, "actuated")
     R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
     check_given(v, m.v_names, "v")

@@ -94,18 +94,19 @@ class _Notes:
     def __init__(self, name: str) -> None:
         self.name, self.activity, self.late = name, "", False
         self.printed, self.lock = set[str](), threading.Lock()
-        self.timer: threading.Timer | None = None
 
     def receive(self, message: str) -> None:
         """Receive a message of the kernel on its current activity."""
         self.activity = message.partition(",")[0]
-        if self.timer is None:
-            self.timer = threading.Timer(LONG, self._begin)
-            self.timer.daemon = True
-            self.timer.start()
+        now = time.monotonic()
+        if not self.late and now >= _DUE.setdefault(self, now + LONG):
+            self.late = True
+        if not any(thread.is_alive() for thread in _WATCHING):  # None is where the process was forked.
+            _WATCHING[:] = [threading.Thread(target=_watch, daemon=True)]
+            _WATCHING[0].start()
         self._print()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin to print, LONG seconds after the first message."""
         self.late = True
         self._print()
@@ -118,6 +119,27 @@ class _Notes:
                 print(f"pfaffian: {self.name}: {self.activity}, this once ...", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Stop the timer."""
-        if self.timer is not None:
-            self.timer.cancel()
+        """Print nothing more."""
+        _DUE.pop(self, None)
+
+
+_DUE: dict[_Notes, float] = {}
+"""Notes that wait -> when they begin to print."""
+
+_WATCHING: list[threading.Thread] = []
+"""The thread that watches them, if any waits. It serves many calls: to start one for each takes as long as a short call."""
+
+
+def _watch() -> None:
+    """Let notes begin when they are due, until none waits."""
+    this = threading.current_thread()
+    while this in _WATCHING:
+        for notes, due in list(_DUE.items()):
+            if due <= time.monotonic() and _DUE.pop(notes, None) is not None:
+                notes.begin()
+        now = time.monotonic()
+        time.sleep(max(0.0, min(_DUE.copy().values(), default=now + LONG) - now))
+        if not _DUE:
+            _WATCHING.clear()
+            if _DUE and not _WATCHING:  # Notes came between these two lines, while this thread still seemed to watch.
+                _WATCHING.append(this)

@@ -18,6 +18,7 @@ from pfaffian.model.circle import circle
 from pfaffian.model.compound import Compound, flat
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
 from pfaffian.model.coordinates import Coordinates
+from pfaffian.model.data import follows_from_fields, numbers_of
 from pfaffian.model.force import Actuator, Force, Motor, Spring, Thruster, Transmission, Wrench, joints_of
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.load_loss import CARRIERS, LoadLoss
@@ -71,7 +72,7 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
         return value.numbers
     if value and isinstance(value, tuple) and isinstance(value[0], Shape):
         return tuple(x for s in value for x in (s.size, *_numbers_in(s.placement)))
-    return ()
+    return numbers_of(value) if callable(value) and follows_from_fields(value) else ()
 
 
 def impossible_bodies(bodies: Sequence[Body], values: Values) -> dict[str, str]:

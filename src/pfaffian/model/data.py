@@ -46,6 +46,31 @@ def is_data(item: Any) -> bool:
     return getattr(type(item), "__eq__", None) is _equal
 
 
+def follows_from_fields(item: Any) -> bool:
+    """Whether the item is data of a class of the library, without a user's function or any other object in its fields.
+
+    What it computes can therefore never change, even if it is called as a function of a force or a constraint.
+    """
+    if not is_data(item) or not type(item).__module__.startswith("pfaffian."):
+        return False
+    return once_for(item, "follows from fields", lambda: all(_is_plain(getattr(item, f.name)) for f in fields(item)))
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether the value of a field consists of numbers, names and data that follow from their fields."""
+    if isinstance(x, tuple):
+        return all(map(_is_plain, x))
+    return x is None or isinstance(x, (str, bool, int, float, ca.SX)) or follows_from_fields(x)
+
+
+def numbers_of(x: Any) -> tuple[ca.SX, ...]:
+    """All numbers in data that follow from their fields."""
+    if isinstance(x, ca.SX):
+        return (x,)
+    parts = x if isinstance(x, tuple) else [getattr(x, f.name) for f in fields(x)] if is_data(x) else ()
+    return tuple(number for part in parts for number in numbers_of(part))
+
+
 @dataclass(frozen=True)
 class _ComparableNumber:
     """An SX in a form that can be compared and pickled.

@@ -44,7 +44,13 @@ class Condition(ca.SX):
 
 
 class ModelNumber(ca.SX):
-    """A number of a model: an expression like any other, which NumPy reads as an array where it depends on no parameter."""
+    """A number of a model: an expression like any other, which NumPy reads as an array where it depends on no parameter.
+
+    It cannot be changed in place, since what was computed from it is found again by it.
+    """
+
+    def __setitem__(self, at: Any, value: Any) -> NoReturn:
+        raise ModelError("a number of a model or a pose cannot be changed in place: copy it first, x = +x")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_constant():

@@ -180,7 +180,7 @@ def assemble(
                [ 0.4     , -0.916515],
                [ 0.8     , -0.6     ]]), array([1.5     , 0.654654]))
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     if as_flag(along, "along"):
         _check_alone(v, hold, branches)
         return _along(m, q, guess, parameters, t, weight, backend)

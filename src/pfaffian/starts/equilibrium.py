@@ -34,7 +34,7 @@ from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.lengths import scales
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.terms import Terms, symbols
-from pfaffian.terms.traced_now import remembered
+from pfaffian.terms.traced_now import present, remembered
 
 ITERATIONS = 200
 """Largest number of Newton iterations from one start."""
@@ -213,7 +213,7 @@ def equilibrium(
         >>> found.q.round(4), bool(found.stable), found.hertz.round(3)  # sin(q) = 15 / 19.62 q
         (array([1.2349]), True, array([0.329]))
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     refuse_distributions(m, "equilibrium")
     _refuse(m)
     hold = names_to_hold(hold)

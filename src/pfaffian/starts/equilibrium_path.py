@@ -19,6 +19,7 @@ from pfaffian.evaluate.single_values import as_flag, as_whole
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import as_float
 from pfaffian.starts.equilibrium import Case, SmallMotions, balance, case_of, moved, size_of, small_motions
+from pfaffian.terms.traced_now import present
 
 CORRECTIONS, HALVINGS = 12, 12
 """Largest number of Newton iterations after a step, and of halvings of a step before the curve ends."""
@@ -147,7 +148,7 @@ def equilibrium_path(
         >>> print(path.parameter[path.event == "branch"].round(3), int(path.curve.max()) + 1, "curves")
         [9.81] 3 curves
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     if parameter not in m.p_names:
         raise ModelError(f"equilibrium_path: {m.name!r} has no parameter {parameter!r}; {nearest(parameter, m.p_names)}")
     case, start = case_of(m, q, hold, u, parameters, t)

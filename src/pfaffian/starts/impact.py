@@ -16,6 +16,7 @@ from pfaffian.starts.given_start import start_arguments, start_of
 from pfaffian.starts.newton import State, newton
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
+from pfaffian.terms.traced_now import present
 
 
 class Impact(NamedTuple):
@@ -70,7 +71,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
         >>> after.v.round(6), after.impulse.round(6), round(float(after.loss), 6)
         (array([3.2, 2.4]), array([-1.8,  2.4]), 4.5)
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     check_options(backend, 1)
     given = start_of(m, start_arguments(m, q, v, parameters), as_number(t, "t"), backend)
     given.refuse_closures("an impact")

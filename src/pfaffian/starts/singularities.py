@@ -26,6 +26,7 @@ from pfaffian.model.number import as_float
 from pfaffian.starts.assemble import assemble
 from pfaffian.terms.generic_states import tell
 from pfaffian.terms.terms import Terms, row_lengths
+from pfaffian.terms.traced_now import present
 
 DEPENDENT = 1e-7
 """Singular values of the rows, relative to their typical lengths, below which rows count as dependent.
@@ -95,7 +96,7 @@ def singularities(
         >>> [round(pf.constraints.singularities(m, {"B": b}, "hand", **reach).output, 6) for b in (0.0, 1.5707963268)]
         [0.0, 0.618034]
     """
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     L = as_float(length)
     if not (np.isfinite(L) and L > 0):
         raise ModelError(f"singularities: length must be above zero, got {length!r}")

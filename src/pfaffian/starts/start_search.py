@@ -292,6 +292,8 @@ def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search
 
 def open_row(m: Mechanism, s: State) -> list[str]:
     """Message for each run with the row whose residual is the largest."""
+    if not len(s.phi):
+        return []  # the usual case, without deriving the rows for their names
     names = row_names(symbols(m).kinematics)
     left = np.maximum(*map(np.abs, s.parts))
     rows = [foremost(x)[0] for x in np.where(np.isfinite(left), left, np.inf)]

@@ -25,6 +25,7 @@ product_of_exponentials.py    kinematics of an open chain in screw parameters
 rates.py                      maps from the velocities v to other rates, such as q_dot = K(q) v
 recursions.py                 mass matrix, bias force, momentum, energy, link by link
 reduced_terms.py              terms of a reduction: the mass matrix without a first joint that is a group
+reused_kinematics.py          kinematics that serve many traces of callers' functions
 stabilised.py                 constraints to which a run returns at given rates, instead of being put onto them
 symbolic.py                   expressions in SymPy, for papers and lectures
 terms.py                      M v_dot + c = f + B u + A^T lambda, A v_dot = b

@@ -494,20 +494,14 @@ def check_frame(frame: str) -> str:
 
 def rates(m: Mechanism) -> Rates:
     """Rates of a mechanism, computed once. Raises ModelError: invalid poses, K or T."""
-    return rates_as_written(m) if m.velocities is None else _rates_of_choice(_choice_now(m), symbols_of(m))
+    return rates_as_written(m) if m.velocities is None else _rates_of_choice(choice_now(m), symbols_of(m))
 
 
-def moving_now(m: Mechanism) -> Mechanism:
-    """The whole mechanism; its functions that determine how it moves are replaced by their present traces.
+def choice_now(m: Mechanism) -> Mechanism:
+    """The part of a mechanism that determines how it moves, with its functions replaced by their present traces.
 
     Raises ModelError: one of these functions fails, or does not return K, phi, a pose or T.
     """
-    now = _choice_now(m)
-    return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
-
-
-def _choice_now(m: Mechanism) -> Mechanism:
-    """The part of a mechanism that determines how it moves, with its functions replaced by their present traces."""
     now = moving(m)
     if m.velocities is None:
         return now
