@@ -44,6 +44,10 @@ CHECKS = 32
 AHEAD = 12
 """Number of steps that are tried beyond the end of a run for events there: some of them locate, pass and settle each."""
 
+SPARE, MORE = 16, 1.5
+"""How many more steps, and how many times as many, a call tries than its lanes would need if no step became shorter. It costs
+little, since the call ends where they do."""
+
 AT_ONCE = 2**15
 """Most records that are computed at once, which bounds their memory."""
 
@@ -125,13 +129,15 @@ class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
     interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
     steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called.
-    events: called with steps that pass events."""
+    events: called with steps that pass events.   first_call: number of steps that the first call tries, at least
+    FIRST_CALL: those of the solution before, which one with a smaller tolerance needs in any case."""
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
     lost: Callable[[SolvedRuns], np.ndarray]
     steps: Callable[[Steps, Evaluate], None] | None = None
     events: Callable[[PassedEvents], None] | None = None
+    first_call: int = 0
 
 
 class Solver(NamedTuple):
@@ -274,7 +280,7 @@ class Solver(NamedTuple):
         """
         at, lane, status = lane_of(self.simulation), solved.lane, solved.status
         lane[:, at.interval], lane[:, at.end] = 0, np.minimum(self.end, rows[-1, ..., BARRIER])
-        p, most = self.p[runs], [FIRST_CALL, FIRST_CALL]
+        p, most = self.p[runs], [max(FIRST_CALL, watch.first_call)] * 2
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
             if not going.size:
@@ -314,7 +320,7 @@ class Solver(NamedTuple):
         tried = solved.tried[lanes]
         most = max(4, min(most, CALL_BYTES // (8 * at.moving * len(lanes))))
         most = min(most, int((np.where(tried < ATTEMPTS // EARLY, ATTEMPTS // EARLY, ATTEMPTS) - tried).min()))
-        steps = int(min(most, 2 + np.ceil(min(left.max(), most))))
+        steps = int(min(most, SPARE + np.ceil(MORE * min(left.max(), most))))
         return self._advance(solved, lanes, stiff, steps, rows, p, watch)
 
     def _advance(
