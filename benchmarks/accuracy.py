@@ -2,7 +2,7 @@
 
 The true error of each side is measured against a run to 1e-11 at the end of the motion: of angles in rad, of positions in m, of
 speeds relative to the largest. Ours gets the asked error as its accuracy, or the next smaller one if its true error is above
-it. Integrators of others get the largest of the tolerances 1e-6, 1e-7, ... whose true error is small enough
+it. Integrators of others get the largest of the tolerances 1e-6, 3e-7, 1e-7, ... whose true error is small enough
 (`benchmarks/integrators.py`), or as many steps as that needs (`benchmarks/engines.py`); where they call our compiled right-hand
 side, the part of the time inside the callback is told. RK4 takes its best step, which a user does not know, and estimates
 nothing: beside it are runs without an estimate, to the largest accuracy whose true error is small enough.

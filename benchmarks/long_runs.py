@@ -11,14 +11,11 @@ import pfaffian as pf
 from benchmarks.integrators import by_diffrax
 from benchmarks.problems import Problem, end_of_run, end_of_steps, four_bar, heavy_top, off, start
 from benchmarks.result import Comparison, Goal
-from benchmarks.rivals import Rival, attempts, least, once, rivals
+from benchmarks.rivals import ACCURACIES, TOLERANCES, Rival, attempts, least, once, rivals
 from benchmarks.timing import Options, interleaved
 
 EXACT = 1e-12
 """Accuracy of the references."""
-
-TOLERANCES = [10.0**-k for k in range(6, 14)]
-"""Accuracies and tolerances that are tried, the quickest first."""
 
 BESIDE = "RK4 at 1 ms"
 GOALS = {BESIDE: 1 / 0.37, "SciPy DOP853": 60.0, "SUNDIALS CVODE": 20.0, "SUNDIALS IDA": 20.0, "diffrax Dopri8": 10.0}
@@ -53,7 +50,7 @@ def long_four_bar(o: Options) -> Iterator[Comparison]:
         return off(x[angles], exact[angles], of.m.nq)
 
     sides = {name: side for name, side in rivals(of, o).items() if name in GOALS and not o.quick}
-    mine = least(attempts(Rival(lambda accuracy: end_of_run(of, accuracy, o), TOLERANCES), error_of, error, np.inf), error)
+    mine = least(attempts(Rival(lambda accuracy: end_of_run(of, accuracy, o), ACCURACIES), error_of, error, np.inf), error)
     most = MOST_TIMES * mine.seconds
     tried = {name: attempts(side, error_of, error, most) for name, side in sides.items()}
     calls: dict[str, Any] = {"": lambda: end_of_run(of, mine.setting, o), BESIDE: lambda: end_of_steps(of, steps, o)}

@@ -19,7 +19,7 @@ from benchmarks.problems import Problem, end_of_run, end_of_steps, start
 from benchmarks.result import Timing
 from benchmarks.timing import Options
 
-TOLERANCES = [10.0**-k for k in range(6, 15)]
+TOLERANCES = [10.0 ** (-k / 2) for k in range(12, 29)]
 ACCURACIES = [10.0 ** (-k / 2) for k in range(6, 25)]
 STEPS = [round(2 ** (k / 2)) for k in range(8, 41)]
 """Settings that are tried: tolerances of others, accuracies of ours, numbers of steps of one length."""
