@@ -48,8 +48,11 @@ RECENT = 0.5
 TRIES = 6
 """Largest number of solutions of a run."""
 
+WITHIN = 0.5
+"""Part of the accuracy within which the estimate must be: the error is up to twice the estimate where few steps decide it."""
+
 AIM = 0.5
-"""Part of the accuracy at which a run aims that is repeated for the first time; each time after that the part is squared, since
+"""Part of that bound at which a run aims that is repeated for the first time; each time after that the part is squared, since
 errors of an unstable motion grow faster than is expected."""
 
 EVIDENT, HOPELESS = 1 / 8, 2.0
@@ -219,7 +222,7 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
         if not todo.size:
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
-        excess = partial(pairs.excess, accuracy, tolerance, left < TRIES - 1)
+        excess = partial(pairs.excess, WITHIN * accuracy, tolerance, left < TRIES - 1)
         looks = watch._replace(lost=partial(pairs.lost, excess)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:
