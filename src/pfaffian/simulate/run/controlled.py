@@ -2,8 +2,8 @@
 
 Each run is computed twice, side by side in one compiled loop: with steps of the tolerance that it needs, which is its result,
 and with steps of a tolerance COARSER times larger. The error of the result is a small part of their difference: about a
-twentieth where the motion is smooth, and PART is assumed. Where it exceeds the accuracy the run is repeated with a
-smaller tolerance.
+twentieth where the motion is smooth, and PART is assumed. Where it exceeds a part of the accuracy, WITHIN, the run is
+repeated with a smaller tolerance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
 the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
 larger."""
 
-PER_STEP = 0.02
+PER_STEP = 0.01
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
 
 RECENT = 0.5
