@@ -76,7 +76,8 @@ def test_the_speed_of_a_slide_is_at_least_that_of_the_fastest_turn_on_the_length
     slow, fast = (difference(m, [[0, 0, w, 0.01]], [[0, 0, w, 0.02]])[0, 2] for w in (0.0, 100.0))
     alone = difference(m, [[0, 0, 0, 50.0]], [[0, 0, 0, 50.01]])[0, 2]
     assert slow == pytest.approx(0.5, rel=1e-9) or slow < 0.5, "relative to the slide, or to a length in the time of the run"
-    assert fast < slow / 20 and alone == pytest.approx(0.01 / 50.01)
+    length = 0.01 / difference(m, [[0, 0, 0, 0]], [[0, 0.01, 0, 0]])[0, 1]
+    assert fast == pytest.approx(0.01 / (100 * length)) and fast < slow / 20 and alone == pytest.approx(0.01 / 50.01)
 
 
 @pytest.mark.parametrize("duration", [0.5, 4.0])
@@ -91,6 +92,6 @@ def test_records_that_one_solution_lacks_have_no_error():
 
 
 def test_largest_speeds_of_each_unit():
-    m = machine("revolute", "prismatic")
-    q_v = np.array([[[0, 0, -3.0, 0.5]], [[0, 0, 1.0, np.nan]], [[0, 0, 2.0, -0.75]]])
-    assert {unit: float(x[0]) for unit, x in largest_speeds(m, q_v).items()} == {"rad/s": 3.0, "m/s": 0.75}
+    m = machine("revolute", "prismatic", "revolute")
+    q_v = np.array([[[0, 0, 0, -3.0, 0.5, 1.0]], [[0, 0, 0, 1.0, np.nan, 1.0]], [[0, 0, 0, 2.0, -0.75, 4.0]]])
+    assert {unit: float(x[0]) for unit, x in largest_speeds(m, q_v).items()} == {"rad/s": 4.0, "m/s": 0.75}
