@@ -71,6 +71,21 @@ def test_each_run_of_a_sweep_equals_that_run_alone(whole):
             assert found[name].attrs == alone[name].attrs and found[name].dims[1:] == alone[name].dims
 
 
+@pytest.mark.parametrize("when", [{"times": [0.0, 0.1, 0.35]}, {"duration": 0.35}])
+def test_sweeps_to_an_accuracy_are_runs_to_it(when, tmp_path):
+    how = {"accuracy": 1e-7, "backend": "interpreter", **when}
+    found = pf.sweep(pendulum(), {"length": [0.5, 0.8]}, store=tmp_path / "runs.zarr", q=[0.4], keep=["q"], **how).load()
+    for k, length in enumerate((0.5, 0.8)):
+        alone = pf.run(pendulum(), q=[0.4], parameters={"length": length}, record=["q"], **how)
+        np.testing.assert_array_equal(found["q"].values[k], alone["q"].values)
+        assert 0 < alone["error"].values.max() <= 1e-7
+
+
+def test_a_sweep_needs_the_times_of_its_runs(tmp_path):
+    with pytest.raises(ModelError, match=r"duration .* or times .* are needed"):
+        pf.sweep(pendulum(), {"length": [0.5, 0.8]}, store=tmp_path / "runs.zarr", keep=["q"], accuracy=1e-6)
+
+
 def test_a_block_has_one_chunk_for_each_variable_and_its_entry_comes_last(whole):
     names = ["fastest", "spent", "space", "status", "error", "block_digest"]
     for name in names:

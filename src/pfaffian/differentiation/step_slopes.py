@@ -269,8 +269,8 @@ def _parts(f: Functions, rhs: list[ca.Function], project: list[ca.Function]) -> 
 
 def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
     """Arguments and results of the correction onto the constraints."""
-    inputs, moved, violation, _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
-    return inputs, [ca.densify(moved), violation]
+    of = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
+    return of.inputs, [ca.densify(of.x), of.violation]
 
 
 class _WithDerivatives(NamedTuple):

@@ -50,8 +50,8 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         if name not in OPTIONS:
             what = "is given by the sweep itself" if name in OURS else f"is no argument of run; {nearest(name, OPTIONS)}"
             raise ModelError(f"sweep: {brief(name)} {what}")
-    if "duration" not in options and chosen is None:
-        raise ModelError("sweep: duration [s] of each run is needed, or states={label: values} in place of runs")
+    if chosen is None and not {"duration", "times"} & set(options):
+        raise ModelError("sweep: duration [s] or times [s] of each run are needed, or states={label: values} in place of runs")
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     check_names(keep if isinstance(keep, (Mapping, list, tuple)) else (), keep)

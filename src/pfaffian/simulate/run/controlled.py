@@ -2,8 +2,8 @@
 
 Each run is computed twice, side by side in one compiled loop: with steps of the tolerance that it needs, which is its result,
 and with steps of a tolerance COARSER times larger. The error of the result is a small part of their difference: about a
-twentieth where the motion is smooth, and PART is assumed. Where it exceeds the accuracy the run is repeated with a
-smaller tolerance.
+twentieth where the motion is smooth, and PART is assumed. Where it exceeds a part of the accuracy, WITHIN, the run is
+repeated with a smaller tolerance.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
 the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
 larger."""
 
-PER_STEP = 0.02
+PER_STEP = 0.01
 """Tolerance of a step in the first solution of a run, as a part of its accuracy."""
 
 RECENT = 0.5
@@ -47,8 +47,11 @@ RECENT = 0.5
 TRIES = 6
 """Largest number of solutions of a run."""
 
+WITHIN = 0.5
+"""Part of the accuracy within which the estimate must be: the error is up to twice the estimate where few steps decide it."""
+
 AIM = 0.5
-"""Part of the accuracy at which a run aims that is repeated for the first time; each time after that the part is squared, since
+"""Part of that bound at which a run aims that is repeated for the first time; each time after that the part is squared, since
 errors of an unstable motion grow faster than is expected."""
 
 EVIDENT, HOPELESS = 1 / 8, 2.0
@@ -218,7 +221,7 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
         if not todo.size:
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
-        judged = accuracy, tolerance, left < TRIES - 1
+        judged = WITHIN * accuracy, tolerance, left < TRIES - 1
         looks = watch._replace(lost=partial(pairs.lost, *judged)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:

@@ -85,7 +85,7 @@ def split(s: LawAndSystem, part: ca.Function) -> ca.Function:
     now = _begun(s, part)
     given, p = now.step[0], now.step[3]
     (begin, time), end = now.along(0.0), now.along(1.0)[0]
-    x_next, faults, _, _, reached, rates = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
+    x_next, faults, _, _, reached, rates, _ = part(ca.vertcat(given[:n, 0], now.d), begin, end, p, time, now.length)
     meets = event_check(now.events, s, _tried(now, PartResult(x_next, reached, rates), n))
     numbers = now.numbers
     whole = ca.logic_and(meets.nothing, ca.logic_and(numbers.count == 0, numbers.aim == NO_AIM))

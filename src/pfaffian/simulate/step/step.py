@@ -135,6 +135,8 @@ class Functions(NamedTuple):
     settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent, limit: of the state.
     solved: (k, base, g, u, p, t) -> k, see `StepData`.
     slopes: (x, u, p, t) -> derivatives, and the number of coordinates, see `StepData`; only for integrators that need them.
+    remaining: (guard, x, p, t, near, dq, dv) -> dq, dv: what a correction of x leaves of changes of q and v, one in each
+        column; None where nothing is corrected, or without an explicit pair.
     """
 
     rhs: ca.Function
@@ -147,6 +149,7 @@ class Functions(NamedTuple):
     solved: Callable[..., ca.SX] = lambda k, *_: k
     slopes: ca.Function | None = None
     coordinates: int = 0
+    remaining: ca.Function | None = None
 
 
 def time_step(
@@ -164,8 +167,8 @@ def time_step(
 
     variables: the variables that are stepped.   first: replaces rhs at the first stage.
     now: (p, discrete part of x) -> the parameters in force.   arrived: (x, x after the step, p, t, h) -> the last faults.
-    embedded: whether to add to the results the `differences` and `fastest` of a pair, the state before its correction, and the
-        `rates`, by default those of a straight path.
+    embedded: whether to add to the results the `differences` and `fastest` of a pair, the state before its correction, the
+        `rates`, by default those of a straight path, and `near` of its correction.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -207,7 +210,7 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    more = (*_estimates(moved), moved.x, _rates(variables, x, moved, h)) if embedded else ()
+    more = (*_estimates(moved), moved.x, _rates(variables, x, moved, h), moved.near) if embedded else ()
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults, *more])
 
 

@@ -11,12 +11,14 @@ import casadi as ca
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
+from pfaffian.kernel import guarded
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop, traced_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
+from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
@@ -24,7 +26,7 @@ from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandS
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import At
 from pfaffian.terms.loop_joints import half_turn_sides
-from pfaffian.terms.pfaffian import ACCELERATION
+from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
 SHARED = {"never_inline": True}
@@ -74,14 +76,15 @@ def trace(sim: Traceable) -> Traced:
     """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
     loop = traced_loop(sim, last=True)
     here, z = loop.here, loop.z
-    inputs, corrected, violation, needed = correction(sim, here, z)
-    project = ca.Function("project", inputs, [corrected, violation], SHARED)
+    parts = correction(sim, here, z)
+    project, needed = ca.Function("project", parts.inputs, [parts.x, parts.violation], SHARED), parts.needed
     rhs, sizes, terms = _rate(sim, "rhs", loop, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     at = RightHandSide(*rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t))
     observe = ca.Function("observe", inputs, [at.records])
     of_state = tangent(sim.system, _corrects(sim))
     functions = Functions(rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), of_state, sim.system.limit)
+    functions = functions._replace(remaining=_remaining(sim, here, parts))
     if sim.integrator.slopes:
         coordinates = sim.mechanism.nq if sim.system.parts[0].name == "q" else 0
         functions = functions._replace(slopes=_slopes(sim, rhs), coordinates=coordinates)
@@ -115,8 +118,8 @@ def _step(sim: Traceable, functions: Functions, first: ca.Function | None = None
 
 
 def embedded_step(sim: Traceable) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, faults, differences, fastest, x before its correction, rates at both ends): the
-    `time_step` of a simulation with a pair."""
+    """(x, u0, u1, p, t, h) -> (x_next, faults, differences, fastest, x before its correction, rates at both ends, factors of
+    the correction): the `time_step` of a simulation with a pair."""
     return embedded(sim, sim.traced.functions)
 
 
@@ -179,12 +182,13 @@ def projection(sim: Traceable) -> ca.Function:
 
 class CorrectionParts(NamedTuple):
     """A correction as expressions.   inputs: x, p, t, carried.   x, violation: its results.   needed: indices of the numbers of
-    `along` in `carried`."""
+    `along` in `carried`.   near: the factors of the last stage, if the correction shares them."""
 
     inputs: list[ca.SX]
     x: ca.SX
     violation: ca.SX
     needed: list[int]
+    near: CorrectionFactors | None
 
 
 def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
@@ -196,11 +200,29 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
     shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.faults.arriving
     near = along(here.T) if shares else None
     numbers = placeholders(near, "carried")
-    x, violation = _corrected(sim, here, z, near and unpack(near, numbers))
+    factors = near and unpack(near, numbers)
+    x, violation = _corrected(sim, here, z, factors)
     used = {s.element_hash() for s in ca.symvar(ca.vertcat(x, violation))}
     needed = [i for i in range(numbers.numel()) if numbers[i].is_symbolic() and numbers[i].element_hash() in used]
     inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
-    return CorrectionParts(inputs, x, violation, needed)
+    return CorrectionParts(inputs, x, violation, needed, factors)
+
+
+def _remaining(sim: Traceable, here: At, of: CorrectionParts) -> ca.Function | None:
+    """What a correction leaves of changes of q and v, see `Functions`; None where nothing is corrected, or without a pair."""
+    T, m, pair = here.T, sim.mechanism, sim.integrator.pair
+    rows = T.rows.at(POSITION, VELOCITY)
+    if not (isinstance(pair, EmbeddedPair) and _corrects(sim) and sim.scheme.corrections and rows):
+        return None
+    columns = len(pair.errors)
+    dq, dv = (ca.SX.sym(name, n, columns) for name, n in (("dq", m.nq), ("dv", m.nv)))
+    move, left = (of.near or along(T)).move, list[ca.SX]()
+    for k in range(columns):
+        off = ca.horzcat(ca.jtimes(T.rows.phi, T.q, dq[:, k]), ca.jtimes(T.rows.eta, T.v, dv[:, k]))
+        change = move(off[rows, :])
+        left += [dq[:, k] - T.kinematics.kinematic_matrix @ change[:, 0], dv[:, k] - change[:, 1]]
+    outputs = here.of_state([ca.horzcat(*left[::2]), ca.horzcat(*left[1::2])])
+    return guarded("remaining", [ca.SX.sym("guard"), *of.inputs, dq, dv], outputs)
 
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
