@@ -4,6 +4,7 @@ error control."""
 from __future__ import annotations
 
 import re
+import warnings
 
 import casadi as ca
 import numpy as np
@@ -260,6 +261,40 @@ def test_a_condition_on_no_number_is_named(condition, end, how):
     if "accuracy" in how and end == 0.1:
         r = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] > 0.9, condition(k.q[0])), 1, 0), g=G, **how)
         assert float(pf.events(r).time[-1]) < instant + INSTANT, "a guard that ends where the number does"
+
+
+def scanned(f, **more) -> pf.Mechanism:
+    """A ball under a force, of a law if it has a motor."""
+    slide = pf.joint("z", "prismatic", "world", "puck", axis=(0, 0, 1))
+    return pf.mechanism("puck", [pf.body("puck", 1.0)], [slide], forces=f, **more)
+
+
+BELOW = lambda k: ca.if_else(ca.log(k.q[0] - 0.9) < -3, 1.0, 0.0)  # noqa: E731
+DOUBTFUL = {  # name, machine, settings
+    "force": ("wind", lambda f: scanned([pf.forces.generalised_force("wind", f)]), BELOW),
+    "energy": ("spring", lambda f: scanned([pf.forces.potential("spring", f)]), lambda k: k.q[0] * BELOW(k)),
+    "several kinks": ("wind", lambda f: scanned([pf.forces.generalised_force("wind", f)]),
+                      lambda k: ca.fabs(k.q[0] - 0.5) * BELOW(k)),
+    "surface": ("pad", lambda f: scanned([pf.forces.rebound("pad", f, 0.5)]), lambda k: ca.sqrt(k.q[0] - 0.9) + 0.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize("case", [*DOUBTFUL, "law"])
+def test_a_force_a_law_or_a_surface_whose_condition_compares_no_number_is_named(case, how):
+    """Without its guard it would act as on one of the sides."""
+    motor = {"actuators": [pf.actuator("motor", "z")]}
+    act = lambda f: control.Control(lambda T, z, w, y: control.Command(f(T)))  # noqa: E731
+    name, make, f = DOUBTFUL.get(case, ("control law", lambda f: scanned([], **motor), BELOW))
+    guarded = lambda k: ca.if_else(k.q[0] > 0.9, f(k), 1.0)  # noqa: E731
+    for given, fine in ((f, False), (guarded, True)):
+        law = {"control": act(given)} if case == "law" else {}
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            r = pf.run(make(given), [1.0], duration=0.2, backend="interpreter", **law, **how)
+        assert (int(r.status) == 0) == fine
+        words = f"a condition compares became NaN .*'{name}'; guard it, as in"
+        assert any(re.search(words, str(w.message)) for w in told) != fine
 
 
 SAWTOOTH = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]

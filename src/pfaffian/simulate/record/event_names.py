@@ -61,7 +61,7 @@ def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
     events = events_of(s)
     assert events is not None
     places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
-    names = listed([repr(events.names[i]) for i in places])
+    names = listed(list(dict.fromkeys(repr(events.parts[i]) for i in places)))
     return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
 
 

@@ -97,7 +97,8 @@ class ConditionsHere(NamedTuple):
 class Events(NamedTuple):
     """What may change at an event.
 
-    names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
+    names: of constraints, of kinks, of parts that rebound, then of parameters.   parts: names of the parts of all these, of
+    which one may have several kinks.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them at which
     forces have a kink, as where compliant surfaces touch, and nothing else changes.
@@ -110,6 +111,7 @@ class Events(NamedTuple):
     """
 
     names: tuple[str, ...]
+    parts: tuple[str, ...]
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
@@ -156,7 +158,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
     kinks = gaps_and_kinks(loop) if s.kinks else {}
-    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in kinks.items()}
+    touches = {name: ca.if_else(kink.number < 0, 1, 0) for name, kink in kinks.items()}
     after = loop.following()
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
@@ -170,22 +172,25 @@ def events_of(s: LawAndSystem) -> Events | None:
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
     nan = undefined(states, found)
-    nan[len(conditions) : len(conditions) + len(touches), 0] = 0  # a kink at no number is none
+    for i, kink in enumerate(kinks.values(), start=len(conditions)):
+        if kink.undefined is not None:  # its number may be NaN where the part does not depend on it
+            nan[i, 0] = kink.undefined
     outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [loop.x, w, m.p_symbols, T.t]
     function = _called_if_long(ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]]))
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    parts = (*conditions, *[kink.part for kink in kinks.values()], *due, *modes)
     # A run that only counts turns has no event to look for.
     points = tuple(np.linspace(0.0, 1.0, (POINTS_OF_MOTION if costly else POINTS) if names else 2).tolist())
     linear = not costly and _is_linear(s, function)
     if not gaps:
-        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches), linear=linear)
+        return Events(names, parts, places, stepwise, points, inner, function, combined, kinks=len(touches), linear=linear)
     rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches), linear)
+    return Events(names, parts, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches), linear)
 
 
 def _is_linear(s: LawAndSystem, function: ca.Function) -> bool:
