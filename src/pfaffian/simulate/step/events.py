@@ -71,8 +71,16 @@ LARGEST = 1e300
 NOWHERE = 2.0
 """A place beyond the end of a step, in parts of it."""
 
+LEADS_BACK = 1e-4
+"""Least speed with which a motion beside a kink leads back to it, relative to that with which the motion on the other side
+comes: along a curve on which a law switches, this is rounding."""
+
+BESIDE = 200
+"""Time after a kink at which a motion is clearly on the other side, in parts of the exactness of its instant."""
+
 ENDLESS = (
-    "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
+    "events follow one another without end: conditions switch each other back and forth, come closer and closer in time, or "
+    "both sides of a jump lead back to it"
 )
 
 UNDEFINED = "the number that a condition compares became NaN where the condition depends on it"
@@ -141,6 +149,11 @@ class Events(NamedTuple):
     def modes(self) -> list[int]:
         """Indices in d of the parameters that change at events only."""
         return [place for place, stepwise in zip(self.parameters, self.stepwise, strict=True) if stepwise]
+
+    @property
+    def kink_places(self) -> range:
+        """Indices of the names that are of kinks."""
+        return range(self.conditions - self.kinks, self.conditions)
 
     def is_kink(self, name: ca.SX) -> ca.SX:
         """Whether a name, given by its index, is of a kink."""
@@ -383,6 +396,37 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
         name = ca.if_else(changed[i], i, name)
     short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
+
+
+class Across(NamedTuple):
+    """What a motion near a kink meets on its other side.   until: when it is there [s].   jump: of the rates of the stepped
+    variables.   back: whether the motion there leads back, at a speed of at least LEADS_BACK of that with which it comes."""
+
+    until: ca.SX
+    jump: ca.SX
+    back: ca.SX
+
+
+def across(events: Events, s: LawAndSystem, tried: Tried, name: ca.SX, far: ca.SX, rate: Callable[..., ca.SX]) -> Across:
+    """What a step that begins near the kink `name` meets on its other side.
+
+    far: time after which the motion at its begin is on that side [s].   rate: (x, inputs, t) -> rates of the stepped variables.
+    """
+    axes, p, (u, t) = s.system.variables, s.mechanism.p_symbols, tried.at(0.0)
+    first = rate(tried.x, u, t)
+    there = axes.stepped(tried.x) + far * first
+    other = rate(axes.state(there), u, t + far)
+    beyond, later = (
+        events.at(ca.vertcat(axes.state(x), tried.d), u, p, t + c * far) for x, c in ((there, 1), (there + far * other, 2))
+    )
+    depends, back, until = ca.DM(events.combined.jac_sparsity(0, 0)), ca.SX(0), ca.SX(0)
+    for i in events.kink_places:
+        for k in depends[i, :].sparsity().get_col():
+            now, then, last = (here.differences[k] for here in (tried.here, beyond, later))
+            passes = ca.logic_and(name == i, beyond.states[i] != tried.here.states[i])
+            back = ca.logic_or(back, ca.logic_and(passes, (last - then) * (then - now) < -LEADS_BACK * (then - now) ** 2))
+            until = ca.if_else(passes, far * now / (now - then), until)
+    return Across(until, other - first, back)
 
 
 def is_short(h: ca.SX, exact: ca.SX) -> ca.SX:
