@@ -120,6 +120,22 @@ def test_two_crossings_in_one_step_are_found():
     assert split["seen"].values.tolist() == [0.0, 1.0, 0.0], "at .5 s the ball is above the line"
 
 
+@pytest.mark.parametrize("how", [{"accuracy": 1e-9}, {"step": 4.0}], ids=str)
+@pytest.mark.parametrize(("start", "height"), [(0.0, 0.16), (0.0, 0.2499), (-0.75, -0.001)])
+def test_two_crossings_between_the_points_of_a_long_step_are_found(start, height, how):
+    """A throw so small that it takes a single step, longer than the run: only the curve within it tells that it passes the
+    height."""
+    unit = 1e-6
+    on = pf.Parameter("on", 0.0)
+    slide = pf.joint("z", "prismatic", "world", "b", axis=(0, 0, 1))
+    m = pf.mechanism("throw", [pf.body("b", 1.0)], [slide], parameters=[on], gravity=(0, 0, -2 * unit))
+    switches = {"on": lambda k: ca.if_else(k.q[0] > height * unit, 1, on)}
+    speed = 2 * np.sqrt(-start) if start else 1.0
+    r = pf.run(m, [start * unit], [speed * unit], duration=4.0, switches=switches, backend="interpreter", **how)
+    instant = speed / 2 - np.sqrt(speed**2 / 4 + start - height)
+    close(pf.events(r).time.values, [instant], 1e-9, "instant")
+
+
 def relay(law=None):
     """A mass that a relay pulls back whenever it is more than 0.1 m away."""
     side = pf.Parameter("side", 1.0)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 POINTS, POINTS_OF_MOTION = 6, 3
 """Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
-of the equations. Two events between neighbouring points may be missed."""
+of the equations. Two events between neighbouring points may be missed, but not where the numbers compared are linear."""
 
 EPS = float(np.finfo(float).eps)
 
@@ -383,6 +383,11 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     points, here = step_points(events, s, tried)
     begin, numbers, first = points[0].states, events.modes, events.conditions
     passes, root, after = passed(events, points, passes_kinks)
+    short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
+    if events.linear:
+        turns = _turning_point(tried.here, [events.at(*given) for given in _hull(s, tried)])
+        hidden = ca.logic_and(turns < NOWHERE, ca.logic_not(reduce(ca.logic_or, [passes, short, passes_kinks])))
+        passes, root = ca.logic_or(passes, hidden), ca.if_else(hidden, turns, root)
     nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
     stands = ca.logic_or(tried.switches, tried.h == 0)  # a step without length puts the state onto the constraints alone
     passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(stands, nan)))
@@ -394,7 +399,6 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
-    short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
 
 
@@ -460,6 +464,25 @@ def _hull(s: LawAndSystem, tried: Tried) -> list[tuple[ca.SX, ca.SX, ca.SX, ca.S
     after, before = axes.stepped(tried.x) + tried.h / 3 * first, axes.stepped(tried.x_next) - tried.h / 3 * last
     corners, instants = (axes.state(after), axes.state(before), tried.x_next), (tried.at(c) for c in (1 / 3, 2 / 3, 1.0))
     return [(ca.vertcat(x, tried.d), u, s.mechanism.p_symbols, t) for x, (u, t) in zip(corners, instants, strict=True)]
+
+
+def _turning_point(begin: ConditionsHere, hull: list[ConditionsHere]) -> ca.SX:
+    """Where, in parts of a step, one of the numbers that conditions compare is farthest beyond zero, the first if there are
+    several, while it has the same sign at both ends; NOWHERE where none is. Linear numbers are cubics along the path.
+
+    hull: see `_hull`."""
+    found = ca.SX(NOWHERE)
+    for k in range(begin.differences.numel()):
+        a, b, c, d = (x.differences[k] for x in (begin, *hull))
+        # The derivative is 3 (p (1 - x)^2 + 2 q x (1 - x) + r x^2), in Bernstein's polynomials.
+        p, q, r = b - a, c - b, d - c
+        root = ca.sqrt(ca.fmax(q**2 - p * r, 0))
+        away = p - q + ca.if_else(p >= q, root, -root)
+        for x in (p / away, away / (p - 2 * q + r)):
+            value = a * (1 - x) ** 3 + 3 * b * x * (1 - x) ** 2 + 3 * c * x**2 * (1 - x) + d * x**3
+            beyond = ca.logic_and(ca.logic_and(x > 0, x < 1), ca.logic_and(a * d > 0, a * value < 0))
+            found = ca.if_else(beyond, ca.fmin(found, x), found)
+    return found
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:
