@@ -550,7 +550,9 @@ def test_a_box_that_falls_flat_rebounds_without_turning(com, how):
     after = G * instant / 2 - G * (0.5 - instant)
     close(r.v.values[-1], [0, 0, after, 0, 0, 0], 1e-9, "velocities")
     if "accuracy" in how:
-        assert pf.events(r)["name"].values.tolist() == ["ground 0"]
+        found = pf.events(r)
+        assert found["name"].values.tolist() == ["ground 0", "ground 2", "ground 4", "ground 6"]
+        assert np.ptp(found.time.values) == 0
 
 
 def test_a_box_that_falls_onto_a_face_beside_its_centre_turns_over_its_edge():
@@ -718,6 +720,18 @@ def test_a_start_inside_a_surface_is_named_with_its_depth(speed, how):
         pf.run(m, [-1e-3], [speed], duration=0.1, backend="interpreter", **how)
     touching = pf.run(m, [2.0 + 1e-9], [speed], duration=0.1, backend="interpreter", **how)
     assert int(touching.status) == 0 and float(touching.q[-1, 0]) < 2.0
+
+
+@pytest.mark.parametrize("how", [{"accuracy": 1e-9}, {"step": 0.05}], ids=str)
+def test_surfaces_that_meet_at_one_instant_are_all_listed(how):
+    """Three balls dropped from the same height; the velocities of all jump together."""
+    slides = [pf.joint(f"z{i}", "prismatic", "world", f"b{i}", axis=(0, 0, 1)) for i in range(3)]
+    floors = [pf.forces.stop(f"floor {i}", f"z{i}", low=0.0, impact=0.5) for i in range(3)]
+    m = pf.mechanism("three", [pf.body(f"b{i}", 1.0 + i) for i in range(3)], slides, forces=floors)
+    found = pf.events(pf.run(m, [1.0, 1.0, 1.0], duration=0.6, backend="interpreter", **how))
+    assert found["name"].values.tolist() == ["floor 0", "floor 1", "floor 2"]
+    close(found.time.values, np.full(3, np.sqrt(2 / G)), INSTANT, "instants")
+    close(found.jump.values, np.full((3, 3), 1.5 * np.sqrt(2 * G)), INSTANT, "jumps")
 
 
 def test_impacts_are_written_and_read(tmp_path):
