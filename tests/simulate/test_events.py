@@ -4,6 +4,7 @@ error control."""
 from __future__ import annotations
 
 import re
+import warnings
 
 import casadi as ca
 import numpy as np
@@ -117,6 +118,22 @@ def test_two_crossings_in_one_step_are_found():
     close(found.time.values, 5 / G + np.array([-0.09, 0.09]), INSTANT, "instants")
     split = pf.run(m, [0.0], [5.0], duration=1.0, step=0.5, switches=count, backend="interpreter")
     assert split["seen"].values.tolist() == [0.0, 1.0, 0.0], "at .5 s the ball is above the line"
+
+
+@pytest.mark.parametrize("how", [{"accuracy": 1e-9}, {"step": 4.0}], ids=str)
+@pytest.mark.parametrize(("start", "height"), [(0.0, 0.16), (0.0, 0.2499), (-0.75, -0.001)])
+def test_two_crossings_between_the_points_of_a_long_step_are_found(start, height, how):
+    """A throw so small that it takes a single step, longer than the run: only the curve within it tells that it passes the
+    height."""
+    unit = 1e-6
+    on = pf.Parameter("on", 0.0)
+    slide = pf.joint("z", "prismatic", "world", "b", axis=(0, 0, 1))
+    m = pf.mechanism("throw", [pf.body("b", 1.0)], [slide], parameters=[on], gravity=(0, 0, -2 * unit))
+    switches = {"on": lambda k: ca.if_else(k.q[0] > height * unit, 1, on)}
+    speed = 2 * np.sqrt(-start) if start else 1.0
+    r = pf.run(m, [start * unit], [speed * unit], duration=4.0, switches=switches, backend="interpreter", **how)
+    instant = speed / 2 - np.sqrt(speed**2 / 4 + start - height)
+    close(pf.events(r).time.values, [instant], 1e-9, "instant")
 
 
 def relay(law=None):
@@ -260,6 +277,40 @@ def test_a_condition_on_no_number_is_named(condition, end, how):
     if "accuracy" in how and end == 0.1:
         r = puck(1.0, 0.0, lambda k, on: ca.if_else(ca.logic_and(k.q[0] > 0.9, condition(k.q[0])), 1, 0), g=G, **how)
         assert float(pf.events(r).time[-1]) < instant + INSTANT, "a guard that ends where the number does"
+
+
+def scanned(f, **more) -> pf.Mechanism:
+    """A ball under a force, of a law if it has a motor."""
+    slide = pf.joint("z", "prismatic", "world", "puck", axis=(0, 0, 1))
+    return pf.mechanism("puck", [pf.body("puck", 1.0)], [slide], forces=f, **more)
+
+
+BELOW = lambda k: ca.if_else(ca.log(k.q[0] - 0.9) < -3, 1.0, 0.0)  # noqa: E731
+DOUBTFUL = {  # name, machine, settings
+    "force": ("wind", lambda f: scanned([pf.forces.generalised_force("wind", f)]), BELOW),
+    "energy": ("spring", lambda f: scanned([pf.forces.potential("spring", f)]), lambda k: k.q[0] * BELOW(k)),
+    "several kinks": ("wind", lambda f: scanned([pf.forces.generalised_force("wind", f)]),
+                      lambda k: ca.fabs(k.q[0] - 0.5) * BELOW(k)),
+    "surface": ("pad", lambda f: scanned([pf.forces.rebound("pad", f, 0.5)]), lambda k: ca.sqrt(k.q[0] - 0.9) + 0.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [{"step": 1e-2}, {"accuracy": 1e-8}], ids=str)
+@pytest.mark.parametrize("case", [*DOUBTFUL, "law"])
+def test_a_force_a_law_or_a_surface_whose_condition_compares_no_number_is_named(case, how):
+    """Without its guard it would act as on one of the sides."""
+    motor = {"actuators": [pf.actuator("motor", "z")]}
+    act = lambda f: control.Control(lambda T, z, w, y: control.Command(f(T)))  # noqa: E731
+    name, make, f = DOUBTFUL.get(case, ("control law", lambda f: scanned([], **motor), BELOW))
+    guarded = lambda k: ca.if_else(k.q[0] > 0.9, f(k), 1.0)  # noqa: E731
+    for given, fine in ((f, False), (guarded, True)):
+        law = {"control": act(given)} if case == "law" else {}
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            r = pf.run(make(given), [1.0], duration=0.2, backend="interpreter", **law, **how)
+        assert (int(r.status) == 0) == fine
+        words = f"a condition compares became NaN .*'{name}'; guard it, as in"
+        assert any(re.search(words, str(w.message)) for w in told) != fine
 
 
 SAWTOOTH = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
@@ -499,7 +550,9 @@ def test_a_box_that_falls_flat_rebounds_without_turning(com, how):
     after = G * instant / 2 - G * (0.5 - instant)
     close(r.v.values[-1], [0, 0, after, 0, 0, 0], 1e-9, "velocities")
     if "accuracy" in how:
-        assert pf.events(r)["name"].values.tolist() == ["ground 0"]
+        found = pf.events(r)
+        assert found["name"].values.tolist() == ["ground 0", "ground 2", "ground 4", "ground 6"]
+        assert np.ptp(found.time.values) == 0
 
 
 def test_a_box_that_falls_onto_a_face_beside_its_centre_turns_over_its_edge():
@@ -667,6 +720,18 @@ def test_a_start_inside_a_surface_is_named_with_its_depth(speed, how):
         pf.run(m, [-1e-3], [speed], duration=0.1, backend="interpreter", **how)
     touching = pf.run(m, [2.0 + 1e-9], [speed], duration=0.1, backend="interpreter", **how)
     assert int(touching.status) == 0 and float(touching.q[-1, 0]) < 2.0
+
+
+@pytest.mark.parametrize("how", [{"accuracy": 1e-9}, {"step": 0.05}], ids=str)
+def test_surfaces_that_meet_at_one_instant_are_all_listed(how):
+    """Three balls dropped from the same height; the velocities of all jump together."""
+    slides = [pf.joint(f"z{i}", "prismatic", "world", f"b{i}", axis=(0, 0, 1)) for i in range(3)]
+    floors = [pf.forces.stop(f"floor {i}", f"z{i}", low=0.0, impact=0.5) for i in range(3)]
+    m = pf.mechanism("three", [pf.body(f"b{i}", 1.0 + i) for i in range(3)], slides, forces=floors)
+    found = pf.events(pf.run(m, [1.0, 1.0, 1.0], duration=0.6, backend="interpreter", **how))
+    assert found["name"].values.tolist() == ["floor 0", "floor 1", "floor 2"]
+    close(found.time.values, np.full(3, np.sqrt(2 / G)), INSTANT, "instants")
+    close(found.jump.values, np.full((3, 3), 1.5 * np.sqrt(2 * G)), INSTANT, "jumps")
 
 
 def test_impacts_are_written_and_read(tmp_path):

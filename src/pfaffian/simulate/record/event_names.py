@@ -29,11 +29,20 @@ def last_names(s: Simulation, x: np.ndarray) -> list[str]:
     return [names[int(i) + 1] for i in numbers_of(s, x).last]
 
 
+SMOOTH = "; if it jumps, smooth it, or hold the motion there by a constraint (active_while) with a memory (switches=)"
+REMEMBER = "; if its own constraint keeps its condition at the edge, give it a memory (switches=)"
+"""The ways out where events of a kink or of a constraint have no end."""
+
+
 def reasons(s: Simulation, x: np.ndarray, result: Draft, at: np.ndarray) -> list[str]:
-    """What the endless events of the runs `at` are of, and how fast they follow one another, from the last states x (runs, nx)
-    of all runs and the events of their result, if it has them."""
+    """What the endless events of the runs `at` are of, how fast they follow one another, and the way out, from the last states
+    x (runs, nx) of all runs and the events of their result, if it has them."""
+    events, last = events_of(s), numbers_of(s, x[at]).last
+    assert events is not None
     named = [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
-    return [f"{words}{_rate(result, int(run))}" if words else "" for words, run in zip(named, at, strict=True)]
+    ways_out = [SMOOTH if i in events.kink_places else REMEMBER if i < events.conditions else "" for i in last]
+    several = zip(named, ways_out, at, strict=True)
+    return [f"{words}{_rate(result, int(run))}{way_out}" if words else "" for words, way_out, run in several]
 
 
 def _rate(result: Draft, run: int) -> str:
@@ -42,7 +51,9 @@ def _rate(result: Draft, run: int) -> str:
     if "accuracy" not in result.attrs:
         return ""
     times = result["event_time"][result["event_run"] == run][-RECENT_EVENTS:]
-    long = np.ptp(times) if len(times) else 0.0
+    if len(times) < 2:
+        return ", where others would follow at the same instant"
+    long = np.ptp(times)
     return f", the last {len(times)} {f'follow within {long:.2g} s' if long > 0 else 'are at one instant'}"
 
 
@@ -51,8 +62,7 @@ def and_last_event(
 ) -> list[str]:
     """What `find` says of the runs `at`, and their last event, from the last states x (runs, nx) of all runs and the result."""
     events = reasons(s, x, result, at) if eventful(s) else [""] * len(at)
-    way_out = "if it jumps, smooth it; if its own constraint keeps its condition at the edge, give it a memory (switches=)"
-    causes = [f"events: {words}; {way_out}" if words else "" for words in events]
+    causes = [f"events: {words}" if words else "" for words in events]
     return ["; ".join(words for words in both if words) for both in zip(find(at), causes, strict=True)]
 
 
@@ -61,7 +71,7 @@ def undefined_names(s: Simulation, at: np.ndarray) -> list[str]:
     events = events_of(s)
     assert events is not None
     places = events.function.sparsity_out(ConditionsHere._fields.index("undefined")).row()
-    names = listed([repr(events.names[i]) for i in places])
+    names = listed(list(dict.fromkeys(repr(events.parts[i]) for i in places)))
     return [f"it may be that of {names}; guard it, as in ca.logic_and(x > 0, ca.log(x) < 1)"] * len(at)
 
 

@@ -97,12 +97,13 @@ def record_events(result: Draft, s: Simulation, found: list[PassedEvents], p: np
     passed = PassedEvents(*(np.concatenate(each) for each in zip(empty, *found, strict=True)))
     order = np.lexsort((passed.time, passed.runs))
     passed = PassedEvents(*(each[order] for each in passed))
-    names, values, jumps = np.array([], dtype=str), np.zeros(0), np.zeros((0, s.mechanism.nv))
+    found_at = Described(np.zeros(0, int), np.array([], dtype=str), np.zeros(0), np.zeros((0, s.mechanism.nv)))
     if len(passed.runs):
-        names, values, jumps = _described(s, passed, p[passed.runs])
+        found_at = _described(s, passed, p[passed.runs])
+    rows, names, values, jumps = found_at
     meaning = "1 where a constraint begins to act and 0 where it ceases, 0 at an impact, or the new value of a parameter"
-    result.data["event_time"] = "event", passed.time, {"units": "s"}
-    result.data["event_run"] = "event", passed.runs, {"units": "1"}
+    result.data["event_time"] = "event", passed.time[rows], {"units": "s"}
+    result.data["event_run"] = "event", passed.runs[rows], {"units": "1"}
     result.data["event_name"] = "event", names, {"meaning": "the constraint, parameter or part that changes"}
     result.data["event_value"] = "event", values, {"units": "1", "meaning": meaning}
     about = {"units": "per velocity", "meaning": "change of the velocities at the event"}
@@ -129,16 +130,32 @@ def drop_listed(result: Draft, earlier: xr.Dataset) -> None:
         result.data[f"event_{column}"] = dims, values[new], about
 
 
-def _described(s: Simulation, passed: PassedEvents, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(n,) names of events, (n,) what changes to which value, and (n, nv) the jumps of velocities.   p: (n, np) parameters."""
+class Described(NamedTuple):
+    """What changes at events.   rows: (n,) the event of each.   names, values: (n,) of what changes to which value.   jumps:
+    (n, nv) of the velocities."""
+
+    rows: np.ndarray
+    names: np.ndarray
+    values: np.ndarray
+    jumps: np.ndarray
+
+
+def _described(s: Simulation, passed: PassedEvents, p: np.ndarray) -> Described:
+    """What changes at each event; several things where surfaces meet, or constraints change, at one instant.   p: (n, np)."""
     events, x, y, time = events_of(s), passed.before, passed.after, passed.time
     assert events is not None
-    values, d = _compiled(s)(y, passed.w, p, time[:, None])[0], y[:, s.nx - s.layout.size :]
-    modes = [place for place, stepwise in zip(events.parameters, events.stepwise, strict=True) if stepwise]
-    values[:, len(events.names) - len(modes) :] = d[:, modes]
+    before, values = (_compiled(s)(state, passed.w, p, time[:, None])[0] for state in (x, y))
+    d, modes = y[:, s.nx - s.layout.size :], events.conditions + events.impacts
+    values[:, modes:] = d[:, events.modes]
     last = EventNumbers(*d[:, s.layout.events].T).last.astype(int)
+    changes = np.arange(len(events.names)) == last[:, None]
+    of_state, of_impact = last < events.conditions, (last >= events.conditions) & (last < modes)
+    changes[of_state, : events.conditions] |= (before != values)[of_state, : events.conditions]
+    changes[of_impact, events.conditions : modes] |= before[of_impact, events.conditions : modes] == 1
+    rows, which = np.nonzero(changes)
     v, v_next = (show(s.system, state, s.parameters(p, state), time)[1] for state in (x, y))
-    return np.array(events.names, dtype=object)[last].astype(str), values[np.arange(len(last)), last], v_next - v
+    names = np.array(events.names, dtype=object)[which].astype(str)
+    return Described(rows, names, values[rows, which], (v_next - v)[rows])
 
 
 COLUMNS = ("time", "run", "name", "value", "jump")
@@ -153,8 +170,9 @@ def events(result: xr.Dataset) -> xr.Dataset:
         Dataset over `event`, in the order of runs and of time: `time` [s]; `run`; `name` of the constraint or parameter, or,
         with `accuracy`, of the contact, stop, force or "control law" with a kink; `value`, 1 where a constraint begins to act
         or surfaces touch, 0 where they cease, the new value of the parameter, or 1 and 0 on the sides of a kink; `jump`
-        (event, velocity), how far velocities jumped at it. An event at the last instant of a run is listed, though the record
-        there is of the side before it; a run that continues lists it no more.
+        (event, velocity), how far velocities jumped at it. Where surfaces meet or constraints change at one instant, each is
+        listed, with the jump of all together; of parameters that switch at once, the first. An event at the last instant of a
+        run is listed, though the record there is of the side before it; a run that continues lists it no more.
     Raises ModelError: the argument is no such result.
 
     Example:

@@ -6,7 +6,7 @@ The numbers of a lane are those of `lane.py`. A lane that has reached its end st
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
@@ -18,10 +18,15 @@ from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.simulate.step.choice_of_pair import NEVER, PATIENCE, first_length_of, limit, pair_of_next_step
 from pfaffian.simulate.step.events import (
+    BESIDE,
     KINKS_AT_ONCE,
     MOST_AT_ONCE,
+    PASSING,
+    WIDENING,
+    Ahead,
     EventCheck,
     Tried,
+    across,
     ahead,
     each,
     event_check,
@@ -77,16 +82,26 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
 
 
+SLIDING = 1000
+"""Number of steps over a jump from whose both sides the motion leads back to it, above which a run ends there."""
+
+
+SOON = 1e-6
+"""Time until a motion reaches such a jump from which on steps end where its rates lead to, relative to what is left of the run:
+those whose stages lie on both sides are too inexact to tell where it is."""
+
+
 class StepOutcome(NamedTuple):
     """What a step meets.
 
-    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.
-    numbers: (TO_ACCURACY, 1) after it.
+    good: whether it is accepted.   jumps, located, short, undefined, following: see `Ahead`.   endless: whether no step leads
+    on from the event ahead.   numbers: (TO_ACCURACY, 1) after it.
     """
 
     good: ca.SX
     jumps: ca.SX
     located: ca.SX
+    endless: ca.SX
     short: ca.SX
     undefined: ca.SX
     following: ca.SX
@@ -168,8 +183,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     faults[_place(s), 0] = tried.faulty == 0
     faults = each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
-        many = ca.logic_and(active, ca.logic_and(event.jumps, lane[at.events.count, 0] >= MOST_AT_ONCE))
-        faults = ca.vertcat(faults[:-1, 0], many, faults[-1, 0])
+        faults = ca.vertcat(faults[:-1, 0], ca.logic_and(active, event.endless), faults[-1, 0])
     inputs = [lane, w, ca.SX.sym("w_next", w.numel()), p, ca.SX.sym("t"), ca.SX.sym("h")]
     step = ca.Function("attempt", inputs, [ca.vertcat(each(active, new, old), numbers), faults])
     return step, ca.Function("progress", [lane, w, p, inputs[4]], [lane[: at.moving, 0]]), *lane_samplers(s)
@@ -251,18 +265,18 @@ def _outcome(
     known = ca.vertcat(exact, tried.last, tried.barrier, clear, tried.usable, within)
     given = lane, w, s.mechanism.p_symbols, part.d, part.switches, part.h, part.x_next, part.rates, known
     flags, changed = _located(s, at)(some, *given)
-    good, jumps, located = ca.vertsplit(flags)
+    good, *others = ca.vertsplit(flags)
     good = ca.if_else(some, good, ca.logic_and(tried.usable, within))
-    jumps, located = ca.logic_and(some, jumps), ca.logic_and(some, located)
+    jumps, located, endless = (ca.logic_and(some, flag) for flag in others)
     after = each(some, changed, ca.vertcat(*numbers[:TO_ACCURACY]))
-    return StepOutcome(good, jumps, located, short, check.undefined, check.following, after)
+    return StepOutcome(good, jumps, located, endless, short, check.undefined, check.following, after)
 
 
 def _located(s: Simulation, at: Lane) -> ca.Function:
     """(guard, lane, its inputs, p, discrete state in force, whether parameters jump, length, state at the end before its
     correction, rates, [exactness of instants, whether it ends at an instant, barrier, whether it is clear, whether it is usable
-    and its error small enough]) -> whether the step is accepted, jumps, and is to be taken again, see `Ahead`; and the
-    EventNumbers after it that change."""
+    and its error small enough]) -> whether the step is accepted, jumps, is to be taken again, see `Ahead`, and leads nowhere;
+    and the EventNumbers after it that change."""
     events, f = events_of(s), embedded_step(s)
     assert events is not None
     lane, w, p, d = ca.SX.sym("lane", at.size), input_row(s), s.mechanism.p_symbols, ca.SX.sym("d", s.layout.size)
@@ -276,11 +290,15 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
 
     here = events.at(ca.vertcat(x, before), along(0.0)[0], p, begin + time)
     passes_kinks = numbers.count >= KINKS_AT_ONCE
-    event = ahead(events, s, Tried(x, reached, rates, before, d, h, along, here, switches), exact, passes_kinks)
+    tried = Tried(x, reached, rates, before, d, h, along, here, switches)
+    event = ahead(events, s, tried, exact, passes_kinks)
     event = event._replace(finite=ca.logic_and(event.finite, clear))
     ordinary = ca.logic_and(within, ca.logic_not(event.passes))
     good = ca.logic_or(switches, ca.logic_and(usable, ca.logic_or(event.jumps, ordinary)))
+    slides, until = _slides(s, at, lane, tried, event)
+    slides = ca.logic_and(slides, numbers.width <= WIDENING**2)  # a slow motion is not followed to the other side
     after, repeated = event.aims(numbers.aim, time, h, ca.logic_and(last, numbers.aim <= barrier))
+    repeated = ca.if_else(slides, time + ca.fmin(ca.fmax(until, PASSING * exact), h / 2), repeated)
     accepted = numbers._replace(
         aim=after,
         count=event.counted(numbers.count, begin + time, h),
@@ -288,9 +306,32 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         width=event.widened(numbers.width, h),
         total=numbers.total + event.jumps,
     )
-    changed = each(good, *(ca.vertcat(*after[:TO_ACCURACY]) for after in (accepted, numbers._replace(aim=repeated))))
+    repeats = numbers._replace(aim=repeated, last=ca.if_else(slides, event.name, numbers.last))
+    changed = each(good, *(ca.vertcat(*after[:TO_ACCURACY]) for after in (accepted, repeats)))
     given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, known]
-    return guarded("located", given, [ca.vertcat(good, event.jumps, event.located), changed])
+    many = ca.logic_and(event.jumps, numbers.count >= MOST_AT_ONCE)
+    endless = ca.logic_or(many, reduce(ca.logic_and, [slides, event.root * h <= BESIDE * exact, numbers.last == event.name]))
+    return guarded("located", given, [ca.vertcat(good, event.jumps, event.located, endless), changed])
+
+
+def _slides(s: Simulation, at: Lane, lane: ca.SX, tried: Tried, event: Ahead) -> tuple[ca.SX, ca.SX]:
+    """Whether the motion cannot leave the kink that lies ahead of a step, since both sides lead to it, and steps over it would
+    be so short, or so wrong, that more than SLIDING of them are left to the end; and when it is there, after the begin of the
+    step [s]. [Filippov 1988]   event: ahead."""
+    events, rhs, p = events_of(s), s.traced.functions.rhs, s.mechanism.p_symbols
+    assert events is not None
+
+    def rate(x: ca.SX, u: ca.SX, t: ca.SX) -> ca.SX:
+        return s.system.variables.rate(x, rhs(ca.vertcat(x, tried.d), u, s.now(p, tried.d), t)[0])
+
+    left, ahead_by = lane[at.end, 0] - lane[at.time, 0], event.root * tried.h
+    met = across(events, s, tried, event.name, 2 * ahead_by + BESIDE * event.exact, rate)
+    jump = ca.horzcat(*[left * met.jump] * embedded_step(s).size2_out(2))
+    error = error_of_step(s, at, lane, jump, lane[at.speeds.start : at.law.stop, 0], left)
+    if s.changing.names:
+        error = ca.substitute(error, p, s.now(p, tried.d))
+    soon = ca.logic_and(event.passes, ahead_by <= SOON * left)
+    return reduce(ca.logic_and, [soon, error > SLIDING * lane[at.tolerance, 0], met.back]), met.until
 
 
 def record(s: Simulation) -> ca.Function:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 POINTS, POINTS_OF_MOTION = 6, 3
 """Number of points of a step at which conditions are evaluated, and those that depend on the motion and so cost an evaluation
-of the equations. Two events between neighbouring points may be missed."""
+of the equations. Two events between neighbouring points may be missed, but not where the numbers compared are linear."""
 
 EPS = float(np.finfo(float).eps)
 
@@ -71,8 +71,16 @@ LARGEST = 1e300
 NOWHERE = 2.0
 """A place beyond the end of a step, in parts of it."""
 
+LEADS_BACK = 1e-4
+"""Least speed with which a motion beside a kink leads back to it, relative to that with which the motion on the other side
+comes: along a curve on which a law switches, this is rounding."""
+
+BESIDE = 200
+"""Time after a kink at which a motion is clearly on the other side, in parts of the exactness of its instant."""
+
 ENDLESS = (
-    "events follow one another without end: conditions switch each other back and forth, or come closer and closer in time"
+    "events follow one another without end: conditions switch each other back and forth, come closer and closer in time, or "
+    "both sides of a jump lead back to it"
 )
 
 UNDEFINED = "the number that a condition compares became NaN where the condition depends on it"
@@ -97,7 +105,8 @@ class ConditionsHere(NamedTuple):
 class Events(NamedTuple):
     """What may change at an event.
 
-    names: of constraints, of parts that rebound, then of parameters.   parameters: indices in d of those that a run changes.
+    names: of constraints, of kinks, of parts that rebound, then of parameters.   parts: names of the parts of all these, of
+    which one may have several kinks.   parameters: indices in d of those that a run changes.
     stepwise: of each of these, whether it changes at events only, not gradually.
     impacts: number of the names between those that are of parts which rebound.   kinks: number of those before them at which
     forces have a kink, as where compliant surfaces touch, and nothing else changes.
@@ -110,6 +119,7 @@ class Events(NamedTuple):
     """
 
     names: tuple[str, ...]
+    parts: tuple[str, ...]
     parameters: tuple[int, ...]
     stepwise: tuple[bool, ...]
     points: tuple[float, ...]
@@ -140,6 +150,11 @@ class Events(NamedTuple):
         """Indices in d of the parameters that change at events only."""
         return [place for place, stepwise in zip(self.parameters, self.stepwise, strict=True) if stepwise]
 
+    @property
+    def kink_places(self) -> range:
+        """Indices of the names that are of kinks."""
+        return range(self.conditions - self.kinks, self.conditions)
+
     def is_kink(self, name: ca.SX) -> ca.SX:
         """Whether a name, given by its index, is of a kink."""
         return ca.logic_and(name >= self.conditions - self.kinks, name < self.conditions)
@@ -156,7 +171,7 @@ def events_of(s: LawAndSystem) -> Events | None:
     conditions = {c.name: ca.if_else(condition(T.kinematics, c.active, c.name), 1, 0) for c in switched(m) if c.active}
     conditions = {name: x for name, x in conditions.items() if ca.depends_on(x, moving)}
     kinks = gaps_and_kinks(loop) if s.kinks else {}
-    touches = {name: ca.if_else(gap < 0, 1, 0) for name, gap in kinks.items()}
+    touches = {name: ca.if_else(kink.number < 0, 1, 0) for name, kink in kinks.items()}
     after = loop.following()
     symbols = [m.p_symbols[i] for i in s.changing.at]
     others = [ca.vertcat(moving, z, d, w, *symbols[:i], *symbols[i + 1 :]) for i in range(len(symbols))]
@@ -170,22 +185,25 @@ def events_of(s: LawAndSystem) -> Events | None:
     differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
     inner = tuple(c.inner for c in found.comparisons)
     nan = undefined(states, found)
-    nan[len(conditions) : len(conditions) + len(touches), 0] = 0  # a kink at no number is none
+    for i, kink in enumerate(kinks.values(), start=len(conditions)):
+        if kink.undefined is not None:  # its number may be NaN where the part does not depend on it
+            nan[i, 0] = kink.undefined
     outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [loop.x, w, m.p_symbols, T.t]
     function = _called_if_long(ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]]))
     combined = ca.Function("combined", [found.symbols, *inputs], [ca.densify(with_symbols)])
     names, places = (*conditions, *touches, *due, *modes), tuple(range(s.layout.size)[s.layout.switched])
+    parts = (*conditions, *[kink.part for kink in kinks.values()], *due, *modes)
     # A run that only counts turns has no event to look for.
     points = tuple(np.linspace(0.0, 1.0, (POINTS_OF_MOTION if costly else POINTS) if names else 2).tolist())
     linear = not costly and _is_linear(s, function)
     if not gaps:
-        return Events(names, places, stepwise, points, inner, function, combined, kinks=len(touches), linear=linear)
+        return Events(names, parts, places, stepwise, points, inner, function, combined, kinks=len(touches), linear=linear)
     rebounded = here.of_state([s.system.entered(T, T.q, after_impact(T, list(gaps.values())))])
     (x,) = ca.substitute(rebounded, [m.p_symbols], [s.now(m.p_symbols, d)])
     rebound = ca.Function("rebound", inputs, [ca.densify(ca.vertcat(x, z))], {"never_inline": True})
-    return Events(names, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches), linear)
+    return Events(names, parts, places, stepwise, points, inner, function, combined, len(gaps), rebound, len(touches), linear)
 
 
 def _is_linear(s: LawAndSystem, function: ca.Function) -> bool:
@@ -365,6 +383,11 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     points, here = step_points(events, s, tried)
     begin, numbers, first = points[0].states, events.modes, events.conditions
     passes, root, after = passed(events, points, passes_kinks)
+    short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
+    if events.linear:
+        turns = _turning_point(tried.here, [events.at(*given) for given in _hull(s, tried)])
+        hidden = ca.logic_and(turns < NOWHERE, ca.logic_not(reduce(ca.logic_or, [passes, short, passes_kinks])))
+        passes, root = ca.logic_or(passes, hidden), ca.if_else(hidden, turns, root)
     nan = ca.logic_or(any_of(tried.here.undefined), any_of(here.undefined))
     stands = ca.logic_or(tried.switches, tried.h == 0)  # a step without length puts the state onto the constraints alone
     passes = ca.logic_and(passes, ca.logic_not(ca.logic_or(stands, nan)))
@@ -376,8 +399,38 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
-    short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
+
+
+class Across(NamedTuple):
+    """What a motion near a kink meets on its other side.   until: when it is there [s].   jump: of the rates of the stepped
+    variables.   back: whether the motion there leads back, at a speed of at least LEADS_BACK of that with which it comes."""
+
+    until: ca.SX
+    jump: ca.SX
+    back: ca.SX
+
+
+def across(events: Events, s: LawAndSystem, tried: Tried, name: ca.SX, far: ca.SX, rate: Callable[..., ca.SX]) -> Across:
+    """What a step that begins near the kink `name` meets on its other side.
+
+    far: time after which the motion at its begin is on that side [s].   rate: (x, inputs, t) -> rates of the stepped variables.
+    """
+    axes, p, (u, t) = s.system.variables, s.mechanism.p_symbols, tried.at(0.0)
+    first = rate(tried.x, u, t)
+    there = axes.stepped(tried.x) + far * first
+    other = rate(axes.state(there), u, t + far)
+    beyond, later = (
+        events.at(ca.vertcat(axes.state(x), tried.d), u, p, t + c * far) for x, c in ((there, 1), (there + far * other, 2))
+    )
+    depends, back, until = ca.DM(events.combined.jac_sparsity(0, 0)), ca.SX(0), ca.SX(0)
+    for i in events.kink_places:
+        for k in depends[i, :].sparsity().get_col():
+            now, then, last = (here.differences[k] for here in (tried.here, beyond, later))
+            passes = ca.logic_and(name == i, beyond.states[i] != tried.here.states[i])
+            back = ca.logic_or(back, ca.logic_and(passes, (last - then) * (then - now) < -LEADS_BACK * (then - now) ** 2))
+            until = ca.if_else(passes, far * now / (now - then), until)
+    return Across(until, other - first, back)
 
 
 def is_short(h: ca.SX, exact: ca.SX) -> ca.SX:
@@ -411,6 +464,25 @@ def _hull(s: LawAndSystem, tried: Tried) -> list[tuple[ca.SX, ca.SX, ca.SX, ca.S
     after, before = axes.stepped(tried.x) + tried.h / 3 * first, axes.stepped(tried.x_next) - tried.h / 3 * last
     corners, instants = (axes.state(after), axes.state(before), tried.x_next), (tried.at(c) for c in (1 / 3, 2 / 3, 1.0))
     return [(ca.vertcat(x, tried.d), u, s.mechanism.p_symbols, t) for x, (u, t) in zip(corners, instants, strict=True)]
+
+
+def _turning_point(begin: ConditionsHere, hull: list[ConditionsHere]) -> ca.SX:
+    """Where, in parts of a step, one of the numbers that conditions compare is farthest beyond zero, the first if there are
+    several, while it has the same sign at both ends; NOWHERE where none is. Linear numbers are cubics along the path.
+
+    hull: see `_hull`."""
+    found = ca.SX(NOWHERE)
+    for k in range(begin.differences.numel()):
+        a, b, c, d = (x.differences[k] for x in (begin, *hull))
+        # The derivative is 3 (p (1 - x)^2 + 2 q x (1 - x) + r x^2), in Bernstein's polynomials.
+        p, q, r = b - a, c - b, d - c
+        root = ca.sqrt(ca.fmax(q**2 - p * r, 0))
+        away = p - q + ca.if_else(p >= q, root, -root)
+        for x in (p / away, away / (p - 2 * q + r)):
+            value = a * (1 - x) ** 3 + 3 * b * x * (1 - x) ** 2 + 3 * c * x**2 * (1 - x) + d * x**3
+            beyond = ca.logic_and(ca.logic_and(x > 0, x < 1), ca.logic_and(a * d > 0, a * value < 0))
+            found = ca.if_else(beyond, ca.fmin(found, x), found)
+    return found
 
 
 def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.SX) -> Callable[[float], ca.SX]:

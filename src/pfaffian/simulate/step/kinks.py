@@ -7,8 +7,9 @@ instants at which a motion passes them are therefore events, like those at which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -20,7 +21,7 @@ from pfaffian.model.load_loss import LoadLoss
 from pfaffian.parts.contact import compliant_gaps, compliant_parts
 from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, traced_loop
 from pfaffian.simulate.step.sampling import in_python
-from pfaffian.simulate.step.thresholds import JUMPS
+from pfaffian.simulate.step.thresholds import JUMPS, compared, undefined
 from pfaffian.terms.applied_forces import force_of
 from pfaffian.terms.pfaffian import target_rows
 
@@ -41,12 +42,35 @@ SIZES = (1e-12, 1e-8, 1e-4, 1.0, 1e4, 1e8)
 """Of these states: distances between kinks may be small beside a machine."""
 
 
-def gaps_and_kinks(loop: ClosedLoop) -> dict[str, ca.SX]:
-    """{name: number that passes zero} of compliant surfaces and of kinks of other parts; those of one part are numbered."""
-    found = dict(compliant_gaps(loop.here.T.kinematics))
-    for name, several in _kinks(loop).items():
-        found |= {name if len(several) == 1 else f"{name} {i}": x for i, x in enumerate(several)}
+class Kink(NamedTuple):
+    """A kink of a part.   number: that passes zero there.   part: its name.   undefined: whether a comparison with NaN decides
+    what the part does, structurally zero where none may and for all kinks of a part but the first; None: `number` is compared.
+    """
+
+    number: ca.SX
+    part: str
+    undefined: ca.SX | None = None
+
+
+def gaps_and_kinks(loop: ClosedLoop) -> dict[str, Kink]:
+    """{name: Kink} of compliant surfaces and of other parts; those of one part are numbered."""
+    found = {name: Kink(gap, name) for name, gap in compliant_gaps(loop.here.T.kinematics).items()}
+    several, at = _kinks(loop), ca.vertcat(moving_symbols(loop), loop.here.T.t, loop.w)
+    for name, part in parts_that_act(loop) if several else ():
+        numbers = several.pop(name, [])
+        undecided = [_undecided(part, at)] + [ca.SX(1, 1)] * len(numbers)
+        for i, x in enumerate(numbers):
+            found[name if len(numbers) == 1 else f"{name} {i}"] = Kink(x, name, undecided[i])
     return found
+
+
+def _undecided(part: ca.SX, at: ca.SX) -> ca.SX:
+    """Whether comparisons with NaN decide the value of a part; structurally zero where none may, or where it is not CHEAP to
+    tell."""
+    values = ca.vec(ca.densify(part))
+    flags = undefined(values, compared(values, at, inside=False))
+    flag = reduce(ca.logic_or, [flags[i] for i in flags.sparsity().row()], ca.SX(1, 1))
+    return flag if ca.Function("flag", ca.symvar(flag), [flag]).n_instructions() <= CHEAP else ca.SX(1, 1)
 
 
 def may_have_kinks(s: LawAndSystem) -> bool:

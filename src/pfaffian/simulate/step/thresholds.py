@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -111,16 +112,21 @@ def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
 def undefined(states: ca.SX, found: Compared) -> ca.SX:
     """(n, 1) whether a comparison with NaN decides each of the conditions, whose values are `states`; structurally zero for
     those that none may decide."""
-    flags, values = ca.SX(*states.shape), ca.vertcat(ca.SX(0, 1), *[c.value for c in found.comparisons])
+    values = ca.vertcat(ca.SX(0, 1), *[c.value for c in found.comparisons])
+    nan = ca.SX(*values.shape)
     for k, c in enumerate(found.comparisons):
-        if not has(c.difference, NO_NUMBER):
-            continue
-        nan = ca.logic_not(ca.logic_or(c.difference <= 0, c.difference > 0))
-        other = ca.vertcat(values[:k, 0], ca.logic_not(c.value), values[k + 1 :, 0])
+        if has(c.difference, NO_NUMBER):
+            nan[k] = ca.logic_not(ca.logic_or(c.difference <= 0, c.difference > 0))
+    doubtful = nan.sparsity().row()
+    flags, groups = ca.SX(*states.shape), [[k] for k in doubtful] + ([doubtful] if len(doubtful) > 1 else [])
+    for group in groups:  # together too: of two numbers that end at once, none decides alone
+        other = ca.SX(values)
+        for k in group:
+            other[k] = ca.if_else(nan[k], ca.logic_not(values[k]), values[k])
         (otherwise,) = ca.substitute([found.states], [found.symbols], [other])
         for i in range(states.numel()):
-            if ca.depends_on(found.states[i], found.symbols[k]):
-                decides = ca.logic_and(nan, otherwise[i] != states[i])
+            if ca.depends_on(found.states[i], found.symbols[group]):
+                decides = ca.logic_and(reduce(ca.logic_or, [nan[k] for k in group]), otherwise[i] != states[i])
                 flags[i] = ca.logic_or(flags[i], decides)
     return flags
 
