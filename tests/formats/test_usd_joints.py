@@ -368,3 +368,43 @@ def test_physx_chooses_offsets_of_contact(tmp_path):
     skin = 'def Sphere "s" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysxCollisionAPI"])\n{\n'
     skin += "float physxCollision:contactOffset = -inf\nfloat physxCollision:restOffset = -inf\n}\n"
     assert read(tmp_path, body("b", skin), match="contact between shapes is left out")[0].nv == 6
+
+
+CONNECTED = """def PhysicsSphericalJoint "s" (prepend apiSchemas = ["{}"])
+{{
+rel physics:body0 = </{}>
+rel physics:body1 = </{}>
+point3f physics:localPos0 = (0.1, 0.2, 0.3)
+point3f physics:localPos1 = ({}, 0.2, 0.3)
+}}
+"""
+AWAY = 'double3 xformOp:translate = (1, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+
+
+@pytest.mark.parametrize("given", [-0.9, 0.5])
+@pytest.mark.parametrize("ends", [("b", "c"), ("c", "b")])
+def test_a_connect_of_mujoco_holds_what_is_there_at_the_start(tmp_path, given, ends):
+    """A second anchor that says otherwise is named, and so is that the constraint is soft there."""
+    first = joint("Fixed", "a", ("", "b")), joint("Prismatic", "k", ("b", "c"), "point3f physics:localPos0 = (1, 0, 0)")
+    place = given if ends[0] == "b" else 2.2 + given if given > 0 else 1.1
+    text = body("b"), body("c", AWAY), *first, CONNECTED.format("MjcEqualityConnectAPI", *ends, place)
+    m, _ = read(tmp_path, *text, match=r"soft in MuJoCo are exact: '/s \(MjcEqualityConnectAPI\)'")
+    (loop,) = m.constraints
+    close(m.value(loop.placement_b.p).ravel(), np.array([-0.9 if ends[0] == "b" else 1.1, 0.2, 0.3]), SINGLE, "anchor")
+    if given > 0:
+        read(tmp_path, *text, match="s: physics:localPos1, which MuJoCo's connect ignores")
+
+
+@pytest.mark.parametrize("api", ["MjcEqualityWeldAPI", "MjcEqualityJointAPI", "MjcEqualityAPI"])
+def test_schemas_that_make_a_joint_soft_in_mujoco_are_named(tmp_path, api):
+    text = joint("Fixed", "a", ("", "b")).replace('"a"', f'"a" (prepend apiSchemas = ["{api}"])')
+    read(tmp_path, text, body("b"), body("c"), match=re.escape(f"'/a ({api})'"))
+
+
+@pytest.mark.parametrize("api", ["NewtonMimicAPI", "MjcEqualityJointAPI", "NewtonJointAPI"])
+def test_mujocos_equality_of_joints_includes_the_mimic_of_newton(tmp_path, api, recwarn):
+    follower = joint("Revolute", "k", ("b", "c"), "rel newton:mimicJoint = </j>\nfloat newton:mimicCoef1 = 3")
+    text = joint("Revolute", "j", ("", "b")), follower.replace('"k"', f'"k" (prepend apiSchemas = ["{api}"])')
+    m, _ = read(tmp_path, body("b"), body("c"), *text)
+    close(m.value(m.joint("k").mimic.ratios), np.array([[3.0]]), SINGLE, "ratio")
+    assert any("unless NewtonMassAPI" in str(w.message) for w in recwarn) == (api == "NewtonJointAPI")

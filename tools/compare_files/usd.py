@@ -25,9 +25,6 @@ from tools.compare_files.report import Row
 SUFFIXES = (".usd", ".usda", ".usdc")
 """Of files in this format."""
 
-CONNECT = "Newton puts the second anchor of MuJoCo's connect where the first one is at the start, whatever localPos1 says"
-"""Cause of differences of closures to which MjcEqualityConnectAPI is applied."""
-
 SINGLE = 1e-4
 """Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
 
@@ -103,9 +100,6 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
-        listed = [prim.GetMetadata("apiSchemas") for prim in s.stage.Traverse()]
-        if any("MjcEqualityConnectAPI" in names.GetAddedOrExplicitItems() for names in listed if names):
-            row = replace(row, causes={**row.causes, "Newton closures": CONNECT})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
             row = replace(row, causes={**row.causes, "Newton poses": why, "Newton mass matrix": why})

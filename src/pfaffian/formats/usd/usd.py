@@ -20,7 +20,7 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
-from pfaffian.formats.usd.usd_names import unread
+from pfaffian.formats.usd.usd_names import soft_prims, unread
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.formats.usd.usd_start import start_coordinates, start_rates
 from pfaffian.model.body import WORLD, Body
@@ -81,9 +81,7 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
 
 def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
-    prims = rigid_bodies(s)
-    if not prims:
-        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
+    prims = _bodies(s)
     named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
     joints = _joints(s, named)
     lost: LeftOut = {}
@@ -97,6 +95,8 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     loops = [_closure(j, in_tree) for j in closing]
     driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
     _check_masses(s, tree, bodies, named)
+    if not moving:
+        raise ModelError(f"{s.source}: no joint moves: joints or kinematicEnabled fix all bodies; let one move")
     gravity = _gravity(s, lost)
     m = mechanism(
         name,
@@ -117,6 +117,16 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     unread(s, lost)
     refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
     return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates, u=pushed)
+
+
+def _bodies(s: UsdStage) -> list[Any]:
+    """The prims of the rigid bodies. Raises ModelError: there is none."""
+    found = rigid_bodies(s)
+    if not found:
+        soft = soft_prims(s)
+        others = f" beside what bends or flows, such as {printable(soft[0])}, which is not read" if soft else ""
+        raise ModelError(f"{s.source}: there is no rigid body{others}; apply PhysicsRigidBodyAPI to the prims that move")
+    return found
 
 
 def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:

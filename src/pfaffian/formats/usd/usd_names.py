@@ -50,8 +50,13 @@ IDLE = "properties of schemas that are not applied have no effect, as in UsdPhys
 
 UNAPPLIED = "properties are read that Newton ignores, unless NewtonMassAPI or NewtonMimicAPI is applied to the prim"
 
-NEEDS = {"newton:inertia": "NewtonMassAPI", "newton:mimicJoint": "NewtonMimicAPI"}
-"""Properties that Newton reads only of prims with this schema."""
+NEEDS = {"newton:inertia": {"NewtonMassAPI"}, "newton:mimicJoint": {"NewtonMimicAPI", "MjcEqualityJointAPI"}}
+"""Properties that Newton reads only of prims with one of these schemas; MuJoCo's includes Newton's."""
+
+EQUALITY = re.compile(r"MjcEquality\w*API")
+"""Schemas that make a joint a constraint of MuJoCo by their presence alone."""
+
+SOFT_THERE = "constraints that are soft in MuJoCo are exact"
 
 UNKNOWN = "prims that are not read"
 
@@ -83,10 +88,12 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
     if missing := s.stage.GetCompositionErrors():
         leave(lost, MISSING, *(str(e.rootSite.path) for e in missing))
     for prim in s.prims:
-        kinds = [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
+        kinds = _kinds(prim)
         other = [k for i, k in enumerate(kinds) if SOFT.fullmatch(k) or (not i and OTHER.fullmatch(k)) or _is_foreign(k)]
         if other or _repeats_bodies(prim):
             leave(lost, UNKNOWN, f"{prim.GetPath()} ({[*other, kinds[0]][0]})")
+        for kind in filter(EQUALITY.fullmatch, kinds):
+            leave(lost, SOFT_THERE, f"{prim.GetPath()} ({kind})")
         for name in prim.GetAuthoredPropertyNames():
             physics = PHYSICS.match(name)
             if physics and not READ.fullmatch(name) and not HARMLESS.fullmatch(name):
@@ -94,7 +101,7 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
             elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
                 idle.append(f"{prim.GetPath()}.{name}")
             elif physics or name.startswith("xformOp"):
-                if name in NEEDS and NEEDS[name] not in kinds:
+                if name in NEEDS and NEEDS[name].isdisjoint(kinds):
                     leave(lost, UNAPPLIED, f"{prim.GetPath()}.{name}")
                 a = prim.GetAttribute(name)
                 if a and a.ValueMightBeTimeVarying():
@@ -107,6 +114,16 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
         leave(lost, "properties that are not read", *found)
     if idle:
         leave(lost, IDLE, *idle)
+
+
+def soft_prims(s: UsdStage) -> list[str]:
+    """Paths of the prims that bend or flow."""
+    return [str(prim.GetPath()) for prim in s.prims if any(map(SOFT.fullmatch, _kinds(prim)))]
+
+
+def _kinds(prim: Any) -> list[str]:
+    """The type of a prim, and the schemas that are applied to it."""
+    return [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
 
 
 @cache
