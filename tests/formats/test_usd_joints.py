@@ -254,7 +254,7 @@ def test_every_property_that_is_not_read_is_named(tmp_path):
 
 
 def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_path):
-    """tau = k (target - q) + d (speed - v), in degrees; without k the constant d speed, within maxForce."""
+    """tau = k (target - q) + d (speed - v), in degrees; without k the constant d speed, beyond maxForce too, as the damper."""
     per = 180 / np.pi
     sprung = joint("Revolute", "a", ("", "b"), drive("angular", stiffness=2, damping=0.5, targetPosition=10, targetVelocity=8))
     loose = joint("Revolute", "c", ("", "e"), drive("angular", damping=0.5, targetVelocity=8))
@@ -262,11 +262,11 @@ def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_pa
     parts = [x.replace("Joint \"", "Joint \"").replace("\n{", f' (prepend apiSchemas = ["PhysicsDriveAPI:{n}"])\n{{', 1)
              for x, n in ((sprung, "angular"), (loose, "angular"), (weak, "linear"))]  # fmt: skip
     m, settings = read(tmp_path, *map(body, "beg"), *parts)
-    assert settings.u == pytest.approx({"c": 4, "f": -3})
+    assert settings.u == pytest.approx({"c": 4, "f": -4})
     u = [settings.u.get(n, 0.0) for n in m.u_names]
     still = pf.forward_dynamics(m.with_(gravity=(0, 0, 0)), np.zeros(3), np.zeros(3), u).v_dot
     I = pf.mass_matrix(m)
-    wanted = [(2 * per * 10 / per + 0.5 * 8), 4, -3]
+    wanted = [(2 * per * 10 / per + 0.5 * 8), 4, -4]
     close(I @ still, np.array(wanted), SINGLE, "forces at rest")
 
 

@@ -34,11 +34,11 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
     from pxr import Gf, UsdPhysics
 
     Rb, pb, _ = s.frame(prim)
-    unknown = []
+    asked = list[bool]()
 
     def volume(part: Any) -> Any:
         found, solid = UsdPhysics.RigidBodyAPI.MassInformation(), _solid(s, part, {})
-        unknown.extend([part] if solid is None else [])
+        asked.append(solid is not None)
         R, p, _ = s.frame(part)
         place, turn = Rb.T @ (p - pb) / s.length, Rb.T @ R
         found.volume = -1.0 if solid is None else solid.mass / s.length**3
@@ -50,10 +50,11 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
         return found
 
     mass, moments, com, q = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(volume)
-    if unknown:
+    if not all(asked):
         return None
     api = UsdPhysics.MassAPI(prim)
-    if any(api.GetDiagonalInertiaAttr().Get() or ()) and not api.GetPrincipalAxesAttr().HasAuthoredValue():
+    given = any(api.GetDiagonalInertiaAttr().Get() or ())
+    if given and not asked and not api.GetPrincipalAxesAttr().HasAuthoredValue():
         q = Gf.Quatf(1)  # usd-core leaves it undefined, another at each call
     R = np.array(Gf.Matrix3d(Gf.Quatd(q).GetNormalized())).T
     return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
@@ -92,6 +93,8 @@ def examine(path: Path) -> Row:
         nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE, causes={"Newton units of the mimic": UNITS}
     )
     s = open_stage(as_path(path))
+    if (s.length, s.mass) != (1.0, 1.0):
+        row = replace(row, causes={**row.causes, "Newton": "Newton keeps the units of the stage"})
     bodies, own = bodies_of(s, m), masses_apart(s, m)
     differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
     notes = ", ".join(f"{p} has colliders of unknown volume" for p, x in own.items() if x is None)

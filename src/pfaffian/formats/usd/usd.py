@@ -111,7 +111,7 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     _warn(s, joints, closing, lost)
     if any(shape.role == "collision" for b in bodies for shape in b.shapes):
         leave(lost, "contact between shapes is left out")
-    start = start_coordinates(s, m, tree, named)
+    start = start_coordinates(s, m, tree, named, lost)
     rates = start_rates(s, m, tree, named, lost)
     pushed = _thrusts(driving, {j.name for j, flipped in tree if flipped})
     unread(s, lost)

@@ -48,8 +48,8 @@ class Drive:
 
     @property
     def thrust(self) -> float:
-        """The constant part of tau of a drive without stiffness, within its limit."""
-        return 0.0 if self.stiffness else float(np.clip(self.damping * self.speed, -self.most, self.most))
+        """The constant part of tau of a drive without stiffness, whose damping has no limit either."""
+        return 0.0 if self.stiffness else self.damping * self.speed
 
 
 @dataclass(frozen=True)

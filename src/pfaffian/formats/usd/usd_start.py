@@ -18,14 +18,20 @@ from pfaffian.model.pose import NumericPose
 SAME = 1e-5
 """Relative difference below which two velocities are the same: those of a stage have single precision."""
 
+PLACED = 1e-3
+"""Relative difference, and angle [rad], within which a joint allows the poses of its bodies: files round them."""
+
 Field = tuple[np.ndarray, np.ndarray]
 """The velocity (3,) [m/s] of a rigid motion at the origin of the world, and its angular velocity (3,) [rad/s]."""
 
 
+ELSEWHERE = "joints place bodies elsewhere than the stage does, and the joints count"
+
+
 def start_coordinates(
-    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str]
+    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
 ) -> dict[str, float]:
-    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
+    """Name -> value of the coordinates that give the poses of the bodies in the stage, as far as the joints allow these."""
     world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     motions = list[NumericPose]()
@@ -38,7 +44,29 @@ def start_coordinates(
     turns = so3.quaternions(np.array([R for R, _ in motions]))
     for (j, flipped), motion, turn in zip(tree, motions, turns, strict=True):
         found |= _coordinates(m, j, motion, turn, flipped)
+        if not m.joint(j.name).mimic and not _allowed(j, motion, turn, max(map(_size, (world[b][1] for b in j.bodies)))):
+            leave(lost, ELSEWHERE, j.name)
     return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
+
+
+def _allowed(j: UsdJoint, motion: NumericPose, turn: np.ndarray, far: float) -> bool:
+    """Whether a joint allows a motion, within the precision of files.   turn: (4,) quaternion of its rotation.   far: distance
+    [m] of its bodies from the origin."""
+    (R, p), kind = motion, j.kind
+    if j.single:
+        n = np.array(j.axis)
+        shift, tilt = (p, turn[:3] - (turn[:3] @ n) * n) if kind == "revolute" else (p - (p @ n) * n, turn[:3])
+    elif kind == "universal":
+        shift, tilt = p, R[0, 1:2]  # zero in R_x(a) R_y(b)
+    else:
+        g = SUBGROUPS[kind]
+        turns = len(g.rotation.axes)
+        shift, tilt = np.delete(p, list(g.along)), turn[: (3, 2, 0, 0)[turns]]
+    return bool(_size(tilt) <= PLACED and _size(shift) <= PLACED * max(_size(x) for _, x in j.frames) + SAME * far)
+
+
+def _size(x: np.ndarray) -> float:
+    return float(np.sqrt(x @ x))
 
 
 def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarray, flipped: bool) -> dict[str, float]:
