@@ -16,6 +16,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian.formats.text.file import as_path
+from pfaffian.formats.usd.usd import prim_names
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
@@ -70,7 +71,8 @@ def _apart(m: pf.Mechanism, b: pf.Body, theirs: Masses) -> float:
 
 def bodies_of(s: UsdStage, m: pf.Mechanism) -> dict[str, pf.Body]:
     """Path of a prim in the stage -> its body."""
-    return dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
+    prims = rigid_bodies(s)
+    return {str(p.GetPath()): m.body(name) for p, name in zip(prims, prim_names(prims), strict=True)}
 
 
 def masses_apart(s: UsdStage, m: pf.Mechanism) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,18 @@ ELSEWHERE = "joints place bodies elsewhere than the stage does, and the joints c
 
 
 def start_coordinates(
-    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
+    s: UsdStage,
+    m: Mechanism,
+    tree: Sequence[tuple[UsdJoint, bool]],
+    named: dict[str, str],
+    between: Mapping[str, NumericPose],
+    lost: LeftOut,
 ) -> dict[str, float]:
-    """Name -> value of the coordinates that give the poses of the bodies in the stage, as far as the joints allow these."""
-    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
+    """Name -> value of the coordinates that give the poses of the bodies in the stage, as far as the joints allow these.
+
+    between: massless body -> its pose.
+    """
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3)), **between}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     motions = list[NumericPose]()
     for j, _ in tree:
@@ -100,7 +108,7 @@ def start_rates(
     """
     paths = {name: path for path, name in named.items()}
     prims = {name: s.stage.GetPrimAtPath(path) for name, path in paths.items()}
-    given = {b.name: field for b in m.bodies if (field := _given(s, prims[b.name], m.value(b.com).ravel())) is not None}
+    given = {n: field for n, prim in prims.items() if (field := _given(s, prim, m.value(m.body(n).com).ravel())) is not None}
     if not any(np.any(x) for field in given.values() for x in field):
         return {}
     moving: dict[str | None, Field] = {None: (np.zeros(3), np.zeros(3))}
@@ -111,6 +119,9 @@ def start_rates(
         (v0, w0), goal = moving[parent], given.get(child)
         moving[child] = moving[parent]
         if goal is None:
+            continue
+        if parent and parent not in prims:
+            leave(lost, "velocities of bodies on joints in series are left out", child)
             continue
         R, p, _ = s.frame(prims[child])
         Rj, pj = j.frames[0 if flipped else 1]
