@@ -102,14 +102,6 @@ class Imported:
             q, v = slice(b.joint_q_start[i], q_end[i]), slice(b.joint_qd_start[i], v_end[i])
             if (q.stop - q.start, v.stop - v.start) == SIZES.get(j.kind.name):
                 found.append(Pair(j, i, q, v, b.joint_child[i]))
-        for series in _series(m, index):  # Newton has them as one joint
-            i = joints.get((index.get(series[0].parent, -1), index.get(series[-1].child, -1)), -1)
-            if i >= 0 and q_end[i] - b.joint_q_start[i] == v_end[i] - b.joint_qd_start[i] == len(series):
-                first, own = b.joint_q_start[i], b.joint_qd_start[i]
-                found += [
-                    Pair(j, i, slice(first + k, first + k + 1), slice(own + k, own + k + 1), b.joint_child[i])
-                    for k, j in enumerate(series)
-                ]
         return found
 
     def state(self, q: np.ndarray) -> Any:
@@ -130,18 +122,6 @@ class Imported:
             stop = b.joint_qd_start[last] if last < len(b.joint_qd_start) else b.joint_dof_count
             M[start:stop, start:stop] = block[: stop - start, : stop - start]
         return M
-
-
-def _series(m: pf.Mechanism, index: Mapping[str, int]) -> list[list[pf.Joint]]:
-    """The joints in series, which lead through bodies that the stage lacks, sliders first as in Newton."""
-    found, after = list[list[pf.Joint]](), {j.parent: j for j in m.joints if j.parent not in index}
-    for j in m.joints:
-        if (j.parent in index or j.parent == "world") and j.child in after:
-            chain = [j]
-            while chain[-1].child in after:
-                chain.append(after[chain[-1].child])
-            found.append(sorted(chain, key=lambda x: x.kind.name != "prismatic"))
-    return found
 
 
 def compared(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> tuple[dict[str, float], str]:
