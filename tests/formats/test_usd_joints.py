@@ -375,24 +375,24 @@ CONNECTED = """def PhysicsSphericalJoint "s" (prepend apiSchemas = ["{}"])
 rel physics:body0 = </{}>
 rel physics:body1 = </{}>
 point3f physics:localPos0 = (0.1, 0.2, 0.3)
-point3f physics:localPos1 = ({}, 0.2, 0.3)
+point3f physics:localPos1 = {}
 }}
 """
-AWAY = 'double3 xformOp:translate = (1, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+AWAY = "double3 xformOp:translate = (1, 0, 0)\nfloat xformOp:rotateZ = 90\n"
+AWAY += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZ"]'
 
 
-@pytest.mark.parametrize("given", [-0.9, 0.5])
-@pytest.mark.parametrize("ends", [("b", "c"), ("c", "b")])
-def test_a_connect_of_mujoco_holds_what_is_there_at_the_start(tmp_path, given, ends):
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("ends", "wanted"), [(("b", "c"), (0.2, 0.9, 0.3)), (("c", "b"), (0.8, 0.1, 0.3))])
+def test_a_connect_of_mujoco_holds_what_is_there_at_the_start(tmp_path, ends, wanted, right):
     """A second anchor that says otherwise is named, and so is that the constraint is soft there."""
-    first = joint("Fixed", "a", ("", "b")), joint("Prismatic", "k", ("b", "c"), "point3f physics:localPos0 = (1, 0, 0)")
-    place = given if ends[0] == "b" else 2.2 + given if given > 0 else 1.1
-    text = body("b"), body("c", AWAY), *first, CONNECTED.format("MjcEqualityConnectAPI", *ends, place)
-    m, _ = read(tmp_path, *text, match=r"soft in MuJoCo are exact: '/s \(MjcEqualityConnectAPI\)'")
-    (loop,) = m.constraints
-    close(m.value(loop.placement_b.p).ravel(), np.array([-0.9 if ends[0] == "b" else 1.1, 0.2, 0.3]), SINGLE, "anchor")
-    if given > 0:
-        read(tmp_path, *text, match="s: physics:localPos1, which MuJoCo's connect ignores")
+    first = joint("Fixed", "a", ("", "b")), joint("Spherical", "k", ("b", "c"), "point3f physics:localPos0 = (1, 0, 0)")
+    connect = CONNECTED.format("MjcEqualityConnectAPI", *ends, wanted if right else (0.5, 0, 0))
+    m, _ = read(tmp_path, body("b"), body("c", AWAY), *first, connect, match=r"are exact: '/s \(MjcEqualityConnectAPI\)'")
+    close(m.value(m.constraints[0].placement_b.p).ravel(), np.array(wanted), SINGLE, "anchor")
+    if not right:
+        told = "s: physics:localPos1, which MuJoCo's connect ignores"
+        read(tmp_path, body("b"), body("c", AWAY), *first, connect, match=told)
 
 
 @pytest.mark.parametrize("api", ["MjcEqualityWeldAPI", "MjcEqualityJointAPI", "MjcEqualityAPI"])
