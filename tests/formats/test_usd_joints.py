@@ -238,8 +238,9 @@ def test_gravity_is_off(tmp_path):
     m, _ = read(tmp_path, body("a", "bool physxRigidBody:disableGravity = 1"), body("b"), metre=0.1)
     fall = pf.forward_dynamics(m, pf.assemble(m).q).v_dot
     assert fall[:6] == pytest.approx(np.zeros(6), abs=1e-12) and np.abs(fall[6:]).max() == pytest.approx(9.81)
-    m, _ = read(tmp_path, body("a"), 'def PhysicsScene "s"\n{\nbool newton:gravityEnabled = 0\n}\n')
-    assert not np.any(m.value(m.gravity))
+    for line in ("bool newton:gravityEnabled = 0", "float physics:gravityMagnitude = 0"):
+        m, _ = read(tmp_path, body("a"), f'def PhysicsScene "s"\n{{\n{line}\n}}\n')
+        assert not np.any(m.value(m.gravity))
 
 
 def test_every_property_that_is_not_read_is_named(tmp_path):
