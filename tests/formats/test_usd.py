@@ -285,10 +285,18 @@ def test_limits_may_be_infinite_but_are_numbers(tmp_path):
                 pf.formats.read_usd(file)
 
 
-def test_a_stage_without_bodies_is_refused(tmp_path):
-    file = tmp_path / "empty.usda"
-    file.write_text('#usda 1.0\ndef PhysicsRevoluteJoint "j"\n{\n}\n')
-    with pytest.raises(ModelError, match="there is no rigid body"):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [('def PhysicsRevoluteJoint "j"\n{\n}', "there is no rigid body; apply PhysicsRigidBodyAPI"),
+     ('def Mesh "cloth" (prepend apiSchemas = ["PhysicsDeformableBodyAPI"])\n{\n}', "such as '/cloth', which is not read"),
+     ('def Xform "b" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])\n{\nbool physics:kinematicEnabled = 1\n}',
+      "no joint moves: joints or kinematicEnabled fix all bodies; let one move")],
+    ids=["joint", "cloth", "kinematic"],
+)  # fmt: skip
+def test_a_stage_in_which_nothing_moves_is_refused_with_the_reason(tmp_path, text, words):
+    file = tmp_path / "still.usda"
+    file.write_text(f"#usda 1.0\n{text}\n")
+    with pytest.raises(ModelError, match=f"still.usda: .*{words}"):
         read_usd(file)
 
 

@@ -238,8 +238,9 @@ def test_gravity_is_off(tmp_path):
     m, _ = read(tmp_path, body("a", "bool physxRigidBody:disableGravity = 1"), body("b"), metre=0.1)
     fall = pf.forward_dynamics(m, pf.assemble(m).q).v_dot
     assert fall[:6] == pytest.approx(np.zeros(6), abs=1e-12) and np.abs(fall[6:]).max() == pytest.approx(9.81)
-    m, _ = read(tmp_path, body("a"), 'def PhysicsScene "s"\n{\nbool newton:gravityEnabled = 0\n}\n')
-    assert not np.any(m.value(m.gravity))
+    for line in ("bool newton:gravityEnabled = 0", "float physics:gravityMagnitude = 0"):
+        m, _ = read(tmp_path, body("a"), f'def PhysicsScene "s"\n{{\n{line}\n}}\n')
+        assert not np.any(m.value(m.gravity))
 
 
 def test_every_property_that_is_not_read_is_named(tmp_path):
@@ -254,7 +255,7 @@ def test_every_property_that_is_not_read_is_named(tmp_path):
 
 
 def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_path):
-    """tau = k (target - q) + d (speed - v), in degrees; without k the constant d speed, within maxForce."""
+    """tau = k (target - q) + d (speed - v), in degrees; without k the constant d speed, beyond maxForce too, as the damper."""
     per = 180 / np.pi
     sprung = joint("Revolute", "a", ("", "b"), drive("angular", stiffness=2, damping=0.5, targetPosition=10, targetVelocity=8))
     loose = joint("Revolute", "c", ("", "e"), drive("angular", damping=0.5, targetVelocity=8))
@@ -262,11 +263,11 @@ def test_a_target_velocity_moves_the_rest_of_a_spring_or_becomes_an_input(tmp_pa
     parts = [x.replace("Joint \"", "Joint \"").replace("\n{", f' (prepend apiSchemas = ["PhysicsDriveAPI:{n}"])\n{{', 1)
              for x, n in ((sprung, "angular"), (loose, "angular"), (weak, "linear"))]  # fmt: skip
     m, settings = read(tmp_path, *map(body, "beg"), *parts)
-    assert settings.u == pytest.approx({"c": 4, "f": -3})
+    assert settings.u == pytest.approx({"c": 4, "f": -4})
     u = [settings.u.get(n, 0.0) for n in m.u_names]
     still = pf.forward_dynamics(m.with_(gravity=(0, 0, 0)), np.zeros(3), np.zeros(3), u).v_dot
     I = pf.mass_matrix(m)
-    wanted = [(2 * per * 10 / per + 0.5 * 8), 4, -3]
+    wanted = [(2 * per * 10 / per + 0.5 * 8), 4, -4]
     close(I @ still, np.array(wanted), SINGLE, "forces at rest")
 
 
@@ -368,3 +369,43 @@ def test_physx_chooses_offsets_of_contact(tmp_path):
     skin = 'def Sphere "s" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysxCollisionAPI"])\n{\n'
     skin += "float physxCollision:contactOffset = -inf\nfloat physxCollision:restOffset = -inf\n}\n"
     assert read(tmp_path, body("b", skin), match="contact between shapes is left out")[0].nv == 6
+
+
+CONNECTED = """def PhysicsSphericalJoint "s" (prepend apiSchemas = ["{}"])
+{{
+rel physics:body0 = </{}>
+rel physics:body1 = </{}>
+point3f physics:localPos0 = (0.1, 0.2, 0.3)
+point3f physics:localPos1 = {}
+}}
+"""
+AWAY = "double3 xformOp:translate = (1, 0, 0)\nfloat xformOp:rotateZ = 90\n"
+AWAY += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZ"]'
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("ends", "wanted"), [(("b", "c"), (0.2, 0.9, 0.3)), (("c", "b"), (0.8, 0.1, 0.3))])
+def test_a_connect_of_mujoco_holds_what_is_there_at_the_start(tmp_path, ends, wanted, right):
+    """A second anchor that says otherwise is named, and so is that the constraint is soft there."""
+    first = joint("Fixed", "a", ("", "b")), joint("Spherical", "k", ("b", "c"), "point3f physics:localPos0 = (1, 0, 0)")
+    connect = CONNECTED.format("MjcEqualityConnectAPI", *ends, wanted if right else (0.5, 0, 0))
+    m, _ = read(tmp_path, body("b"), body("c", AWAY), *first, connect, match=r"are exact: '/s \(MjcEqualityConnectAPI\)'")
+    close(m.value(m.constraints[0].placement_b.p).ravel(), np.array(wanted), SINGLE, "anchor")
+    if not right:
+        told = "s: physics:localPos1, which MuJoCo's connect ignores"
+        read(tmp_path, body("b"), body("c", AWAY), *first, connect, match=told)
+
+
+@pytest.mark.parametrize("api", ["MjcEqualityWeldAPI", "MjcEqualityJointAPI", "MjcEqualityAPI"])
+def test_schemas_that_make_a_joint_soft_in_mujoco_are_named(tmp_path, api):
+    text = joint("Fixed", "a", ("", "b")).replace('"a"', f'"a" (prepend apiSchemas = ["{api}"])')
+    read(tmp_path, text, body("b"), body("c"), match=re.escape(f"'/a ({api})'"))
+
+
+@pytest.mark.parametrize("api", ["NewtonMimicAPI", "MjcEqualityJointAPI", "NewtonJointAPI"])
+def test_mujocos_equality_of_joints_includes_the_mimic_of_newton(tmp_path, api, recwarn):
+    follower = joint("Revolute", "k", ("b", "c"), "rel newton:mimicJoint = </j>\nfloat newton:mimicCoef1 = 3")
+    text = joint("Revolute", "j", ("", "b")), follower.replace('"k"', f'"k" (prepend apiSchemas = ["{api}"])')
+    m, _ = read(tmp_path, body("b"), body("c"), *text)
+    close(m.value(m.joint("k").mimic.ratios), np.array([[3.0]]), SINGLE, "ratio")
+    assert any("unless NewtonMassAPI" in str(w.message) for w in recwarn) == (api == "NewtonJointAPI")

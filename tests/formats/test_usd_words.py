@@ -237,3 +237,95 @@ def test_other_precisions_than_the_schema_has_are_read(tmp_path):
     lines = "double physics:mass = 3", "double3 physics:diagonalInertia = (1, 2, 2.5)", "vector3d physics:velocity = (1, 0, 0)"
     m, told = read(tmp_path, prim("Xform", "b", RIGID, *lines, "quatd physics:principalAxes = (1, 0, 0, 0)"))
     assert float(m.bodies[0].mass) == 3 and not told
+
+
+BESIDE = "joints place bodies elsewhere than the stage does, and the joints count: 'j'"
+FREE = {"cylindrical": ("transX", "rotX"), "planar": ("transX", "transY", "rotZ"), "universal": ("rotX", "rotY"),
+        "translation": ("transX", "transY", "transZ")}  # fmt: skip
+AXES = [a + x for a in ("trans", "rot") for x in "XYZ"]
+
+
+def placed(joint, at, turn):
+    """A body at a place, turned about an axis by an angle in degrees, on a joint to the world."""
+    axis, angle = turn
+    ops = f"double3 xformOp:translate = {at}", f"float xformOp:rotate{axis} = {angle}"
+    order = f'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotate{axis}"]'
+    locks = [a for a in AXES if a not in FREE.get(joint, AXES)]
+    lines = [f"float limit:{a}:physics:{w} = {x}" for a in locks for w, x in (("low", 1), ("high", -1))]
+    kind = "" if joint in FREE else joint
+    end = prim(f"Physics{kind}Joint", "j", " ".join(f"PhysicsLimitAPI:{a}" for a in locks), "rel physics:body1 = </b>", *lines)
+    return prim("Xform", "b", RIGID, *ops, order, BOX), end
+
+
+PLACES = """
+Revolute     0 0 0  X 40  allowed
+Revolute     0 0.1 0  X 40  not
+Revolute     0 0 0  Y 1  not
+Prismatic    3 0 0  X 0  allowed
+Prismatic    3 0 0.1  X 0  not
+Prismatic    0 0 0  X 1  not
+Spherical    0 0 0  Y 40  allowed
+Spherical    0.1 0 0  Y 40  not
+Fixed        0 0 0  Y 0  allowed
+Fixed        0.1 0 0  Y 0  not
+Fixed        0 0 0  Y 1  not
+cylindrical  3 0 0  X 40  allowed
+cylindrical  0 0.1 0  X 40  not
+cylindrical  0 0 0  Y 1  not
+planar       3 2 0  Z 40  allowed
+planar       3 2 0.1  Z 40  not
+planar       3 2 0  X 1  not
+universal    0 0 0  Y 40  allowed
+universal    0 0 0.1  Y 40  not
+universal    0 0 0  Z 1  not
+translation  1 2 3  Z 0  allowed
+translation  1 2 3  Z 1  not
+"""
+"""Joint, place of its body, axis and angle [degrees] by which this is turned, and whether the joint allows it."""
+
+
+@pytest.mark.parametrize("row", PLACES.strip().splitlines(), ids=lambda r: " ".join(r.split()))
+def test_a_stage_that_places_bodies_where_their_joint_does_not_allow_is_named(tmp_path, row):
+    """With a body beside it, so that something moves."""
+    joint, x, y, z, axis, angle, allowed = row.split()
+    parts = placed(joint, (float(x), float(y), float(z)), (axis, angle))
+    assert (BESIDE in read(tmp_path, *parts, BODY.replace('"b"', '"free"'))[1]) == (allowed == "not")
+
+
+def test_a_follower_is_where_its_law_says(tmp_path):
+    follower = prim("PhysicsRevoluteJoint", "j", "NewtonMimicAPI", "rel physics:body1 = </b>", "rel newton:mimicJoint = </k>")
+    first = prim("PhysicsRevoluteJoint", "k", "", "rel physics:body1 = </a>")
+    assert BESIDE not in read(tmp_path, BODY, BODY.replace('"b"', '"a"'), follower, first)[1]
+
+
+@pytest.mark.parametrize("line", ["float physics:mass.timeSamples = {0: 5}", "float physics:mass = 2"])
+def test_a_single_value_in_time_is_none_at_the_default_time(tmp_path, line):
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, line.replace("{", "{\n").replace("}", "\n}"), BOX))
+    assert float(m.bodies[0].mass) == (1000 if "time" in line else 2)
+    assert ("values that vary in time" in told) == ("time" in line)
+
+
+@pytest.mark.parametrize("head", ["metersPerUnit = 0.01", "kilogramsPerUnit = 0.001", 'upAxis = "Y"', "metersPerUnit = 1", ""])
+def test_layers_with_other_units_are_named(tmp_path, head):
+    """As in USD, their numbers are those of the stage."""
+    (tmp_path / "part.usda").write_text(f'#usda 1.0\n(\n defaultPrim = "b"\n {head}\n)\n{BODY}\n')
+    m, told = read(tmp_path, 'def "c" (\n references = @./part.usda@\n)\n{\n}')
+    assert float(m.bodies[0].mass) == 1000
+    other = head not in ("metersPerUnit = 1", "")
+    assert (
+        "layers with other units or another up axis than the stage are not converted, as in USD: 'part.usda'" in told
+    ) == other
+
+
+@pytest.mark.parametrize(
+    ("api", "lines", "named"),
+    [("PhysicsMassAPI", ("float physics:mass = 3",), True), ("PhysicsMassAPI", ("float physics:density = 3",), True),
+     ("PhysicsMassAPI", ("float3 physics:diagonalInertia = (1, 1, 1)",), True), ("PhysicsMassAPI", (), False),
+     ("PhysicsCollisionAPI PhysicsMassAPI", ("float physics:mass = 3",), False),
+     ("PhysicsCollisionAPI PhysicsMassAPI", ("float physics:mass = 3", "bool physics:collisionEnabled = 0"), True)],
+    ids=["mass", "density", "inertia", "nothing", "collider", "disabled"],
+)  # fmt: skip
+def test_masses_of_pictures_and_groups_are_named(tmp_path, api, lines, named):
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, BOX, prim("Cube", "extra", api, *lines)))
+    close(float(m.bodies[0].mass), 1003 if api != "PhysicsMassAPI" and not named else 1000, SINGLE, "mass")
+    assert ("neither rigid bodies nor enabled colliders have no effect, as in UsdPhysics: '/b/extra'" in told) == named

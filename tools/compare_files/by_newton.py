@@ -148,9 +148,10 @@ def _as_tree(m: pf.Mechanism, settings: RunSettings) -> tuple[pf.Mechanism, RunS
 
 
 def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies, pairs: list[Pair]) -> dict[str, float]:
-    """Poses, mass matrix and forces of joints at a random state, in which joints without a pair are at zero and at rest."""
+    """Poses, mass matrix and forces of joints at a random state, in which joints without a pair are at zero and at rest, and
+    bodies that no joint of Newton moves are where the stage places them."""
     random = np.random.default_rng(0)
-    drawn, given, v = pf.random_configuration(m, random), dict[str, float](), np.zeros(m.nv)
+    drawn, given, v = pf.random_configuration(m, random), _still(n, m, settings, bodies), np.zeros(m.nv)
     for p in pairs:
         own = m.q_slices[p.joint.name]
         given |= dict(zip(m.q_names[own], drawn[own], strict=True))
@@ -165,6 +166,16 @@ def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodi
     ours, M = (x[np.ix_(keep, keep)] for x in (pf.mass_matrix(m, q), T.T @ n.mass_matrix(theirs) @ T))
     forces = _forces(n, m, settings, q, v, pairs)
     return {"Newton poses": max(far), "Newton mass matrix": apart(ours, M, 1e-300), "Newton forces": forces}
+
+
+def _still(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> dict[str, float]:
+    """Coordinates at the start of free joints whose body no joint of Newton moves: it stays where the stage places it."""
+    index, start, found = _numbered(n, bodies), settings.arrays(m).q, dict[str, float]()
+    for j in m.joints:
+        if j.kind.name == "free" and j.child in index and index[j.child] not in n.builder.joint_child:
+            own = m.q_slices[j.name]
+            found |= dict(zip(m.q_names[own], start[own], strict=True))
+    return found
 
 
 def _in_newton(n: Imported, m: pf.Mechanism, q: np.ndarray, pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +221,7 @@ def _numbers(n: Imported, m: pf.Mechanism, pairs: list[Pair]) -> dict[str, float
     spans = {p.joint.name: (b.joint_limit_lower[p.v.start], b.joint_limit_upper[p.v.start]) for p in single}
     limits = {name: tuple(x if abs(x) < ENDLESS else np.copysign(np.inf, x) for x in span) for name, span in spans.items()}
     most = {a.name: a.limits[1] for a in m.actuators}
-    found = limits_apart(m, limits, "Newton")
+    found = limits_apart(m, limits, "Newton", tuple(limits))
     for p in single:
         effort = b.joint_effort_limit[p.v.start]
         if p.joint.name in most and not np.isclose(most[p.joint.name], effort if effort < ENDLESS else np.inf):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,14 +59,17 @@ def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
     return {f"{label} {what}": x for what, x in worst.items()} | limits_apart(m, engine.limits, label)
 
 
-def limits_apart(m: pf.Mechanism, limits: Mapping[str, tuple[float, float]], label: str) -> dict[str, float]:
+def limits_apart(
+    m: pf.Mechanism, limits: Mapping[str, tuple[float, float]], label: str, among: Sequence[str] | None = None
+) -> dict[str, float]:
     """Names the first joint of one coordinate whose limits differ, if there is one; joints that `limits` lacks have none.
 
-    Limits (0, 0) that the engine leaves open are named apart: `OPEN` says why.
+    Limits (0, 0) that the engine leaves open are named apart: `OPEN` says why.   among: joints to compare, all if None.
     """
     theirs = {n: np.where(np.abs(x) < FAR, x, np.copysign(np.inf, x)) for n, x in limits.items()}
     pairs = {n: (x, theirs.get(n, np.array(UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
-    differ = [j.name for j in m.joints if j.name in pairs and not np.allclose(*pairs[j.name], rtol=1e-6)]
+    names = [j.name for j in m.joints if j.name in pairs and (among is None or j.name in among)]
+    differ = [name for name in names if not np.allclose(*pairs[name], rtol=1e-6)]
     opened = [n for n in differ if not pairs[n][0].any() and not np.isfinite(pairs[n][1]).any()]
     first = {f"{label} limits of '{n}'": 1.0 for n in [n for n in differ if n not in opened][:1]}
     return first | {f"{label} opens '{n}'": 1.0 for n in opened[:1]}

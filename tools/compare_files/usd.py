@@ -16,6 +16,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian.formats.text.file import as_path
+from pfaffian.formats.usd.usd import prim_names
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
@@ -24,9 +25,6 @@ from tools.compare_files.report import Row
 
 SUFFIXES = (".usd", ".usda", ".usdc")
 """Of files in this format."""
-
-CONNECT = "Newton puts the second anchor of MuJoCo's connect where the first one is at the start, whatever localPos1 says"
-"""Cause of differences of closures to which MjcEqualityConnectAPI is applied."""
 
 SINGLE = 1e-4
 """Relative difference that counts as equal: the engines use single precision, in sums over many colliders."""
@@ -37,11 +35,11 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
     from pxr import Gf, UsdPhysics
 
     Rb, pb, _ = s.frame(prim)
-    unknown = []
+    asked = list[bool]()
 
     def volume(part: Any) -> Any:
         found, solid = UsdPhysics.RigidBodyAPI.MassInformation(), _solid(s, part, {})
-        unknown.extend([part] if solid is None else [])
+        asked.append(solid is not None)
         R, p, _ = s.frame(part)
         place, turn = Rb.T @ (p - pb) / s.length, Rb.T @ R
         found.volume = -1.0 if solid is None else solid.mass / s.length**3
@@ -53,10 +51,11 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
         return found
 
     mass, moments, com, q = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(volume)
-    if unknown:
+    if not all(asked):
         return None
     api = UsdPhysics.MassAPI(prim)
-    if any(api.GetDiagonalInertiaAttr().Get() or ()) and not api.GetPrincipalAxesAttr().HasAuthoredValue():
+    given = any(api.GetDiagonalInertiaAttr().Get() or ())
+    if given and not asked and not api.GetPrincipalAxesAttr().HasAuthoredValue():
         q = Gf.Quatf(1)  # usd-core leaves it undefined, another at each call
     R = np.array(Gf.Matrix3d(Gf.Quatd(q).GetNormalized())).T
     return mass * s.mass, np.array(com) * s.length, R @ np.diag(moments) @ R.T * s.inertia
@@ -72,7 +71,8 @@ def _apart(m: pf.Mechanism, b: pf.Body, theirs: Masses) -> float:
 
 def bodies_of(s: UsdStage, m: pf.Mechanism) -> dict[str, pf.Body]:
     """Path of a prim in the stage -> its body."""
-    return dict(zip((str(p.GetPath()) for p in rigid_bodies(s)), m.bodies, strict=True))
+    prims = rigid_bodies(s)
+    return {str(p.GetPath()): m.body(name) for p, name in zip(prims, prim_names(prims), strict=True)}
 
 
 def masses_apart(s: UsdStage, m: pf.Mechanism) -> dict[str, float | None]:
@@ -95,6 +95,8 @@ def examine(path: Path) -> Row:
         nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE, causes={"Newton units of the mimic": UNITS}
     )
     s = open_stage(as_path(path))
+    if (s.length, s.mass) != (1.0, 1.0):
+        row = replace(row, causes={**row.causes, "Newton": "Newton keeps the units of the stage"})
     bodies, own = bodies_of(s, m), masses_apart(s, m)
     differences = {"usd-core masses": max((x for x in own.values() if x is not None), default=0.0)}
     notes = ", ".join(f"{p} has colliders of unknown volume" for p, x in own.items() if x is None)
@@ -103,9 +105,6 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
-        listed = [prim.GetMetadata("apiSchemas") for prim in s.stage.Traverse()]
-        if any("MjcEqualityConnectAPI" in names.GetAddedOrExplicitItems() for names in listed if names):
-            row = replace(row, causes={**row.causes, "Newton closures": CONNECT})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
             row = replace(row, causes={**row.causes, "Newton poses": why, "Newton mass matrix": why})

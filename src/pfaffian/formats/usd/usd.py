@@ -20,10 +20,11 @@ from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
-from pfaffian.formats.usd.usd_names import unread
+from pfaffian.formats.usd.usd_names import soft_prims, unread
+from pfaffian.formats.usd.usd_series import Between, in_series
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.formats.usd.usd_start import start_coordinates, start_rates
-from pfaffian.model.body import WORLD, Body
+from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, GeneralisedForce, Potential, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
@@ -81,14 +82,13 @@ def read_usd(path: str | Path, *, strict: bool = False) -> tuple[Mechanism, RunS
 
 def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the start of a stage.   name: of the mechanism.   strict: whether to refuse impossible inertias."""
-    prims = rigid_bodies(s)
-    if not prims:
-        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
-    named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
-    joints = _joints(s, named)
+    prims = _bodies(s)
+    named = dict(zip([str(p.GetPath()) for p in prims], prim_names(prims), strict=True))
     lost: LeftOut = {}
+    joints, between = in_series(s, _joints(s, named), named, lost)
     tree, closing = _spanning(s, joints, prims, named, lost)
     bodies = [read_body(s, prim, named[str(prim.GetPath())], lost) for prim in prims]
+    massless = _massless(between)
     by_path = {str(j.prim.GetPath()): j for j in joints}
     made = [_tree_joint(j, flipped, by_path) for j, flipped in tree]
     moving = [j for j, made_joint in zip((j for j, _ in tree), made, strict=True) if made_joint.nv]
@@ -96,11 +96,13 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     in_tree = {path: j for path, j in by_path.items() if id(j) in placed}
     loops = [_closure(j, in_tree) for j in closing]
     driving = [*moving, *(j for j, c in zip(closing, loops, strict=True) if c.joint is not None)]
-    _check_masses(s, tree, bodies, named)
+    _check_masses(s, tree, [*bodies, *(b for group in massless.values() for b in group)], named)
+    if not moving:
+        raise ModelError(f"{s.source}: no joint moves: joints or kinematicEnabled fix all bodies; let one move")
     gravity = _gravity(s, lost)
     m = mechanism(
         name,
-        bodies,
+        [x for b in bodies for x in (*massless.get(b.name, ()), b)],
         made,
         constraints=loops,
         forces=[*_friction(driving, lost), *_weightless(s, named, bodies, gravity)],
@@ -111,12 +113,30 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     _warn(s, joints, closing, lost)
     if any(shape.role == "collision" for b in bodies for shape in b.shapes):
         leave(lost, "contact between shapes is left out")
-    start = start_coordinates(s, m, tree, named)
+    start = start_coordinates(s, m, tree, named, {n: x.at for n, x in between.items()}, lost)
     rates = start_rates(s, m, tree, named, lost)
     pushed = _thrusts(driving, {j.name for j, flipped in tree if flipped})
     unread(s, lost)
     refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
     return warned(m, s.source, lost, refused), RunSettings(guess=start, v=rates, u=pushed)
+
+
+def _bodies(s: UsdStage) -> list[Any]:
+    """The prims of the rigid bodies. Raises ModelError: there is none."""
+    found = rigid_bodies(s)
+    if not found:
+        soft = soft_prims(s)
+        others = f" beside what bends or flows, such as {printable(soft[0])}, which is not read" if soft else ""
+        raise ModelError(f"{s.source}: there is no rigid body{others}; apply PhysicsRigidBodyAPI to the prims that move")
+    return found
+
+
+def _massless(between: Mapping[str, Between]) -> dict[str, list[Body]]:
+    """Body -> the massless bodies of the joints in series that lead to it."""
+    found: dict[str, list[Body]] = defaultdict(list)
+    for name, stop in between.items():
+        found[stop.before].append(body(name))
+    return found
 
 
 def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequence[Body], named: Mapping[str, str]) -> None:
@@ -127,11 +147,14 @@ def _check_masses(s: UsdStage, tree: list[tuple[UsdJoint, bool]], bodies: Sequen
         parent, child = j.bodies[::-1] if flipped else j.bodies
         if child and j.kind != "fixed" and not carried[child] and not any(j.armature):
             reason = "it moves, but has no mass: neither a MassAPI nor an enabled collider of known volume gives one"
-            raise s.error(s.stage.GetPrimAtPath(paths[child]), f"{reason}; give it a mass, or make it kinematic")
+            raise s.error(
+                s.stage.GetPrimAtPath(paths[child]) if child in paths else j.prim,
+                f"{reason}; give it a mass, or make it kinematic",
+            )
         carried[parent] = carried.get(parent, 0.0) + carried[child]
 
 
-def _names(prims: Sequence[Any]) -> list[str]:
+def prim_names(prims: Sequence[Any]) -> list[str]:
     """Names of prims, replaced by their paths if two have the same name."""
     short = [p.GetName() for p in prims]
     times = Counter(short)
@@ -143,7 +166,7 @@ def _joints(s: UsdStage, named: dict[str, str]) -> list[UsdJoint]:
     from pxr import UsdPhysics
 
     prims = [p for p in s.prims if p.IsA(UsdPhysics.Joint)]
-    found = [read_joint(s, p, name, named) for p, name in zip(prims, _names(prims), strict=True)]
+    found = [read_joint(s, p, name, named) for p, name in zip(prims, prim_names(prims), strict=True)]
     return [j for j in found if j is not None]
 
 
@@ -151,8 +174,8 @@ def _touching(joints: list[UsdJoint]) -> dict[str | None, list[int]]:
     """Body, None for the world -> indices of its joints."""
     found: dict[str | None, list[int]] = defaultdict(list)
     for i, j in enumerate(joints):
-        for body in j.bodies:
-            found[body].append(i)
+        for end in j.bodies:
+            found[end].append(i)
     return found
 
 

@@ -23,10 +23,10 @@ _SHAPES = {
 
 def rigid_bodies(s: UsdStage) -> list[Any]:
     """The prims with an enabled RigidBodyAPI, in the order of the stage."""
-    return [prim for prim in s.prims if _moves(prim)]
+    return [prim for prim in s.prims if moves(prim)]
 
 
-def _moves(prim: Any) -> bool:
+def moves(prim: Any) -> bool:
     """Whether a prim is a rigid body; one that is disabled is part of what it stands in."""
     from pxr import UsdPhysics
 
@@ -36,14 +36,14 @@ def _moves(prim: Any) -> bool:
 def read_body(s: UsdStage, prim: Any, name: str, lost: LeftOut) -> Body:
     """A body with its shapes; mass, mass centre and inertia by the precedence of UsdPhysics."""
     parts = list(_parts(prim))
-    solid = body_moments(s, prim, [x for x in parts if _collides(x)], lost)
+    solid = body_moments(s, prim, [x for x in parts if collides(x)], lost)
     shapes = tuple(made for x in parts if (made := _shape(s, prim, x)) is not None)
     I = solid.inertia
     six = [I[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     return body(name, solid.mass, solid.com, six if any(six) else 0.0, shape=shapes)
 
 
-def _collides(part: Any) -> bool:
+def collides(part: Any) -> bool:
     """Whether a prim is an enabled collider."""
     from pxr import UsdPhysics
 
@@ -56,7 +56,7 @@ def _parts(prim: Any) -> Iterator[Any]:
 
     below = iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for part in below:
-        if part != prim and _moves(part):
+        if part != prim and moves(part):
             below.PruneChildren()
         elif part.IsA(UsdGeom.Gprim) or part.HasAPI(UsdPhysics.CollisionAPI):
             yield part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,12 @@ _KINDS = {
 _DRIVES = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
 _TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
 
+CONNECT = "MjcEqualityConnectAPI"
+"""Schema of MuJoCo's connect, which gives one point: the other body is held by its point that is there at the start."""
+
+End = tuple[str | None, NumericPose]
+"""Name of the body at one end of a joint, None for the world, and the joint's frame in it."""
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -42,8 +48,8 @@ class Drive:
 
     @property
     def thrust(self) -> float:
-        """The constant part of tau of a drive without stiffness, within its limit."""
-        return 0.0 if self.stiffness else float(np.clip(self.damping * self.speed, -self.most, self.most))
+        """The constant part of tau of a drive without stiffness, whose damping has no limit either."""
+        return 0.0 if self.stiffness else self.damping * self.speed
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,8 @@ def read_joint(s: UsdStage, prim: Any, name: str, bodies: dict[str, str]) -> Usd
     ends = [_end(s, prim, rel, at, turn, bodies) for rel, at, turn in (
         (j.GetBody0Rel(), j.GetLocalPos0Attr(), j.GetLocalRot0Attr()),
         (j.GetBody1Rel(), j.GetLocalPos1Attr(), j.GetLocalRot1Attr()))]  # fmt: skip
+    if free.kind == "spherical" and CONNECT in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+        ends[1] = _connected(s, prim, ends, bodies, lost)
     if ends[0][0] == ends[1][0]:
         raise s.error(prim, "it connects a body to itself, or the world to the world; name two bodies")
     if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
@@ -204,8 +212,8 @@ def _by_locks(s: UsdStage, prim: Any, free: list[str]) -> Axes:
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
-def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, NumericPose]:
-    """Name of the body at one end, and the joint's frame in it; the world if no rigid body is at or above the target."""
+def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> End:
+    """One end of a joint; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
         raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; name one")
@@ -216,17 +224,34 @@ def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str,
     if targets and not target:
         raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which does not exist; correct the path")
     path = str(targets[0]) if targets else ""
-    carrier = target
-    while carrier and str(carrier.GetPath()) not in bodies and not carrier.IsPseudoRoot():
-        carrier = carrier.GetParent()
+    carrier = _carrier(target, bodies)
     Rt, pt, scale = s.frame(target) if target else (s.up, np.zeros(3), np.ones(3))
     if path in bodies:
         return bodies[path], (R, p * scale * s.length)
     R, p = Rt @ R, pt + Rt @ (p * scale * s.length)
-    if carrier and str(carrier.GetPath()) in bodies:
+    if carrier:
         Rb, pb, _ = s.frame(carrier)
         return bodies[str(carrier.GetPath())], (Rb.T @ R, Rb.T @ (p - pb))
     return None, (R, p)
+
+
+def _carrier(prim: Any, bodies: Mapping[str, str]) -> Any:
+    """The rigid body at or above a prim; None if there is none."""
+    while prim and str(prim.GetPath()) not in bodies:
+        prim = prim.GetParent()
+    return prim or None
+
+
+def _connected(s: UsdStage, prim: Any, ends: Sequence[End], bodies: Mapping[str, str], lost: list[str]) -> End:
+    """The second end of MuJoCo's connect: where the first one is at the start."""
+    targets = [prim.GetRelationship(f"physics:body{k}").GetTargets() for k in (0, 1)]
+    carriers = [_carrier(s.stage.GetPrimAtPath(t[0]), bodies) if t else None for t in targets]
+    (R0, p0), (R1, p1) = (s.frame(c)[:2] if c else (np.eye(3), np.zeros(3)) for c in carriers)
+    name, (turn, given) = ends[1]
+    point = R1.T @ (R0 @ ends[0][1][1] + p0 - p1)
+    if np.abs(point - given).max() > 1e-5 * max(np.abs(point).max(), np.abs(given).max()):
+        lost.append("physics:localPos1, which MuJoCo's connect ignores")
+    return name, (turn, point)
 
 
 def _rotation(q: tuple[float, ...], s: UsdStage, prim: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
+from pfaffian.formats.usd.usd_body import collides, moves
 from pfaffian.formats.usd.usd_stage import UsdStage
 
 PHYSICS = re.compile(r"physics:|drive:|limit:|state:|newton:|physx|mjc:")
@@ -50,10 +51,19 @@ IDLE = "properties of schemas that are not applied have no effect, as in UsdPhys
 
 UNAPPLIED = "properties are read that Newton ignores, unless NewtonMassAPI or NewtonMimicAPI is applied to the prim"
 
-NEEDS = {"newton:inertia": "NewtonMassAPI", "newton:mimicJoint": "NewtonMimicAPI"}
-"""Properties that Newton reads only of prims with this schema."""
+NEEDS = {"newton:inertia": {"NewtonMassAPI"}, "newton:mimicJoint": {"NewtonMimicAPI", "MjcEqualityJointAPI"}}
+"""Properties that Newton reads only of prims with one of these schemas; MuJoCo's includes Newton's."""
+
+EQUALITY = re.compile(r"MjcEquality\w*API")
+"""Schemas that make a joint a constraint of MuJoCo by their presence alone."""
+
+SOFT_THERE = "constraints that are soft in MuJoCo are exact"
 
 UNKNOWN = "prims that are not read"
+
+NO_COLLIDER = "masses of prims that are neither rigid bodies nor enabled colliders have no effect, as in UsdPhysics"
+
+OTHER_UNITS = "layers with other units or another up axis than the stage are not converted, as in USD"
 
 MISSING = "prims with references, payloads or layers that USD does not find"
 
@@ -82,11 +92,17 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
     found, idle = dict[str, None](), list[str]()
     if missing := s.stage.GetCompositionErrors():
         leave(lost, MISSING, *(str(e.rootSite.path) for e in missing))
+    if others := _other_units(s):
+        leave(lost, OTHER_UNITS, *others)
     for prim in s.prims:
-        kinds = [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
+        kinds = _kinds(prim)
+        if "PhysicsMassAPI" in kinds and not (moves(prim) or collides(prim)) and _weighs(prim):
+            leave(lost, NO_COLLIDER, str(prim.GetPath()))
         other = [k for i, k in enumerate(kinds) if SOFT.fullmatch(k) or (not i and OTHER.fullmatch(k)) or _is_foreign(k)]
         if other or _repeats_bodies(prim):
             leave(lost, UNKNOWN, f"{prim.GetPath()} ({[*other, kinds[0]][0]})")
+        for kind in filter(EQUALITY.fullmatch, kinds):
+            leave(lost, SOFT_THERE, f"{prim.GetPath()} ({kind})")
         for name in prim.GetAuthoredPropertyNames():
             physics = PHYSICS.match(name)
             if physics and not READ.fullmatch(name) and not HARMLESS.fullmatch(name):
@@ -94,10 +110,10 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
             elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
                 idle.append(f"{prim.GetPath()}.{name}")
             elif physics or name.startswith("xformOp"):
-                if name in NEEDS and NEEDS[name] not in kinds:
+                if name in NEEDS and NEEDS[name].isdisjoint(kinds):
                     leave(lost, UNAPPLIED, f"{prim.GetPath()}.{name}")
                 a = prim.GetAttribute(name)
-                if a and a.ValueMightBeTimeVarying():
+                if a and (a.ValueMightBeTimeVarying() if name.startswith("xformOp") else _is_sampled(a)):
                     leave(lost, VARYING, f"{prim.GetPath()}.{name}")
                 if name in ("physics:mass", "physics:density") and (a.Get() or 0) < 0:
                     leave(lost, NO_WEIGHT, f"{prim.GetPath()}.{name}")
@@ -109,6 +125,37 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
         leave(lost, IDLE, *idle)
 
 
+def _other_units(s: UsdStage) -> list[str]:
+    """Names of the layers that say other units or another up axis than the stage has."""
+    from pxr import UsdGeom, UsdPhysics
+
+    have = {
+        UsdGeom.Tokens.metersPerUnit: s.length,
+        UsdPhysics.Tokens.kilogramsPerUnit: s.mass,
+        UsdGeom.Tokens.upAxis: UsdGeom.GetStageUpAxis(s.stage),
+    }
+    roots = [(layer.GetDisplayName(), layer.pseudoRoot) for layer in s.stage.GetUsedLayers()]
+    return sorted(name for name, root in roots for k, x in have.items() if root.HasInfo(k) and root.GetInfo(k) != x)
+
+
+def _weighs(prim: Any) -> bool:
+    """Whether the MassAPI of a prim gives a mass, a density or an inertia."""
+    from pxr import UsdPhysics
+
+    api = UsdPhysics.MassAPI(prim)
+    return any(a.HasAuthoredValue() for a in (api.GetMassAttr(), api.GetDensityAttr(), api.GetDiagonalInertiaAttr()))
+
+
+def soft_prims(s: UsdStage) -> list[str]:
+    """Paths of the prims that bend or flow."""
+    return [str(prim.GetPath()) for prim in s.prims if any(map(SOFT.fullmatch, _kinds(prim)))]
+
+
+def _kinds(prim: Any) -> list[str]:
+    """The type of a prim, and the schemas that are applied to it."""
+    return [str(prim.GetTypeName()), *map(str, prim.GetPrimTypeInfo().GetAppliedAPISchemas())]
+
+
 @cache
 def _is_foreign(kind: str) -> bool:
     """Whether a type or schema has a name of UsdPhysics, which lacks it."""
@@ -117,6 +164,14 @@ def _is_foreign(kind: str) -> bool:
     registry, name = Usd.SchemaRegistry(), kind.split(":")[0]
     known = registry.FindConcretePrimDefinition(name) or registry.FindAppliedAPIPrimDefinition(name)
     return bool(NAMED_AS_CORE.fullmatch(kind)) and not known
+
+
+def _is_sampled(attribute: Any) -> bool:
+    """Whether an attribute has values at times, even a single one, which is none at the default time."""
+    from pxr import Usd
+
+    default = (Usd.ResolveInfoSourceNone, Usd.ResolveInfoSourceFallback, Usd.ResolveInfoSourceDefault)
+    return attribute.GetResolveInfo().GetSource() not in default
 
 
 def _repeats_bodies(prim: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,29 @@ from pfaffian.model.pose import NumericPose
 SAME = 1e-5
 """Relative difference below which two velocities are the same: those of a stage have single precision."""
 
+PLACED = 1e-3
+"""Relative difference, and angle [rad], within which a joint allows the poses of its bodies: files round them."""
+
 Field = tuple[np.ndarray, np.ndarray]
 """The velocity (3,) [m/s] of a rigid motion at the origin of the world, and its angular velocity (3,) [rad/s]."""
 
 
+ELSEWHERE = "joints place bodies elsewhere than the stage does, and the joints count"
+
+
 def start_coordinates(
-    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str]
+    s: UsdStage,
+    m: Mechanism,
+    tree: Sequence[tuple[UsdJoint, bool]],
+    named: dict[str, str],
+    between: Mapping[str, NumericPose],
+    lost: LeftOut,
 ) -> dict[str, float]:
-    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
-    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))}
+    """Name -> value of the coordinates that give the poses of the bodies in the stage, as far as the joints allow these.
+
+    between: massless body -> its pose.
+    """
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3)), **between}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     motions = list[NumericPose]()
     for j, _ in tree:
@@ -38,7 +52,29 @@ def start_coordinates(
     turns = so3.quaternions(np.array([R for R, _ in motions]))
     for (j, flipped), motion, turn in zip(tree, motions, turns, strict=True):
         found |= _coordinates(m, j, motion, turn, flipped)
+        if not m.joint(j.name).mimic and not _allowed(j, motion, turn, max(map(_size, (world[b][1] for b in j.bodies)))):
+            leave(lost, ELSEWHERE, j.name)
     return {name: x for name, x in found.items() if name in m.places and abs(x) > 0}
+
+
+def _allowed(j: UsdJoint, motion: NumericPose, turn: np.ndarray, far: float) -> bool:
+    """Whether a joint allows a motion, within the precision of files.   turn: (4,) quaternion of its rotation.   far: distance
+    [m] of its bodies from the origin."""
+    (R, p), kind = motion, j.kind
+    if j.single:
+        n = np.array(j.axis)
+        shift, tilt = (p, turn[:3] - (turn[:3] @ n) * n) if kind == "revolute" else (p - (p @ n) * n, turn[:3])
+    elif kind == "universal":
+        shift, tilt = p, R[0, 1:2]  # zero in R_x(a) R_y(b)
+    else:
+        g = SUBGROUPS[kind]
+        turns = len(g.rotation.axes)
+        shift, tilt = np.delete(p, list(g.along)), turn[: (3, 2, 0, 0)[turns]]
+    return bool(_size(tilt) <= PLACED and _size(shift) <= PLACED * max(_size(x) for _, x in j.frames) + SAME * far)
+
+
+def _size(x: np.ndarray) -> float:
+    return float(np.sqrt(x @ x))
 
 
 def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarray, flipped: bool) -> dict[str, float]:
@@ -72,7 +108,7 @@ def start_rates(
     """
     paths = {name: path for path, name in named.items()}
     prims = {name: s.stage.GetPrimAtPath(path) for name, path in paths.items()}
-    given = {b.name: field for b in m.bodies if (field := _given(s, prims[b.name], m.value(b.com).ravel())) is not None}
+    given = {n: field for n, prim in prims.items() if (field := _given(s, prim, m.value(m.body(n).com).ravel())) is not None}
     if not any(np.any(x) for field in given.values() for x in field):
         return {}
     moving: dict[str | None, Field] = {None: (np.zeros(3), np.zeros(3))}
@@ -83,6 +119,9 @@ def start_rates(
         (v0, w0), goal = moving[parent], given.get(child)
         moving[child] = moving[parent]
         if goal is None:
+            continue
+        if parent and parent not in prims:
+            leave(lost, "velocities of bodies on joints in series are left out", child)
             continue
         R, p, _ = s.frame(prims[child])
         Rj, pj = j.frames[0 if flipped else 1]
