@@ -15,16 +15,15 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 import pfaffian as pf
 from pfaffian.formats.osim.osim_coordinate import read_coupler, settled
 from pfaffian.formats.osim.osim_known import fill
-from pfaffian.formats.osim.osim_part import check_version, listed, read_bodies, read_joints
+from pfaffian.formats.osim.osim_part import FRAMES_FROM, check_version, descendants, listed, read_bodies, read_joints, text_of
 from pfaffian.formats.text.file import read_text
-from pfaffian.formats.text.xml import parse_xml
+from pfaffian.formats.text.xml import Element, parse_xml
 from tools.compare_files.report import Row
 
 SUFFIXES = (".osim",)
@@ -58,9 +57,8 @@ def by_opensim(path: Path, states: Any) -> tuple[list[str], list[dict[str, float
     return kinds, found
 
 
-def _replaced(path: Path) -> dict[str, Any]:
+def _replaced(document: Element) -> dict[str, Any]:
     """Coordinate -> what says it, for those that are not coordinates of the mechanism."""
-    document = parse_xml(read_text(path), path.name, words=True)
     model = document.only("Model")
     assert model is not None
     fill(model)
@@ -95,11 +93,11 @@ def apart(m: pf.Mechanism, states: list[Any], theirs: list[dict[str, float]]) ->
     return worst
 
 
-def _turns_by_functions(path: Path) -> bool:
+def _turns_by_functions(document: Element) -> bool:
     """Whether two turns of a CustomJoint are functions of one coordinate."""
-    for joint in ElementTree.parse(path).getroot().iter("CustomJoint"):
-        turns = [a for a in joint.iter("TransformAxis") if a.get("name", "").startswith("rotation")]
-        moved = [(a.findtext("coordinates") or "").split() for a in turns]
+    for joint in [e for e in descendants(document) if e.tag == "CustomJoint"]:
+        axes = [a for a in descendants(joint) if a.tag == "TransformAxis"]
+        moved = [text_of(a, "coordinates").split() for a in axes if a.attributes.get("name", "").startswith("rotation")]
         if max(Counter(n for names in moved for n in set(names)).values(), default=0) > 1:
             return True
     return False
@@ -113,14 +111,15 @@ def examine(path: Path) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
-    if int(ElementTree.parse(path).getroot().get("Version", 0)) < 40000:
+    document = parse_xml(read_text(path), path.name, words=True)
+    if check_version(document) < FRAMES_FROM:
         row = replace(row, same=UPGRADED)
-    if _turns_by_functions(path):
+    if _turns_by_functions(document):
         row = replace(row, causes={"OpenSim moving": VELOCITY_TERMS})
     if any(j.kind.name == "free" for j in m.joints):
         return replace(row, error="a body floats")
     try:
-        states = states_of(m, settings.guess, _replaced(path))
+        states = states_of(m, settings.guess, _replaced(document))
         kinds, theirs = by_opensim(path, [x[1:] for x in states])
         if other := sorted(set(kinds) & set(WITHOUT_RATES)):
             return replace(row, error=f"{', '.join(other)}: other velocities in OpenSim")

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -49,22 +50,37 @@ Spans = dict[str, tuple[float, float]]
 
 
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
-    """Name and text of each model of a file that is not static; the name is None if it is the only one."""
-    text = PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8"))
-    count = len(_parts(ElementTree.fromstring(text)))
-    for i in range(count):
-        root = ElementTree.fromstring(text)
-        own = _parts(root)[i]
+    """Name and text of each model of a file that is not static; the name is None if it is the only one. Of models that differ
+    in their names and in the places of floating bodies alone, only the first one: worlds repeat one model a thousand times."""
+    root = ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8")))
+    found, seen = _parts(root), set[str]()
+    for own in found:
         if own.findtext("static", "false").strip() in ("1", "true"):
             continue
-        above = [root, *root.findall("world")]
-        for parent in [*root.iter()]:
-            unneeded = MOVELESS + BESIDE if parent in above else MOVELESS
-            for e in [e for e in parent if e is not own and (e.tag in unneeded or e.tag.startswith(OTHER))]:
-                parent.remove(e)
-            for name in [name for name in parent.attrib if name.startswith(OTHER)]:
-                del parent.attrib[name]
-        yield own.get("name") or own.findtext("name") if count > 1 else None, ElementTree.tostring(root, encoding="unicode")
+        name, text = own.get("name") or own.findtext("name"), ElementTree.tostring(_alone(root, own), encoding="unicode")
+        nameless = _without_place(text) if "world" not in ElementTree.tostring(own, encoding="unicode") else text
+        if nameless not in seen:
+            yield name if len(found) > 1 else None, text
+        seen.add(nameless)
+
+
+def _alone(parent: Element, own: Element) -> Element:
+    """A copy of an element without what does not move a model, and without all models but one."""
+    copy = Element(parent.tag, {k: x for k, x in parent.attrib.items() if not k.startswith(OTHER)})
+    copy.text, above = parent.text, parent.tag in ("sdf", "gazebo", "world")
+    unneeded = MOVELESS + BESIDE if above else MOVELESS
+    copy.extend(_alone(e, own) for e in parent if e is own or not (e.tag in unneeded or e.tag.startswith(OTHER)))
+    return copy
+
+
+def _without_place(text: str) -> str:
+    """The text of a file with one model, without the model's name and pose."""
+    root = ElementTree.fromstring(text)
+    for model in _parts(root):
+        model.attrib.pop("name", None)
+        for pose in model.findall("pose"):
+            model.remove(pose)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
