@@ -28,8 +28,8 @@ def main(file: str) -> None:
     for q, v in json.load(sys.stdin):
         for name in coordinates.keys() & q.keys():
             coordinates[name].setValue(state, q[name], False)
-        model.realizeVelocity(state)
-        rates = opensim.Vector(state.getQDot())
+        model.realizePosition(state)
+        rates = opensim.Vector(state.getNQ(), 0.0)
         for name in places.keys() & v.keys():
             rates[places[name]] = v[name]
         speeds = opensim.Vector(state.getU())
