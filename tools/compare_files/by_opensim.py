@@ -1,8 +1,8 @@
 """OpenSim's accelerations of a file, in a process of its own, since its CasADi is another one than the library's.
 
-python tools/compare_files/by_opensim.py FILE < states: a list of (coordinates, their rates), two dicts each, as JSON. Prints the
-second derivatives of all coordinates at each state, as JSON. They are those of Simbody's q: speeds of balls and floating bodies
-are angular velocities, see findings/opensim-ball-speeds-are-not-rates.sh.
+python tools/compare_files/by_opensim.py FILE < states: a list of (coordinates, their rates), two dicts each, as JSON. Prints
+the second derivatives of all coordinates at each state, as JSON. They are those of Simbody's q: speeds of balls and floating
+bodies are angular velocities, see findings/opensim-ball-speeds-are-not-rates.sh.
 """
 
 import json

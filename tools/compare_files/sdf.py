@@ -19,8 +19,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.unit_length import NORMALISED
 from tools.compare_files.report import Row
-from tools.compare_files.trees import IMPOSSIBLE, apart, bare, limits_apart
+from tools.compare_files.trees import FOLLOWER, IMPOSSIBLE, LENGTH, SCREW, UNIVERSAL, apart, bare, limits_apart
 
 SECOND = " axis2"
 """Ending of the reader's names for the second axis of a universal joint."""
@@ -189,8 +190,7 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
-    if "inertias that no body can have" in row.left_out:
-        row = replace(row, causes={"Drake mass": IMPOSSIBLE, "Drake acc": IMPOSSIBLE})
+    row = replace(row, causes=_causes(m, row.left_out))
     try:
         text, tree = as_tree(text, m)
         return replace(row, differences=_differences(tree, *by_drake(text, tree)))
@@ -198,6 +198,26 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
         return replace(row, error=f"{m.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _causes(m: pf.Mechanism, told: str) -> dict[str, str]:
+    """Beginning of what differs -> why Drake is not right."""
+    found, known = dict[str, str](), {j.name: j for j in m.joints}
+    for j in m.joints:
+        if j.kind.name == "helical":
+            found[f"Drake limits of '{j.name}'"] = SCREW
+        if j.mimic is not None:
+            found[f"Drake limits of '{j.name}'"] = FOLLOWER
+        first = known.get(j.name.removesuffix(SECOND), j)
+        if first is not j:
+            found |= {f"Drake limits of '{x.name}'": UNIVERSAL for x in (first, j)}
+            dampings = m.value(first.damping) != m.value(j.damping)
+            if np.any(dampings) or np.any(m.value(first.stiffness)) or np.any(m.value(j.stiffness)):
+                found["Drake acc"] = UNIVERSAL
+    for words, why in (("inertias that no body can have", IMPOSSIBLE), (NORMALISED, LENGTH)):
+        if words in told:
+            found |= dict.fromkeys(("Drake mass", "Drake acc"), why)
+    return found
 
 
 def _differences(m: pf.Mechanism, theirs: Motion, limits: Spans, efforts: Spans) -> dict[str, float]:
