@@ -58,7 +58,11 @@ def models(path: Path) -> Iterator[tuple[str | None, str]]:
     for own in found:
         if own.findtext("static", "false").strip() in ("1", "true"):
             continue
-        name, text = own.get("name") or own.findtext("name"), ElementTree.tostring(_alone(root, own), encoding="unicode")
+        called = (own.findtext("uri") or "").strip().rpartition("/")[2] if own.tag == "include" else None
+        name, text = (
+            own.get("name") or own.findtext("name") or called,
+            ElementTree.tostring(_alone(root, own), encoding="unicode"),
+        )
         nameless = _without_place(text) if "world" not in ElementTree.tostring(own, encoding="unicode") else text
         if nameless not in seen:
             yield name if len(found) > 1 else None, text
@@ -171,7 +175,8 @@ def examine(path: Path) -> Row:
     if not rows or all(r.refused for r in rows):
         return rows[0] if rows else Row(refused="no model moves")
     keys = dict.fromkeys(k for r in rows for k in r.differences)
-    skipped = "; ".join(r.refused or r.error for r in rows if not r.differences)
+    without = [r.error or r.refused for r in sorted(rows, key=lambda r: not r.error) if not r.differences]
+    skipped = f"{len(without)} of {len(rows)} models not compared: {without[0]}" if without else ""
     return Row(
         left_out="; ".join(filter(None, (r.left_out for r in rows))),
         error="" if keys else skipped,
