@@ -72,6 +72,10 @@ MACHINES = {
     ),
     "a free body with a polynomial spring": body("a", '<joint name="f" type="free" stiffness="2 0.5 0.3"/>'),
     "weight held up": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="0.7"'),
+    "weight below zero": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="-0.7"'),
+    "weights of both signs": body("a", HINGE, body("b1", HINGE.replace('"h"', '"h2"')))
+    .replace('name="a"', 'name="a" gravcomp="-0.7"')
+    .replace('name="b1"', 'name="b1" gravcomp="0.2"'),
 }
 TWO = body(
     "a",
