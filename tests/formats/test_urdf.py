@@ -519,6 +519,21 @@ def test_bounds_that_a_limit_leaves_out_are_told():
     assert m.joint("B").limits == ((0, 2),)
 
 
+def test_a_planar_joint_moves_as_in_mujoco():
+    """Whose velocities are rates, while those here are along the axes of the child."""
+    mujoco = pytest.importorskip("mujoco")
+    text = PAIR.format(HEAVY, "", "planar", "", "").replace('axis xyz="1 0 0"', 'axis xyz="1 2 0.5"')
+    m, model = pf.formats.parse_urdf(text), mujoco.MjModel.from_xml_string(text)
+    data, q, v = mujoco.MjData(model), np.array([0.4, 0.2, -0.3, 0.7]), np.array([1.0, -2, 0.5, 3])
+    K, turned = np.eye(4), np.array([[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]])
+    K[1:3, 1:3] = turned
+    data.qpos, data.qvel = q, K @ v
+    mujoco.mj_forward(model, data)
+    rates = K @ pf.forward_dynamics(m, q, v).v_dot
+    rates[1:3] += v[3] * turned @ (-v[2], v[1])
+    close(rates, data.qacc, SATISFIED, "accelerations", 10.0)
+
+
 def test_damping_of_other_joints_is_read_or_named():
     """One number says the damping of a ball joint of Drake, but not that of a planar one."""
     head = '<drake:joint name="B" type="ball"><parent link="a"/><child link="b"/><dynamics damping="0.4"/></drake:joint>'
