@@ -36,21 +36,20 @@ def main(file: str) -> None:
         model.getMatterSubsystem().multiplyByNInv(state, False, rates, speeds)
         state.setU(speeds)
         model.realizeAcceleration(state)
-        found = state.getQDotDot()
-        answers.append({name: found[i] for name, i in places.items()})
+        second = state.getQDotDot()
+        answers.append({name: second[i] for name, i in places.items()})
     print(json.dumps(answers))
 
 
-def place_of(coordinates: dict, state: Any) -> dict[str, int]:
-    """Index of each coordinate in Simbody's q: what changes with it. Locked ones change nothing."""
+def place_of(coordinates: dict[str, Any], state: Any) -> dict[str, int]:
+    """Index of each coordinate in Simbody's q: what changes with it, up or down. Locked ones change nothing."""
     found = {}
     for name, c in coordinates.items():
         before, x = state.getQ().to_numpy().copy(), c.getValue(state)
-        c.setValue(state, x + 0.1, False)
-        changed = (state.getQ().to_numpy() != before).nonzero()[0].tolist()
-        c.setValue(state, x, False)
-        if changed:
-            (found[name],) = changed
+        for step in (0.1, -0.1):
+            c.setValue(state, x + step, False)
+            found |= {name: i for i in (state.getQ().to_numpy() != before).nonzero()[0].tolist()}
+            c.setValue(state, x, False)
     return found
 
 
