@@ -48,7 +48,8 @@ def place_of(coordinates: dict[str, Any], state: Any) -> dict[str, int]:
         before, x = state.getQ().to_numpy().copy(), c.getValue(state)
         for step in (0.1, -0.1):
             c.setValue(state, x + step, False)
-            found |= {name: i for i in (state.getQ().to_numpy() != before).nonzero()[0].tolist()}
+            for i in (state.getQ().to_numpy() != before).nonzero()[0].tolist():
+                found[name] = i
             c.setValue(state, x, False)
     return found
 
