@@ -182,3 +182,14 @@ def test_what_urdf_adds_to_a_joint_is_named(recwarn, inside, more, told):
 def test_gravity_of_a_link_is_switched_off(recwarn):
     m = pf.formats.parse_urdf(ROBOT.format("", '<gazebo reference="a"><turnGravityOff>true</turnGravityOff></gazebo>'))
     assert [f.name for f in m.forces] == ["a without gravity"] and not recwarn
+
+
+def test_a_spring_of_gazebo():
+    """5 N m/rad from 0.2 rad at 0.5 rad, about an axis with 0.1 kg m^2."""
+    inertia = '<inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/>'
+    link = f'<link name="base"/><link name="a"><inertial><mass value="1"/>{inertia}</inertial></link>'
+    ends = '<parent link="base"/><child link="a"/><axis xyz="0 0 1"/>'
+    spring = "<springStiffness>5</springStiffness><springReference>0.2</springReference>"
+    joint = f'<joint name="A" type="continuous">{ends}</joint><gazebo reference="A">{spring}</gazebo>'
+    m = pf.formats.parse_urdf(f'<robot name="r">{link}{joint}</robot>')
+    close(pf.forward_dynamics(m, [0.5], [1.0]).v_dot, [-15.0], SINGLE, "acceleration")

@@ -72,6 +72,10 @@ MACHINES = {
     ),
     "a free body with a polynomial spring": body("a", '<joint name="f" type="free" stiffness="2 0.5 0.3"/>'),
     "weight held up": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="0.7"'),
+    "weight below zero": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="-0.7"'),
+    "weights of both signs": body("a", HINGE, body("b1", HINGE.replace('"h"', '"h2"')))
+    .replace('name="a"', 'name="a" gravcomp="-0.7"')
+    .replace('name="b1"', 'name="b1" gravcomp="0.2"'),
 }
 TWO = body(
     "a",
@@ -304,10 +308,12 @@ LOOPS = {
     "joints": '<joint joint1="h" joint2="h2" polycoef="0.1 0.7 0.3 -0.2 0.05"/>',
     "one joint": '<joint joint1="h2" polycoef="0.2 0 0 0 0"/>',
     "tendons": '<tendon tendon1="t" tendon2="t2" polycoef="0.1 2 0.3 0 0"/>',
+    "a tendon with a length": '<tendon tendon1="line" tendon2="t2" polycoef="0.05 0.4 0.3 0 0"/>',
 }
 STRANDS = (
     '<tendon><fixed name="t"><joint joint="h" coef="0.7"/></fixed>'
-    '<fixed name="t2"><joint joint="h2" coef="0.7"/><joint joint="h" coef="-0.4"/></fixed></tendon>'
+    '<fixed name="t2"><joint joint="h2" coef="0.7"/><joint joint="h" coef="-0.4"/></fixed>'
+    '<spatial name="line"><site site="e"/><site site="g"/></spatial></tendon>'
 )
 
 
@@ -368,6 +374,12 @@ def test_limits_of_joints_and_inputs():
     assert m.joint("h").limits == ((-1, 2),)
     assert m.u_limits.tolist() == [[-3, 4], [-1.5, 1], [-1, 1]]
     assert "force limits of servos are left out: 'p'" in messages
+
+
+def test_an_activation_has_the_limits_of_both_its_ranges():
+    ranges = 'dyntype="filter" dynprm="0.1" actlimited="true" actrange="-2 3" ctrllimited="true" ctrlrange="-5 1"'
+    m, _, _ = quiet(mjcf(ONE, f'<actuator><general name="u" joint="h" {ranges}/></actuator>'))
+    assert m.u_limits.tolist() == [[-2, 1]]
 
 
 def test_friction_is_smooth_or_left_out():

@@ -180,6 +180,18 @@ def test_coordinates_that_no_axis_has():
     assert power[2] == pytest.approx(6 * 3, rel=1e-9)  # N m on the pitch are three times as many on the axis
 
 
+def test_a_coupler_of_a_coordinate_that_no_axis_has():
+    """The axis moves by a third of pitch and 0.1, and pitch is f(angle) of a polygon: 0.2 + 0.2 (angle + 1) here."""
+    knee = custom("knee", "ground", "a", ["angle"], KNEE)
+    neck = custom("neck", "a", "b", ["pitch"], {"rotation1": ("pitch", "0 0 1", LINE.format(1 / 3, 0.1))})
+    coupler = (f'<CoordinateCouplerConstraint name="c"><coupled_coordinates_function>{POLYGON}'
+               "</coupled_coordinates_function><independent_coordinate_names>angle</independent_coordinate_names>"
+               "<dependent_coordinate_name>pitch</dependent_coordinate_name></CoordinateCouplerConstraint>")  # fmt: skip
+    m, _ = read(model(knee + neck, "ab", coupler), "replaced by that of the axis: 'pitch .neck rotation1.'")
+    at = pf.assemble(m, q={"angle": 0.3})
+    assert at.q[1] == pytest.approx((0.2 + 0.2 * 1.3) / 3 + 0.1, rel=ROUNDING)
+
+
 @pytest.mark.parametrize(
     ("x", "y", "at", "wanted"),
     [  # by SimmSpline of OpenSim 4.6

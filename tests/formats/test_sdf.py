@@ -165,11 +165,21 @@ def place(m, settings, body):
         (("<pose>0 0 5 0 0 0</pose>", link("b", ROD)), (0.3, 0.1, 5.2)),
         ((link("b", '<pose frame="">0 1 0 0 0 0</pose>'),), (0, 1, 0)),
         ((link("b", '<pose rotation_format="quat_xyzw">1 2 3 0 0 0 2</pose>'),), (1, 2, 3)),
+        (
+            (link("a", '<pose degrees="1">0 0 0 0 0 90</pose>'), link("b", '<pose relative_to="a">1 0 0 0 0 0</pose>')),
+            (0, 1, 0),
+        ),
     ],
 )
 def test_frames_determine_the_positions_of_links(parts, expected):
     m, settings, _ = read(sdf(*parts))
     close(place(m, settings, m.bodies[-1].name), expected, SATISFIED, "place", 1.0)
+
+
+def test_in_old_files_frame_says_what_a_pose_is_relative_to():
+    m, settings, _ = read(sdf(link("a", ROD), link("b", '<pose frame="a">0 0 1 0 0 0</pose>'), version="1.6"))
+    near, far = (place(m, settings, n) for n in "ab")
+    close(far - near, (0, -math.sin(0.4), math.cos(0.4)), SATISFIED, "difference of places", 1.0)
 
 
 def test_quaternions_that_are_not_of_unit_length_are_told_once():
@@ -251,6 +261,13 @@ def test_every_type_of_joint():
     assert float(m.joint("to screw").pitch) == pytest.approx(0.02 / (2 * math.pi))
     assert [a.name for a in m.actuators] == [j.name for j in m.joints if j.nv == 1]
     assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
+
+
+def test_a_continuous_joint_turns_freely_whatever_its_limits():
+    limit = "<axis><xyz>0 1 0</xyz><limit><lower>-1</lower><effort>5</effort></limit></axis>"
+    m, _, told = read(sdf(link("b"), joint("j", "continuous", "world", "b", limit)))
+    assert (m.joint("j").limits, m.joint("j").effort) == (((-math.inf, math.inf),), 5)
+    assert "limits of continuous joints, which turn freely, are left out: 'j'" in told
 
 
 def test_the_old_pitch_of_a_screw_has_the_opposite_sign():

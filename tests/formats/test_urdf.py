@@ -371,8 +371,8 @@ HEAVY = """<inertial><origin xyz="0.1 0 -0.3"/><mass value="2"/>
 <inertia ixx=".2" iyy=".3" izz=".4" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 
-def pair(more="", first="", kind="prismatic", second="", match=None):
-    text = PAIR.format(HEAVY, first, kind, second, more)
+def pair(more="", first="", kind="prismatic", second="", match=None, version="1.0"):
+    text = PAIR.format(HEAVY, first, kind, second, more).replace("<robot", f'<robot version="{version}"', 1)
     if match is None:
         return pf.formats.parse_urdf(text)
     with pytest.warns(ModelWarning, match=match):
@@ -465,8 +465,17 @@ def test_attributes_that_are_not_read_are_named():
     pair(first='<limit effort="1" velocity="2" acceleration="3"/>', match="'acceleration of <limit> A'$")
 
 
+def test_an_inertia_turns_with_its_frame():
+    """A rod along the x of its frame, turned about y and then about z of the link, points where that x does."""
+    rod = "<mass value='1'/><inertia ixx='0' iyy='2' izz='2' ixy='0' ixz='0' iyz='0'/>"
+    text = f'<robot name="r"><link name="a"><inertial><origin rpy="0 0.3 0.8"/>{rod}</inertial></link></robot>'
+    m = pf.formats.parse_urdf(text, base="free")
+    along = np.array([np.cos(0.3) * np.cos(0.8), np.cos(0.3) * np.sin(0.8), -np.sin(0.3)])
+    close(m.value(m.bodies[0].inertia), 2 * (np.eye(3) - np.outer(along, along)), SATISFIED, "inertia", 1.0)
+
+
 def test_a_quaternion_turns_as_the_angles_of_the_same_rotation():
-    """Of links and joints; one that is not of unit length is normalised, and told."""
+    """Of links and joints; one that is not of unit length is normalised, and told, and so are those of version 1.0."""
     by_angles = '<origin xyz="1 2 3" rpy="0.3 -0.4 1.2"/>'
     turn = np.array(ca.DM(so3.matrix_to_quat(pf.pose(rpy=(0.3, -0.4, 1.2)).R))).ravel()
     by_quaternion = f'<origin xyz="1 2 3" quat_xyzw="{" ".join(map(repr, turn.tolist()))}"/>'
@@ -474,14 +483,18 @@ def test_a_quaternion_turns_as_the_angles_of_the_same_rotation():
     found = []
     for at in (by_angles, by_quaternion):
         link = f'<link name="c"><inertial>{at}{inertial}</inertial></link>'
-        m = pair(f'{link}<joint name="C" type="fixed">{at}<parent link="b"/><child link="c"/></joint>', first=at)
+        more = f'{link}<joint name="C" type="fixed">{at}<parent link="b"/><child link="c"/></joint>'
+        m = pair(more, first=at, version="1.2")
         found.append(pf.forward_dynamics(m, [0.5, 0.3], [1.0, -2.0]).v_dot)
     close(found[1], found[0], SATISFIED, "accelerations", 1.0)
     m = pair(
         first='<origin quat_xyzw="0 0 0.63 0.84"/>',
         match=r"quaternions that are not of unit length are normalised: 'line \d+'$",
+        version="1.1",
     )
-    pair(first='<origin quat_xyzw="0 0 0.6001 0.8"/>')
+    pair(first='<origin quat_xyzw="0 0 0.6001 0.8"/>', version="1.1")
+    words = r"other tools ignore it without version=\"1.1\" of <robot>: 'line \d+'$"
+    pair(first='<origin quat_xyzw="0 0 0.6 0.8"/>', match=words)
     close(pf.forward_kinematics(m, [0.0, 0.0])["a"].rotation[1, 0], 0.96, SATISFIED, "sine of the turn", 1.0)
 
 
@@ -504,6 +517,21 @@ def test_bounds_that_a_limit_leaves_out_are_told():
     assert m.joint("B").limits == ((0, 0),)
     m = pair(second=limit.format('upper="2"'), match=r"'B \(lower\)'")
     assert m.joint("B").limits == ((0, 2),)
+
+
+def test_a_planar_joint_moves_as_in_mujoco():
+    """Whose velocities are rates, while those here are along the axes of the child."""
+    mujoco = pytest.importorskip("mujoco")
+    text = PAIR.format(HEAVY, "", "planar", "", "").replace('axis xyz="1 0 0"', 'axis xyz="1 2 0.5"')
+    m, model = pf.formats.parse_urdf(text), mujoco.MjModel.from_xml_string(text)
+    data, q, v = mujoco.MjData(model), np.array([0.4, 0.2, -0.3, 0.7]), np.array([1.0, -2, 0.5, 3])
+    K, turned = np.eye(4), np.array([[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]])
+    K[1:3, 1:3] = turned
+    data.qpos, data.qvel = q, K @ v
+    mujoco.mj_forward(model, data)
+    rates = K @ pf.forward_dynamics(m, q, v).v_dot
+    rates[1:3] += v[3] * turned @ (-v[2], v[1])
+    close(rates, data.qacc, SATISFIED, "accelerations", 10.0)
 
 
 def test_damping_of_other_joints_is_read_or_named():

@@ -21,8 +21,9 @@ URDF = f"""<robot name="r" version="{{}}"><link name="a"/><link name="b"><inerti
         (parse_sdf, SDF, "1.13", "versions newer than 1.12, the newest that is known: '1.13'"),
         (parse_sdf, SDF, "2.0", "versions newer than 1.12, the newest that is known: '2.0'"),
         (parse_sdf, SDF, "1.12", None),
-        (parse_urdf, URDF, "2.1", "version 2.1 of <robot>, of which 1.0 is known"),
+        (parse_urdf, URDF, "2.1", "version 2.1 of <robot>, of which 1.2 is known"),
         (parse_urdf, URDF, "1.0", None),
+        (parse_urdf, URDF, "1.2", None),
     ],
 )
 def test_unknown_versions_are_named_once(parse, text, version, words):

@@ -61,7 +61,7 @@ URDF_LINK = """<link name="{}"><inertial><mass value="2"/>
 <inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/></inertial>
 <collision><geometry><sphere radius="0.1"/></geometry></collision></link>"""
 URDF_JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="0 1 0"/>{}</joint>'
-URDF = '<robot name="r">' + "".join(map(URDF_LINK.format, "abcd"))
+URDF = '<robot name="r" version="1.2">' + "".join(map(URDF_LINK.format, "abcd"))
 URDF += URDF_JOINT.format("j", "revolute", "a", "b", '<limit lower="-1" upper="1" effort="1" velocity="1"/>')
 URDF += URDF_JOINT.format("k", "continuous", "b", "c", "")
 URDF += URDF_JOINT.format("m", "continuous", "c", "d", '<mimic joint="k"/>')

@@ -10,16 +10,13 @@ tied        the largest difference with the equality constraints of the file as 
             along them: Gauss's principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by
             central differences of eighth order along the motion
 rows, rank  of MuJoCo's Jacobian
-
-Two of MuJoCo's models differ although nothing relevant is left out: ten_armature_offtree.xml, since the inertia of a tendon
-between two branches has no entry in MuJoCo's sparse matrix; convex.xml by 6e-10, since the inertia of a mesh is computed from
-vertices in single precision, of its hull or of the mesh itself.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +44,12 @@ CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 
 STEP = 5e-4
 """Step of these differences times the largest velocity [s]; their errors are of order STEP^8 and 1e-16 / STEP."""
+
+SAME_FRAME = "MuJoCo takes a mass centre within 1e-6 of the body's frame for its origin"
+TENDON = "MuJoCo's sparse mass matrix has no entries for the inertia of a tendon between branches"
+DELAYS = "delays of actuators act in MuJoCo"
+COMPENSATION = "the limits of joint forces, within which gravity is compensated, are switched off in MuJoCo"
+"""Causes of differences."""
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
 """q, v and u in the order of the library."""
@@ -192,9 +195,55 @@ def examine(path: Path) -> Row:
         engine = Engine(path, m)
         own = "" if engine.opened else "MuJoCo cannot open it itself: it gets the reader's text"
         row = replace(row, note=own, differences={"free": _free(engine)})
+        if known := "; ".join(_causes(engine, row.left_out)):
+            row = replace(row, causes=dict.fromkeys(("free", "tied"), known))
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
-        return replace(row, error=f"{type(error).__name__}: {error}"[:200])
+        return replace(row, error=_singular(path) or f"{type(error).__name__}: {error}"[:200])
+
+
+def _causes(engine: Engine, told: str) -> Iterator[str]:
+    """Why MuJoCo's accelerations are not those of the file, at the state that was evaluated last."""
+    model, data = engine.model, engine.data
+    if model.body_ipos[model.body_sameframe == mujoco.mjtSameFrame.mjSAMEFRAME_BODY].any():
+        yield SAME_FRAME
+    if any(model.tendon_armature[i] and _branches(model, _moved_by(model, data, i)) for i in range(model.ntendon)):
+        yield TENDON
+    if "delays of actuators are left out" in told:
+        yield DELAYS
+    if (model.jnt_actgravcomp * np.any(model.jnt_actfrcrange, axis=1)).any() and model.body_gravcomp.any():
+        yield COMPENSATION
+
+
+def _moved_by(model: mujoco.MjModel, data: mujoco.MjData, i: int) -> set[int]:
+    """The degrees of freedom on which the length of a tendon depends."""
+    first, count = int(model.ten_J_rowadr[i]), int(model.ten_J_rownnz[i])
+    return {
+        int(v) for v, x in zip(model.ten_J_colind[first : first + count], data.ten_J[first : first + count], strict=True) if x
+    }
+
+
+def _branches(model: mujoco.MjModel, moved: set[int]) -> bool:
+    """Whether the deepest of some degrees of freedom does not carry all others of them."""
+    chain, v = set[int](), max(moved, default=-1)
+    while v >= 0:
+        chain.add(v)
+        v = int(model.dof_parentid[v])
+    return not moved <= chain
+
+
+def _singular(path: Path) -> str:
+    """The reason why a file without accelerations has none: its mass matrix is singular in MuJoCo as well."""
+    with suppress(ValueError, mujoco.FatalError):
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data, M = mujoco.MjData(model), np.zeros((model.nv, model.nv))
+        mujoco.mj_forward(model, data)
+        mujoco.mj_fullM(model, data, M)
+        if model.nv and np.linalg.matrix_rank(M) < model.nv:
+            return (
+                f"the mass matrix of the file has rank {np.linalg.matrix_rank(M)} of {model.nv}: joints of one body move alike"
+            )
+    return ""
 
 
 def _accelerations(m: pf.Mechanism) -> Callable[..., Mapping[str, np.ndarray]]:

@@ -14,12 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.unit_length import NORMALISED
 from tools.compare_files.report import Row
-from tools.compare_files.trees import IMPOSSIBLE, apart, bare, limits_apart
+from tools.compare_files.trees import FOLLOWER, IMPOSSIBLE, LENGTH, SCREW, UNIVERSAL, apart, bare, limits_apart
 
 SECOND = " axis2"
 """Ending of the reader's names for the second axis of a universal joint."""
@@ -49,22 +51,41 @@ Spans = dict[str, tuple[float, float]]
 
 
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
-    """Name and text of each model of a file that is not static; the name is None if it is the only one."""
-    text = PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8"))
-    count = len(_parts(ElementTree.fromstring(text)))
-    for i in range(count):
-        root = ElementTree.fromstring(text)
-        own = _parts(root)[i]
+    """Name and text of each model of a file that is not static; the name is None if it is the only one. Of models that differ
+    in their names and in the places of floating bodies alone, only the first one: worlds repeat one model a thousand times."""
+    root = ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8")))
+    found, seen = _parts(root), set[str]()
+    for own in found:
         if own.findtext("static", "false").strip() in ("1", "true"):
             continue
-        above = [root, *root.findall("world")]
-        for parent in [*root.iter()]:
-            unneeded = MOVELESS + BESIDE if parent in above else MOVELESS
-            for e in [e for e in parent if e is not own and (e.tag in unneeded or e.tag.startswith(OTHER))]:
-                parent.remove(e)
-            for name in [name for name in parent.attrib if name.startswith(OTHER)]:
-                del parent.attrib[name]
-        yield own.get("name") or own.findtext("name") if count > 1 else None, ElementTree.tostring(root, encoding="unicode")
+        called = (own.findtext("uri") or "").strip().rpartition("/")[2] if own.tag == "include" else None
+        name, text = (
+            own.get("name") or own.findtext("name") or called,
+            ElementTree.tostring(_alone(root, own), encoding="unicode"),
+        )
+        nameless = _without_place(text) if "world" not in ElementTree.tostring(own, encoding="unicode") else text
+        if nameless not in seen:
+            yield name if len(found) > 1 else None, text
+        seen.add(nameless)
+
+
+def _alone(parent: Element, own: Element) -> Element:
+    """A copy of an element without what does not move a model, and without all models but one."""
+    copy = Element(parent.tag, {k: x for k, x in parent.attrib.items() if not k.startswith(OTHER)})
+    copy.text, above = parent.text, parent.tag in ("sdf", "gazebo", "world")
+    unneeded = MOVELESS + BESIDE if above else MOVELESS
+    copy.extend(_alone(e, own) for e in parent if e is own or not (e.tag in unneeded or e.tag.startswith(OTHER)))
+    return copy
+
+
+def _without_place(text: str) -> str:
+    """The text of a file with one model, without the model's name and pose."""
+    root = ElementTree.fromstring(text)
+    for model in _parts(root):
+        model.attrib.pop("name", None)
+        for pose in model.findall("pose"):
+            model.remove(pose)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
@@ -154,7 +175,8 @@ def examine(path: Path) -> Row:
     if not rows or all(r.refused for r in rows):
         return rows[0] if rows else Row(refused="no model moves")
     keys = dict.fromkeys(k for r in rows for k in r.differences)
-    skipped = "; ".join(r.refused or r.error for r in rows if not r.differences)
+    without = [r.error or r.refused for r in sorted(rows, key=lambda r: not r.error) if not r.differences]
+    skipped = f"{len(without)} of {len(rows)} models not compared: {without[0]}" if without else ""
     return Row(
         left_out="; ".join(filter(None, (r.left_out for r in rows))),
         error="" if keys else skipped,
@@ -173,8 +195,7 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
-    if "inertias that no body can have" in row.left_out:
-        row = replace(row, causes={"Drake mass": IMPOSSIBLE, "Drake acc": IMPOSSIBLE})
+    row = replace(row, causes=_causes(m, row.left_out))
     try:
         text, tree = as_tree(text, m)
         return replace(row, differences=_differences(tree, *by_drake(text, tree)))
@@ -182,6 +203,26 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
         return replace(row, error=f"{m.name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+
+
+def _causes(m: pf.Mechanism, told: str) -> dict[str, str]:
+    """Beginning of what differs -> why Drake is not right."""
+    found, known = dict[str, str](), {j.name: j for j in m.joints}
+    for j in m.joints:
+        if j.kind.name == "helical":
+            found[f"Drake limits of '{j.name}'"] = SCREW
+        if j.mimic is not None:
+            found[f"Drake limits of '{j.name}'"] = FOLLOWER
+        first = known.get(j.name.removesuffix(SECOND), j)
+        if first is not j:
+            found |= {f"Drake limits of '{x.name}'": UNIVERSAL for x in (first, j)}
+            dampings = m.value(first.damping) != m.value(j.damping)
+            if np.any(dampings) or np.any(m.value(first.stiffness)) or np.any(m.value(j.stiffness)):
+                found["Drake acc"] = UNIVERSAL
+    for words, why in (("inertias that no body can have", IMPOSSIBLE), (NORMALISED, LENGTH)):
+        if words in told:
+            found |= dict.fromkeys(("Drake mass", "Drake acc"), why)
+    return found
 
 
 def _differences(m: pf.Mechanism, theirs: Motion, limits: Spans, efforts: Spans) -> dict[str, float]:

@@ -19,6 +19,11 @@ IMPOSSIBLE = "inertias that no body can have become those of balls of water: fin
 MASSLESS = "an inertia without a mass is left out by MuJoCo, and becomes a ball of 1 kg in Drake: the same script"
 CONTINUOUS = "a continuous joint keeps its limits: findings/urdf-continuous-with-limits.sh"
 FOLLOWER = "a joint that follows others has no limits here, and does not follow there"
+UNIVERSAL = "both axes get the damping of the first, and neither springs nor limits: findings/drake-sdf-universal-damping.sh"
+SCREW = "Drake gives a screw no limits"
+LENGTH = "libsdformat places joints elsewhere by quaternions that are not of unit length"
+MISSING = "a bound that <limit> leaves out is 0 by the format, and open there: findings/urdf-limit-without-bounds.sh"
+QUATERNIONS = "quat_xyzw, which urdfdom reads from version 1.1 on, and MuJoCo and Drake never"
 """Causes of differences."""
 
 

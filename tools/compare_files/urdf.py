@@ -15,8 +15,22 @@ from xml.etree import ElementTree
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.file import read_text
 from tools.compare_files.report import Row
-from tools.compare_files.trees import CONTINUOUS, FOLLOWER, IMPOSSIBLE, MASSLESS, OPEN, Dynamics, bare, compared, drake
+from tools.compare_files.sdf import OTHER, PREFIXED
+from tools.compare_files.trees import (
+    CONTINUOUS,
+    FOLLOWER,
+    IMPOSSIBLE,
+    MASSLESS,
+    MISSING,
+    OPEN,
+    QUATERNIONS,
+    Dynamics,
+    bare,
+    compared,
+    drake,
+)
 
 SUFFIXES = (".urdf",)
 """Of files in this format."""
@@ -25,14 +39,19 @@ ROUNDED = 1e-8
 """Relative difference that counts as equal: engines turn tensors to principal axes and back."""
 
 
+def _root(path: Path) -> ElementTree.Element:
+    """The root of a file; names with a prefix that it does not declare, such as Drake's, get another one."""
+    return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", read_text(path)))
+
+
 def _plain(path: Path) -> tuple[str, str]:
     """The text without shapes, and the name of its root link."""
-    root = ElementTree.parse(path).getroot()
+    root = _root(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
             for part in link.findall(tag):
                 link.remove(part)
-    for tag in ("gazebo", "transmission"):
+    for tag in ("gazebo", "transmission", "mujoco"):
         for part in root.findall(tag):
             root.remove(part)
     children = {j.find("child").get("link") for j in root.findall("joint")}
@@ -93,9 +112,13 @@ ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
 def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     """Beginning of what differs -> why an engine is not right."""
     found = {"MuJoCo opens": OPEN, "Drake opens": OPEN}
-    for joint in ElementTree.parse(path).getroot().findall("joint"):
+    for joint in _root(path).findall("joint"):
         if joint.get("type") == "continuous":
             found[f"Drake limits of '{joint.get('name')}'"] = CONTINUOUS
+        elif (limit := joint.find("limit")) is not None and len({"lower", "upper"} & {*limit.keys()}) == 1:
+            found |= {f"{name} limits of '{joint.get('name')}'": MISSING for name in ENGINES}
+    if "quat_xyzw" in read_text(path):
+        found |= {f"{name} {what}": QUATERNIONS for name in ENGINES for what in ("mass", "acc")}
     for j in m.joints:
         if j.mimic is not None:
             found |= {f"{name} limits of '{j.name}'": FOLLOWER for name in ENGINES}

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel, among
-from pfaffian.formats.mjcf.mjcf_part import disabled, equality_name, joint_armature, joint_type, of_actuators
+from pfaffian.formats.mjcf.mjcf_part import compensates, disabled, equality_name, joint_armature, joint_type, of_actuators
 from pfaffian.formats.mjcf.mjcf_text import CONTACT
 from pfaffian.formats.text.coupling import (
     FreeArmature,
@@ -158,7 +158,7 @@ def read_motor_gravcomp(c: CompiledModel, lost: LeftOut) -> list[GeneralisedForc
     They do so if the file has any actuator, within the joint's actuatorfrcrange.
     """
     m, found = c.model, list[GeneralisedForce]()
-    if disabled(c, "GRAVITY") or not np.any(m.body_gravcomp):
+    if not compensates(c):
         return found
     motors, sizes, terms = m.nactuator > 0 and not disabled(c, "ACTUATION"), _branch_sizes(c), 0
     for n in np.flatnonzero(m.jnt_actgravcomp).tolist():

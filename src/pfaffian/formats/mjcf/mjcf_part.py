@@ -226,10 +226,15 @@ def _closure(c: CompiledModel, i: int, name: str, weld: bool) -> Closure:
 # -- gravity compensation ------------------------------------------------------------------------------------------------
 
 
+def compensates(c: CompiledModel) -> bool:
+    """Whether gravcomp acts: as in MuJoCo only if that of some body is above zero, then those below zero too."""
+    return bool(c.model.ngravcomp) and not disabled(c, "GRAVITY")
+
+
 def read_gravcomp(c: CompiledModel) -> list[Potential]:
     """The gravcomp attributes as potentials: a constant force at the mass centre carries a part of the body's weight."""
     m, found = c.model, list[Potential]()
-    if disabled(c, "GRAVITY"):
+    if not compensates(c):
         return []
     for i in range(1, m.nbody):
         if m.body_gravcomp[i] != 0 and m.body_mass[i] != 0:

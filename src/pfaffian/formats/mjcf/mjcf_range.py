@@ -6,7 +6,7 @@ import numpy as np
 
 from pfaffian.formats.mjcf.mjcf_force import FREE, SPHERICAL
 from pfaffian.formats.mjcf.mjcf_model import CompiledModel
-from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type
+from pfaffian.formats.mjcf.mjcf_part import compensates, disabled, joint_type
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.maths.margins import ROUNDING
 
@@ -22,7 +22,7 @@ def tell_sums(c: CompiledModel, lost: LeftOut) -> None:
     limited = [n for n in np.flatnonzero(m.jnt_actfrclimited).tolist() if joint_type(c, n) not in (FREE, SPHERICAL)]
     across = _driven_across(c) if limited else set()
     for n in limited:
-        carries = bool(m.jnt_actgravcomp[n]) and np.any(m.body_gravcomp) and not disabled(c, "GRAVITY")
+        carries = bool(m.jnt_actgravcomp[n]) and compensates(c)
         if int(m.jnt_dofadr[n]) in across or len(c.on_joints.get(n, ())) + carries > 1:
             leave(lost, SUM, c.joints[n])
     for i, motors in c.on_tendons.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -17,6 +17,7 @@ from pfaffian.formats.text.solid import UniformSolid
 from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.force import Potential
+from pfaffian.model.joint import UNLIMITED
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
 KINDS = {
@@ -59,7 +60,7 @@ class SdfAxis:
     element: Element | None
     xyz: tuple[float, ...] = (0.0, 0.0, 1.0)
     frame: str = ""
-    limits: tuple[float, float] = (-math.inf, math.inf)
+    limits: tuple[float, float] = UNLIMITED
     effort: float = math.inf
     damping: float = 0.0
     friction: float = 0.0
@@ -209,6 +210,9 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
         raise element.error(f"parent and child are both {printable(parent)}; name two different links")
     count = KINDS[kind][1]
     axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
+    if kind == "continuous" and axes[0].limits != UNLIMITED:
+        leave(lost, "limits of continuous joints, which turn freely, are left out", name)
+        axes = (replace(axes[0], limits=UNLIMITED),)
     if kind == "ball" and (axis := element.only("axis")) and (dynamics := axis.only("dynamics")) and dynamics.children:
         leave(lost, "axes of ball joints, with their dampers, are left out", name)
     ratio = value(element, "gearbox_ratio", 1.0)

@@ -59,21 +59,24 @@ def warn_of_joints(made: Mechanism, order: list[UrdfJoint], mimic: str, source: 
         warn(f"{source}: bounds that a <limit> leaves out are 0 by the format: {sorted_names(assumed)}; write them")
 
 
-VERSION = "1.0"
-"""The version of URDF whose elements are known, and the only one that urdfdom reads."""
+VERSIONS = ("1.0", "1.1", "1.2")
+"""The versions of URDF whose elements are known, which urdfdom 6.0 reads."""
 
 
 def warn_of_unread(robot: Element, gazebo: Gazebo) -> None:
     """Warn of the elements and attributes that are not read; those of Drake below <robot> are told with the loops."""
     plain = replace(robot, children=[e for e in robot.children if not e.tag.startswith("drake:")])
-    version = robot.attributes.get("version", VERSION)
-    later = [] if version == VERSION else [f"version {version} of <robot>, of which {VERSION} is known"]
+    version = robot.attributes.get("version", VERSIONS[0])
+    later = [] if version in VERSIONS else [f"version {version} of <robot>, of which {VERSIONS[-1]} is known"]
     found = [*later, *unread(plain, KNOWN), *(w for e in robot.all("drake:joint") for w in unread(e, KNOWN)), *gazebo.lost]
     if gazebo.geared:
         words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
         warn(f"{robot.source}: {words}: {sorted_names(dict.fromkeys(gazebo.geared))}")
     if long := [f"line {e.line}" for e in _turned(robot) if not is_of_unit_length(e.numbers("quat_xyzw", (0, 0, 0, 1)))]:
         warn(f"{robot.source}: {NORMALISED}: {sorted_names(long)}")
+    if version == VERSIONS[0] and (turned := [f"line {e.line}" for e in _turned(robot)]):
+        words = 'quat_xyzw is read, though other tools ignore it without version="1.1" of <robot>'
+        warn(f"{robot.source}: {words}: {sorted_names(turned)}")
     if found:
         warn(f"{robot.source}: {NOT_READ}: {sorted_names(dict.fromkeys(found))}")
 
