@@ -40,7 +40,7 @@ def start_coordinates(
 
     between: massless body -> its pose.
     """
-    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3)), **between}
+    world: dict[str | None, NumericPose] = {None: (np.eye(3), np.zeros(3))} | {**between}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     motions = list[NumericPose]()
     for j, _ in tree:
