@@ -325,14 +325,14 @@ def _slides(s: Simulation, at: Lane, lane: ca.SX, tried: Tried, event: Ahead) ->
         return s.system.variables.rate(x, rhs(ca.vertcat(x, tried.d), u, s.now(p, tried.d), t)[0])
 
     left, ahead_by = lane[at.end, 0] - lane[at.time, 0], event.root * tried.h
-    met = across(events, s, tried, event.name, 2 * ahead_by + BESIDE * event.exact, rate)
-    jump = ca.horzcat(*[left * met.jump] * embedded_step(s).size2_out(2))
+    beside = across(events, s, tried, event.name, 2 * ahead_by + BESIDE * event.exact, rate)
+    jump = ca.horzcat(*[left * beside.jump] * embedded_step(s).size2_out(2))
     changes = _changes(s, lane[at.x, 0], lane[at.begin, 0] + lane[at.time, 0], jump)
     error = error_of_step(s, at, lane, changes, lane[at.speeds.start : at.law.stop, 0], left)
     if s.changing.names:
         error = ca.substitute(error, p, s.now(p, tried.d))
     soon = ca.logic_and(event.passes, ahead_by <= SOON * left)
-    return reduce(ca.logic_and, [soon, error > SLIDING * lane[at.tolerance, 0], met.back]), met.until
+    return reduce(ca.logic_and, [soon, error > SLIDING * lane[at.tolerance, 0], beside.back]), beside.until
 
 
 def record(s: Simulation) -> ca.Function:
