@@ -18,7 +18,6 @@ from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
-from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
@@ -210,11 +209,10 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
 
 def _remaining(sim: Traceable, here: At, of: CorrectionParts) -> ca.Function | None:
     """What a correction leaves of changes of q and v, see `Functions`; None where nothing is corrected, or without a pair."""
-    T, m, pair = here.T, sim.mechanism, sim.integrator.pair
+    T, m, columns = here.T, sim.mechanism, sim.integrator.compared
     rows = T.rows.at(POSITION, VELOCITY)
-    if not (isinstance(pair, EmbeddedPair) and _corrects(sim) and sim.scheme.corrections and rows):
+    if not (columns and _corrects(sim) and sim.scheme.corrections and rows):
         return None
-    columns = len(pair.errors)
     dq, dv = (ca.SX.sym(name, n, columns) for name, n in (("dq", m.nq), ("dv", m.nv)))
     move, left = (of.near or along(T)).move, list[ca.SX]()
     for k in range(columns):
