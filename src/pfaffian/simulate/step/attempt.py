@@ -368,7 +368,7 @@ def _sizes(s: Simulation, at: Lane, lane: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca
     return ca.fmax(ca.vertcat(ca.SX(0, 1), *largest), lane[at.speeds, 0]), ca.fmax(z, lane[at.law, 0])
 
 
-class Changes(NamedTuple):
+class StateChanges(NamedTuple):
     """Changes of a state, one in each column.   q: (nq, k).   v: (nv, k).   z: (nz, k) of the law."""
 
     q: ca.SX
@@ -376,15 +376,15 @@ class Changes(NamedTuple):
     z: ca.SX
 
 
-def _changes(s: Simulation, x: ca.SX, t: ca.SX, differences: ca.SX) -> Changes:
+def _changes(s: Simulation, x: ca.SX, t: ca.SX, differences: ca.SX) -> StateChanges:
     """Differences (n, k) of the stepped variables as changes of the state x [x; z]."""
     into = s.traced.functions.tangent.into
     dq, dv = zip(*[into(x, t, differences[:, k]) for k in range(differences.size2())], strict=True)
-    return Changes(ca.horzcat(*dq), ca.horzcat(*dv), differences[s.system.nx :, :])
+    return StateChanges(ca.horzcat(*dq), ca.horzcat(*dv), differences[s.system.nx :, :])
 
 
 def _corrected_error(
-    s: Simulation, error: ca.SX, sized: Callable[[Changes], ca.SX], tolerance: ca.SX, end: list[ca.SX], differences: ca.SX
+    s: Simulation, error: ca.SX, sized: Callable[[StateChanges], ca.SX], tolerance: ca.SX, end: list[ca.SX], differences: ca.SX
 ) -> ca.SX:
     """The estimated error of a step after its correction onto the constraints: UNSURE times what this leaves of the
     differences, but at least SQUARED times the square of the error before it. It is asked where that exceeds the tolerance.
@@ -399,12 +399,12 @@ def _corrected_error(
         return error
     before, exceeds = _changes(s, end[0], end[2], differences), error > tolerance
     dq, dv = remaining(exceeds, *end, before.q, before.v)
-    left = sized(Changes(dq, dv, before.z))
+    left = sized(StateChanges(dq, dv, before.z))
     left = ca.fmax(UNSURE * left, SQUARED * error**2)
     return ca.if_else(ca.logic_and(exceeds, left < error), left, error)
 
 
-def error_of_step(s: Simulation, at: Lane, lane: ca.SX, of: Changes, sizes: ca.SX, h: ca.SX) -> ca.SX:
+def error_of_step(s: Simulation, at: Lane, lane: ca.SX, of: StateChanges, sizes: ca.SX, h: ca.SX) -> ca.SX:
     """The estimated error of a step: the largest of angles [rad], lengths relative to the machine, speeds relative to the
     largest of their unit so far, states of the law relative to theirs. The pair combines the sizes of its differences.
     """

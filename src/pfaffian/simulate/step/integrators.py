@@ -343,6 +343,11 @@ class Integrator(NamedTuple):
     slopes: bool = False
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
+    @property
+    def compared(self) -> int:
+        """Number of results of lower order of an explicit pair, 0 without one."""
+        return len(self.pair.errors) if isinstance(self.pair, EmbeddedPair) else 0
+
 
 def _changes_energy(m: Mechanism) -> str:
     """Why the midpoint rule cannot integrate a mechanism: the parts that change its energy, "" if there are none."""

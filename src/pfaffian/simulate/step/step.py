@@ -14,6 +14,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError, brief
+from pfaffian.kernel import guarded
 from pfaffian.maths import linear
 from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.pack import unpack
@@ -23,6 +24,7 @@ from pfaffian.model.number import named_float
 from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.step.integrators import INTEGRATORS, KINKED, NEWTON
 from pfaffian.simulate.step.method import Moved, Stage, StepData, Tangent
+from pfaffian.states.abstract_system import At
 from pfaffian.states.variables import Variables, normalised, of_joints
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.terms import Terms, shared
@@ -297,6 +299,24 @@ def _residuals(m: Mechanism, limit: float) -> ca.Function:
     T = shared(m)
     outputs = [T.rows.phi, T.rows.eta, T.kinematics.kinematic_matrix, T.inverse_scales(limit)]
     return ca.Function("left", [T.q, T.v, m.p_symbols, T.t], outputs)
+
+
+def corrected_rows(T: Terms) -> list[int]:
+    """Indices of the rows that corrections satisfy."""
+    return list(T.rows.at(POSITION, VELOCITY))
+
+
+def remaining(here: At, inputs: list[ca.SX], near: CorrectionFactors | None, columns: int) -> ca.Function:
+    """What a correction leaves of changes of q and v, see `Functions`.   inputs, near: of the correction."""
+    T, m = here.T, here.T.mechanism
+    dq, dv = (ca.SX.sym(name, n, columns) for name, n in (("dq", m.nq), ("dv", m.nv)))
+    move, left = (near or along(T)).move, list[ca.SX]()
+    for k in range(columns):
+        off = ca.horzcat(ca.jtimes(T.rows.phi, T.q, dq[:, k]), ca.jtimes(T.rows.eta, T.v, dv[:, k]))
+        change = move(off[corrected_rows(T), :])
+        left += [dq[:, k] - T.kinematics.kinematic_matrix @ change[:, 0], dv[:, k] - change[:, 1]]
+    outputs = here.of_state([ca.horzcat(*left[::2]), ca.horzcat(*left[1::2])])
+    return guarded("remaining", [ca.SX.sym("guard"), *inputs, dq, dv], outputs)
 
 
 def _violation(rows: Rows, phi: ca.SX, eta: ca.SX, inverse: ca.SX) -> ca.SX:

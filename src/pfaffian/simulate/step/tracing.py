@@ -11,22 +11,29 @@ import casadi as ca
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
-from pfaffian.kernel import guarded
 from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate.step import activation
 from pfaffian.simulate.step.closed_loop import ClosedLoop, LawAndSystem, closed_loop, traced_loop
 from pfaffian.simulate.step.events import eventful
 from pfaffian.simulate.step.faults import Faults
 from pfaffian.simulate.step.integrators import Integrator
-from pfaffian.simulate.step.pairs import EmbeddedPair
 from pfaffian.simulate.step.sampling import Acting, in_python, samplers
 from pfaffian.simulate.step.signals import OutputFunction, Record, columns
 from pfaffian.simulate.step.split import split
-from pfaffian.simulate.step.step import CorrectionFactors, Functions, RightHandSide, along, correct, time_step
+from pfaffian.simulate.step.step import (
+    CorrectionFactors,
+    Functions,
+    RightHandSide,
+    along,
+    correct,
+    corrected_rows,
+    remaining,
+    time_step,
+)
 from pfaffian.simulate.step.tangent import tangent
 from pfaffian.states.abstract_system import At
 from pfaffian.terms.loop_joints import half_turn_sides
-from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
+from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
 
 SHARED = {"never_inline": True}
@@ -210,19 +217,10 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
 
 def _remaining(sim: Traceable, here: At, of: CorrectionParts) -> ca.Function | None:
     """What a correction leaves of changes of q and v, see `Functions`; None where nothing is corrected, or without a pair."""
-    T, m, pair = here.T, sim.mechanism, sim.integrator.pair
-    rows = T.rows.at(POSITION, VELOCITY)
-    if not (isinstance(pair, EmbeddedPair) and _corrects(sim) and sim.scheme.corrections and rows):
+    columns = sim.integrator.compared
+    if not (columns and _corrects(sim) and sim.scheme.corrections and corrected_rows(here.T)):
         return None
-    columns = len(pair.errors)
-    dq, dv = (ca.SX.sym(name, n, columns) for name, n in (("dq", m.nq), ("dv", m.nv)))
-    move, left = (of.near or along(T)).move, list[ca.SX]()
-    for k in range(columns):
-        off = ca.horzcat(ca.jtimes(T.rows.phi, T.q, dq[:, k]), ca.jtimes(T.rows.eta, T.v, dv[:, k]))
-        change = move(off[rows, :])
-        left += [dq[:, k] - T.kinematics.kinematic_matrix @ change[:, 0], dv[:, k] - change[:, 1]]
-    outputs = here.of_state([ca.horzcat(*left[::2]), ca.horzcat(*left[1::2])])
-    return guarded("remaining", [ca.SX.sym("guard"), *of.inputs, dq, dv], outputs)
+    return remaining(here, of.inputs, of.near, columns)
 
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
