@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import casadi as ca
@@ -245,16 +246,23 @@ def test_stops_of_joints_with_several_coordinates_and_one_side():
 # -- contacts that are too fast are named before they touch -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(("speed", "friction", "words"), [
-    (0.0, 0.0, r"^the spring of contact 'ground' once it touches, 3\.06e\+03 rad/s of"),
-    (-3.0, 0.0, r"^the spring of contact 'ground' once it touches, 1\.\d+e\+04 rad/s of"),
-    (0.0, 2.0, r"^the damper of contact 'ground' once it touches, [\d.e+]+ 1/s, the spring of contact 'ground'"),
+STICKS = 2.0 * 9.81 / 1e-4 * (1 + MASS * RADIUS**2 / 0.1)
+"""Rate mu g / s_0 at which the weight of a ball that also turns stops its sliding [1/s]."""
+
+
+@pytest.mark.parametrize(("z", "speed", "friction", "damping", "words"), [
+    (5.0, 0.0, 0.0, 0.0, r"^the spring of contact 'ground' once it touches, 3\.06e\+03 rad/s of"),
+    (5.0, -3.0, 0.0, 0.0, r"^the spring of contact 'ground' once it touches, 1\.\d+e\+04 rad/s of"),
+    (RADIUS + 1e-4, 0.0, 2.0, 0.0, rf"^the damper of contact 'ground' once it touches, {re.escape(f'{STICKS:.3g}')} 1/s, "),
+    (5.0, 0.0, 0.0, 600.0, r"^the damper of contact 'ground' once it touches, 5\.89e\+03 1/s, the spring of contact 'ground'"),
 ])  # fmt: skip
-def test_a_contact_is_named_before_it_touches(speed, friction, words):
-    ground = forces.contact("ground", "ball", shape_a=BALL, stiffness=1e10, friction=friction, creep=1e-4)
+def test_a_contact_is_named_before_it_touches(z, speed, friction, damping, words):
+    """The weight m g is damped by c m g."""
+    rubber = {"stiffness": 1e10, "friction": friction, "damping": damping, "creep": 1e-4}
+    ground = forces.contact("ground", "ball", shape_a=BALL, **rubber)
     fly = pf.joint("fly", "free", "world", "ball")
     m = pf.mechanism("ball", [pf.body("ball", MASS, inertia=0.1)], [fly], forces=[ground])
-    at = {"fly.z": 5.0}, {"fly.vz": speed}
+    at = {"fly.z": z}, {"fly.vz": speed}
     with pytest.warns(pf.RunWarning, match=words) as caught:
         pf.run(m, *at, duration=0.002, backend="interpreter")
     assert "integrator='tr-bdf2') is stable without following them" in str(caught[0].message)

@@ -3,6 +3,7 @@ step."""
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import casadi as ca
@@ -200,7 +201,7 @@ def test_momenta_that_outside_forces_change_are_detected(case):
 def test_a_machine_on_a_rail_conserves_the_momentum_along_it():
     rail = block()
     assert list(momenta_checked(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
-    for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
+    for m in (pendulum(), four_bar(), block(damping=1.0), block(armature=0.5), pf.actuate_all(block())):
         assert momenta_checked(m) is None, m.name
     assert momenta_checked(pf.reduce(SPUN).mechanism) and momenta_of(simulation(pf.reduce(SPUN), Scheme())) is None
 
@@ -228,3 +229,9 @@ def test_lost_momentum_warns_although_comparisons_show_no_error(monkeypatch):
         r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="interpreter", scheme=euler,
                    record=["q", "v"])  # fmt: skip
     assert len(caught) == 1 and float(r.error.max()) > 1e-3
+    spin = {"f.wx": 2.0, "f.wz": 3.0}
+    with pytest.warns(pf.RunWarning, match="an error of") as caught:
+        r = pf.run(SPUN, None, spin, duration=0.3, backend="interpreter", scheme=euler, error=False, every=1)
+    of_spin = np.abs(r.momentum_error.values[3:]).max() / 0.09 / np.abs(r.v.values[:, 3:]).max()
+    told = float(re.search(r"an error of ([0-9.e-]+)", str(caught[0].message))[1])
+    close(told, of_spin, 0.05, "relative to the trace of the inertia and the largest spin")

@@ -143,6 +143,12 @@ def test_the_stiffest_run_counts_and_a_force_has_its_name():
     assert words.startswith(f"the damper of dissipation 'brake', {80 * (1 / DISC + 1 / TIP):.3g} 1/s of")
 
 
+def test_parts_beyond_six_are_counted():
+    brakes = [pf.forces.dissipation(f"brake {i}", lambda k: 80.0 * k.joint_rate("end") ** 2 / 2) for i in range(8)]
+    (words,) = stiff_words(turbine(forces=brakes), step=0.01)
+    assert words.count("the damper of dissipation") == 6 and " and 2 more of" in words
+
+
 def test_the_name_of_the_fastest_part_is_not_affected_by_rounding_of_speeds():
     """Tiago's wrist has a damping of 1 N m s; speeds of 1e-17 at other joints once made the warning name a wheel."""
     m = robot("tiago_description/robots/tiago_no_hand.urdf", base="free").with_(gravity=(0, 0, 0))

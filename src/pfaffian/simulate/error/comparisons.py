@@ -45,8 +45,7 @@ def summed(comparisons: Sequence[Comparison], numbers: list[np.ndarray], stopped
     jumps = np.array([c.jumps for c in comparisons])
     values = np.array(numbers)
     if jumps.any():
-        count = jumps.sum(axis=0)
-        values[jumps & ((count < 2) | (2 * count <= len(jumps)))] = np.nan
+        values[jumps & (2 * jumps.sum(axis=0) <= len(jumps))] = np.nan
     for i in range(1, len(values)):
         values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
     for i in reversed(range(len(values) - 1)):

@@ -398,8 +398,9 @@ def _corrected_error(
     if remaining is None:
         return error
     before, exceeds = _changes(s, end[0], end[2], differences), error > tolerance
-    dq, dv = remaining(exceeds, *end, before.q, before.v)
-    left = sized(StateChanges(dq, dv, before.z))
+    columns = zip(ca.horzsplit(before.q), ca.horzsplit(before.v), strict=True)  # one text for all differences
+    dq, dv = zip(*[remaining(exceeds, *end, *column) for column in columns], strict=True)
+    left = sized(StateChanges(ca.horzcat(*dq), ca.horzcat(*dv), before.z))
     left = ca.fmax(UNSURE * left, SQUARED * error**2)
     return ca.if_else(ca.logic_and(exceeds, left < error), left, error)
 

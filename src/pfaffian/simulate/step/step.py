@@ -137,8 +137,8 @@ class Functions(NamedTuple):
     settled: (x, t) -> x projected onto the state's manifold, inlined.   tangent, limit: of the state.
     solved: (k, base, g, u, p, t) -> k, see `StepData`.
     slopes: (x, u, p, t) -> derivatives, and the number of coordinates, see `StepData`; only for integrators that need them.
-    remaining: (guard, x, p, t, near, dq, dv) -> dq, dv: what a correction of x leaves of changes of q and v, one in each
-        column; None where nothing is corrected, or without an explicit pair.
+    remaining: (guard, x, p, t, near, dq, dv) -> dq, dv: what a correction of x leaves of a change of q and v; None where
+        nothing is corrected, or without an explicit pair.
     """
 
     rhs: ca.Function
@@ -306,17 +306,14 @@ def corrected_rows(T: Terms) -> list[int]:
     return list(T.rows.at(POSITION, VELOCITY))
 
 
-def remaining(here: At, inputs: list[ca.SX], near: CorrectionFactors | None, columns: int) -> ca.Function:
+def remaining(here: At, inputs: list[ca.SX], near: CorrectionFactors | None) -> ca.Function:
     """What a correction leaves of changes of q and v, see `Functions`.   inputs, near: of the correction."""
     T, m = here.T, here.T.mechanism
-    dq, dv = (ca.SX.sym(name, n, columns) for name, n in (("dq", m.nq), ("dv", m.nv)))
-    move, left = (near or along(T)).move, list[ca.SX]()
-    for k in range(columns):
-        off = ca.horzcat(ca.jtimes(T.rows.phi, T.q, dq[:, k]), ca.jtimes(T.rows.eta, T.v, dv[:, k]))
-        change = move(off[corrected_rows(T), :])
-        left += [dq[:, k] - T.kinematics.kinematic_matrix @ change[:, 0], dv[:, k] - change[:, 1]]
-    outputs = here.of_state([ca.horzcat(*left[::2]), ca.horzcat(*left[1::2])])
-    return guarded("remaining", [ca.SX.sym("guard"), *inputs, dq, dv], outputs)
+    dq, dv = ca.SX.sym("dq", m.nq), ca.SX.sym("dv", m.nv)
+    off = ca.horzcat(ca.jtimes(T.rows.phi, T.q, dq), ca.jtimes(T.rows.eta, T.v, dv))
+    change = (near or along(T)).move(off[corrected_rows(T), :])
+    left = [dq - T.kinematics.kinematic_matrix @ change[:, 0], dv - change[:, 1]]
+    return guarded("remaining", [ca.SX.sym("guard"), *inputs, dq, dv], here.of_state(left))
 
 
 def _violation(rows: Rows, phi: ca.SX, eta: ca.SX, inverse: ca.SX) -> ca.SX:

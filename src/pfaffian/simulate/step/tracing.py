@@ -217,10 +217,9 @@ def correction(sim: Traceable, here: At, z: ca.SX) -> CorrectionParts:
 
 def _remaining(sim: Traceable, here: At, of: CorrectionParts) -> ca.Function | None:
     """What a correction leaves of changes of q and v, see `Functions`; None where nothing is corrected, or without a pair."""
-    columns = sim.integrator.compared
-    if not (columns and _corrects(sim) and sim.scheme.corrections and corrected_rows(here.T)):
+    if not (sim.integrator.compared and _corrects(sim) and sim.scheme.corrections and corrected_rows(here.T)):
         return None
-    return remaining(here, of.inputs, of.near, columns)
+    return remaining(here, of.inputs, of.near)
 
 
 def rate_with(sim: Traceable, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
