@@ -12,7 +12,6 @@ from pfaffian.control.reason import ended
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.flat_disks import lying_flat
 from pfaffian.evaluate.realisability import blamed, realisable_per_run
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.record.lost_numbers import without_number
 from pfaffian.simulate.record.result import CAUSES, DIVERGED, FIRST_FAULT, causes_of, ends, status_of
 from pfaffian.simulate.step.draft import Draft
