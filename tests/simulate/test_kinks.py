@@ -155,6 +155,11 @@ FOUND = {
     "a limit": (arm(), PUSHED, True),
     "a smooth force": (force(lambda k: -ca.tanh(k.v) - ca.atan2(k.q, 1 + k.q**2)), None, False),
     "a divisor kept from zero": (force(lambda k: -k.v / ca.fmax(k.v**2, 1e-300)), None, False),
+    "a number that is always one but for rounding": (
+        force(lambda k: -k.v * ca.fmin(1, (k.q**2 + 1) / ((k.q + 1) ** 2 - 2 * k.q))),
+        None,
+        False,
+    ),
     "a function of time": (force(lambda k: ca.if_else(k.t > 1, 2.0, 0.0) * ca.SX(1, 1)), None, False),
     "as many as are located": (force(STAIRS(MOST)), None, True),
     "more than that": (force(STAIRS(MOST + 1)), None, False),

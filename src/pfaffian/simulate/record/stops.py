@@ -8,12 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from pfaffian.control.law import Control
 from pfaffian.control.reason import ended
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.flat_disks import lying_flat
 from pfaffian.evaluate.realisability import blamed, realisable_per_run
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.record.lost_numbers import without_number
 from pfaffian.simulate.record.result import CAUSES, DIVERGED, FIRST_FAULT, causes_of, ends, status_of
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.simulation import Simulation
@@ -26,6 +25,12 @@ times of stop."""
 
 GROWING = "inputs grow faster than the steps can follow: take shorter steps, or choose another motion of the outputs"
 """End of a message about such a fault, with the way out."""
+
+NEAR = 1e-8
+"""How far ahead of the last state of a run under error control a cause is looked for, relative to its time."""
+
+STRAIGHT = 2.0
+"""How far ahead the motion is continued, in steps: a straight path may fall short of where the steps led."""
 
 
 def record_stops(
@@ -87,16 +92,20 @@ def _near_faults(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at:
 
 
 def _longest_step(result: Draft) -> float:
-    """Longest time after the start of a step at which it may have evaluated the law [s]."""
-    return float(result.attrs.get("step", np.diff(result["time"]).max(initial=0.0)))
+    """Longest time after the start of a step at which it may have evaluated the law [s]; under error control, where steps that
+    fail become short, NEAR of the time so far or of that between records."""
+    between = float(np.diff(result["time"]).max(initial=0.0))
+    if "accuracy" in result.attrs:
+        return NEAR * max(float(np.nanmax(np.abs(result["stopped"]))), between)
+    return float(result.attrs.get("step", between))
 
 
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     """status -> Finder, for the statuses in `needed`."""
     m = s.mechanism
     finders: dict[int, Finder] = {}
-    if DIVERGED in needed:
-        finders[DIVERGED] = partial(_no_number, m, s.control, step)
+    for status in {DIVERGED, status_of(s, "integrator")} & needed:
+        finders[status] = partial(_no_number, s, step)
     for status, fault in enumerate(s.faults.listed(), start=len(CAUSES)):
         if status in needed and fault.reason:
             finders[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
@@ -105,9 +114,15 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     return finders
 
 
-def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
-    """The references of the law that have ended, for runs whose state became no number."""
-    return ended(m, law, t, step, p)
+def _no_number(s: Simulation, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    """The references of the law that have ended, or the parts that have no number, for runs whose state became none."""
+    found = ended(s.mechanism, s.control, t, step, p)
+    flat = _flat(s, x, p, t, step)
+    others = [i for i, words in enumerate(found) if not words and not flat[i]]
+    if others:
+        for i, words in zip(others, without_number(s, x[others], p[others], t[others], STRAIGHT * step), strict=True):
+            found[i] = words
+    return found
 
 
 def _by_reason(s: AbstractSystem, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:

@@ -180,7 +180,7 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
     if event:  # a step that passes one cannot be shortened
         ended = ca.logic_or(ended, ca.logic_and(active, ca.logic_and(event.jumps, ca.logic_not(good))))
-    faults[_place(s), 0] = tried.faulty == 0
+    faults[_place(s), 0] = ca.fmax(faults[_place(s), 0], tried.faulty == 0)  # iterations that found no number, too
     faults = each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
         faults = ca.vertcat(faults[:-1, 0], ca.logic_and(active, event.endless), faults[-1, 0])

@@ -109,19 +109,28 @@ def _kinks(loop: ClosedLoop) -> dict[str, list[ca.SX]]:
 def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
     """Whether each number or its negative is an earlier one, as those of a force and of its energy, or of an expression that is
     written twice. They are told by their values and rates at states of several sizes, unless they are constant at all of them:
-    where limits are reached, their numbers may be equal."""
+    where limits are reached, their numbers may be equal. A difference that is rounding at all of them counts as known too: as
+    1 - x / x, it passes zero without a kink."""
     random = np.random.default_rng(1)
+    sizes = ca.vertcat(*[_size(numbers[i]) for i in range(numbers.numel())])
     rates = ca.jtimes(numbers, moving, ca.DM(random.uniform(0.3, 0.9, moving.numel())))
     others = [x for x in ca.symvar(numbers) if not ca.depends_on(x, moving)]
-    f = ca.Function("numbers", [moving, ca.vertcat(ca.SX(0, 1), *others)], [numbers, rates])
+    f = ca.Function("numbers", [moving, ca.vertcat(ca.SX(0, 1), *others)], [numbers, rates, sizes])
     at = list[np.ndarray]()
     for size in SIZES:
         state, given = (random.uniform(0.3, 0.9, n) for n in (moving.numel(), len(others)))
         at.append(np.abs(np.hstack([np.array(x) for x in f(size * state, given)])))
-    values = np.stack(at, axis=1)  # (numbers, sizes, value and rate)
+    values, sizes = np.split(np.stack(at, axis=1), [2], axis=2)  # (numbers, sizes, value and rate), (numbers, sizes, 1)
     moves = (values[..., 1] > 0).any(axis=1)
+    rounded = (values[..., 0] <= EQUAL * sizes[..., 0]).all(axis=1) & (values > 0).any(axis=(1, 2))
     same = [(np.abs(values[:i] - x) <= EQUAL * x).all(axis=(1, 2)).any() for i, x in enumerate(values)]
-    return (moves & np.array(same, dtype=bool)).tolist()
+    return (rounded | (moves & np.array(same, dtype=bool))).tolist()
+
+
+def _size(x: ca.SX) -> ca.SX:
+    """The size of the parts of a difference; of another number, its own."""
+    parts = [x.dep(i) for i in range(x.n_dep())] if x.op() in (ca.OP_SUB, ca.OP_ADD) else [x]
+    return reduce(ca.fmax, map(ca.fabs, parts))
 
 
 def parts_that_act(loop: ClosedLoop) -> Iterator[tuple[str, ca.SX]]:
