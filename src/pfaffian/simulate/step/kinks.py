@@ -120,9 +120,9 @@ def _repeated(numbers: ca.SX, moving: ca.SX) -> list[bool]:
     for size in SIZES:
         state, given = (random.uniform(0.3, 0.9, n) for n in (moving.numel(), len(others)))
         at.append(np.abs(np.hstack([np.array(x) for x in f(size * state, given)])))
-    values, sizes = np.split(np.stack(at, axis=1), [2], axis=2)  # (numbers, sizes, value and rate), (numbers, sizes, 1)
+    values, parts = np.split(np.stack(at, axis=1), [2], axis=2)  # (numbers, sizes, value and rate), (numbers, sizes, 1)
     moves = (values[..., 1] > 0).any(axis=1)
-    rounded = (values[..., 0] <= EQUAL * sizes[..., 0]).all(axis=1) & (values > 0).any(axis=(1, 2))
+    rounded = (values[..., 0] <= EQUAL * parts[..., 0]).all(axis=1) & (values > 0).any(axis=(1, 2))
     same = [(np.abs(values[:i] - x) <= EQUAL * x).all(axis=(1, 2)).any() for i, x in enumerate(values)]
     return (rounded | (moves & np.array(same, dtype=bool))).tolist()
 
