@@ -149,6 +149,25 @@ def test_what_urdf_reads_moves_as_in_other_engines(tmp_path, row):
     assert {what.split()[0] for what in found.differences} >= {"Pinocchio", "MuJoCo"}
 
 
+PART = (
+    '<link name="{}"><inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+TURN = (
+    '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 1 0"/>'
+    '<limit lower="-1e16" upper="1e16" effort="1" velocity="1"/></joint>'
+)
+
+
+def test_joints_without_mass_and_limits_beyond_reach_are_no_difference(tmp_path):
+    """A finger without mass, which the reader holds and names, is held in the engines too."""
+    parts = PART.format("base", 1), PART.format("arm", 1), '<link name="finger"/>'
+    turns = TURN.format("shoulder", "base", "arm"), TURN.format("knuckle", "arm", "finger")
+    (tmp_path / "robot.urdf").write_text(f'<robot name="r">{"".join(parts + turns)}</robot>')
+    found = examine(tmp_path / "robot.urdf")
+    assert found.outcome == "equal" and not found.note, (found.numbers, found.why)
+    assert {what.split()[0] for what in found.differences} >= {"Pinocchio", "MuJoCo"}
+
+
 def test_every_name_of_urdf_xsd_has_an_answer():
     version, rows = urdf_names()
     missing = unanswered("urdf", rows)

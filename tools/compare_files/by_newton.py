@@ -1,8 +1,10 @@
 """What Newton's importer makes of a USD stage, beside the mechanism that the reader makes: joints, forces, masses, starts.
 
 Joints are matched by their bodies. Those that have other coordinates in Newton, such as two axes of a D6 joint, are not
-compared, and stay at zero. A joint that follows another moves by itself in both, and its law is compared. Newton computes its
-mass matrix from the poses of the bodies; velocities of a free body are along the world's axes there, at the mass centre.
+compared, and stay at zero; of joints in series the place of the last body is compared by itself, since the mass matrix that
+Newton has of them does not belong to its own poses. A joint that follows another moves by itself in both, and its law is
+compared. Newton computes its mass matrix from the poses of the bodies; velocities of a free body are along the world's axes
+there, at the mass centre.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pfaffian as pf
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
+from tools.compare_files import newton_series
 from tools.compare_files.trees import apart, limits_apart
 
 with suppress(ImportError):  # before any stage is opened: it registers schemas, for which OpenUSD looks once
@@ -104,6 +107,13 @@ class Imported:
                 found.append(Pair(j, i, q, v, b.joint_child[i]))
         return found
 
+    def still(self) -> np.ndarray:
+        """Coordinates at zero, with quaternions that turn nothing."""
+        b, q = self.builder, np.zeros(self.builder.joint_coord_count)
+        sizes = zip(b.joint_q_start, (*b.joint_q_start[1:], b.joint_coord_count), b.joint_dof_dim, strict=True)
+        q[[end - 1 for start, end, dof in sizes if end - start > sum(dof)]] = 1.0
+        return q
+
     def state(self, q: np.ndarray) -> Any:
         """The state whose bodies have the poses at coordinates, at rest."""
         import warp
@@ -128,9 +138,10 @@ def compared(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies
     """What was compared -> the largest relative difference; and the joints that were not."""
     loose, settings = _as_tree(m, settings)
     pairs = n.pairs(loose, bodies)
-    matched = {p.joint.name for p in pairs}
+    series, chained = newton_series.compared(n, loose, _numbered(n, bodies))
+    matched = {p.joint.name for p in pairs} | chained
     few = [j.name for j in loose.joints if j.nv and j.name not in matched][:5]
-    found = {"Newton gravity": apart(m.value(m.gravity).ravel(), n.model.gravity.numpy()[0], 1.0)}
+    found = {"Newton gravity": apart(m.value(m.gravity).ravel(), n.model.gravity.numpy()[0], 1.0)} | series
     if pairs:
         found |= _at_random(n, loose, settings, bodies, pairs) | _numbers(n, loose, pairs) | _followers(n, m, pairs)
     found |= _loops(n, m, bodies) | {"Newton velocities": _starts(n, m, settings, bodies)}
@@ -181,9 +192,7 @@ def _still(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) 
 def _in_newton(n: Imported, m: pf.Mechanism, q: np.ndarray, pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
     """Newton's coordinates, and the matrix T by which its velocities are T v."""
     where, b = pf.forward_kinematics(m, q), n.builder
-    theirs, T = np.zeros(b.joint_coord_count), np.zeros((b.joint_dof_count, m.nv))
-    sizes = zip(b.joint_q_start, (*b.joint_q_start[1:], b.joint_coord_count), b.joint_dof_dim, strict=True)
-    theirs[[end - 1 for start, end, dof in sizes if end - start > sum(dof)]] = 1.0  # quaternions
+    theirs, T = n.still(), np.zeros((b.joint_dof_count, m.nv))
     for p in pairs:
         own, pose = m.v_slices[p.joint.name], where[p.joint.child]
         theirs[p.q] = q[m.q_slices[p.joint.name]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,8 +71,11 @@ def limits_apart(
 
     Limits (0, 0) that the engine leaves open are named apart: `OPEN` says why.   among: joints to compare, all if None.
     """
-    theirs = {n: np.where(np.abs(x) < FAR, x, np.copysign(np.inf, x)) for n, x in limits.items()}
-    pairs = {n: (x, theirs.get(n, np.array(UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
+
+    def near(x: Any) -> np.ndarray:
+        return np.where(np.abs(x) < FAR, x, np.copysign(np.inf, x))
+
+    pairs = {n: (near(x), near(limits.get(n, UNLIMITED))) for n, x in zip(m.q_names, m.q_limits, strict=True)}
     names = [j.name for j in m.joints if j.name in pairs and (among is None or j.name in among)]
     differ = [name for name in names if not np.allclose(*pairs[name], rtol=1e-6)]
     opened = [n for n in differ if not pairs[n][0].any() and not np.isfinite(pairs[n][1]).any()]

@@ -1,13 +1,14 @@
 """URDF files with a fixed base beside Pinocchio, MuJoCo and Drake: mass matrices, accelerations, limits.
 
 Pinocchio ignores damping, MuJoCo and Drake read it, so that each gets a mechanism of its own. None of them reads the loops and
-forces of the dialects, which are left out. Shapes are removed from the text, since meshes may be missing.
+forces of the dialects, which are left out. Shapes are removed from the text, since meshes may be missing; joints that move no
+mass, which the reader holds and names, are held in the engines too.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -44,8 +45,8 @@ def _root(path: Path) -> ElementTree.Element:
     return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", read_text(path)))
 
 
-def _plain(path: Path) -> tuple[str, str]:
-    """The text without shapes, and the name of its root link."""
+def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
+    """The text without shapes, and the name of its root link.   held: joints that become fixed ones."""
     root = _root(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
@@ -54,6 +55,11 @@ def _plain(path: Path) -> tuple[str, str]:
     for tag in ("gazebo", "transmission", "mujoco"):
         for part in root.findall(tag):
             root.remove(part)
+    for joint in root.findall("joint"):
+        if joint.get("name") in held:
+            joint.set("type", "fixed")
+            for law in joint.findall("mimic"):
+                joint.remove(law)
     children = {j.find("child").get("link") for j in root.findall("joint")}
     first = next(x.get("name") for x in root.findall("link") if x.get("name") not in children)
     return ElementTree.tostring(root, encoding="unicode"), first
@@ -144,7 +150,7 @@ def examine(path: Path) -> Row:
     still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:
-        text, root = _plain(path)
+        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"})
     except (ElementTree.ParseError, AttributeError, StopIteration) as error:
         return replace(row, error=f"{type(error).__name__}: {error}")
     for name, (engine, damped) in ENGINES.items():

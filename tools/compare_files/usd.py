@@ -20,6 +20,7 @@ from pfaffian.formats.usd.usd import prim_names
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
+from tools.compare_files import newton_series
 from tools.compare_files.by_newton import UNITS, Imported, Masses, compared
 from tools.compare_files.report import Row
 
@@ -91,9 +92,8 @@ def examine(path: Path) -> Row:
             m, settings = pf.formats.read_usd(path)
         except pf.PfaffianError as error:
             return Row(refused=str(error))
-    row = Row(
-        nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=SINGLE, causes={"Newton units of the mimic": UNITS}
-    )
+    told = "; ".join(str(w.message) for w in caught)
+    row = Row(nv=m.nv, left_out=told, same=SINGLE, causes={"Newton units of the mimic": UNITS, **newton_series.CAUSES})
     s = open_stage(as_path(path))
     if (s.length, s.mass) != (1.0, 1.0):
         row = replace(row, causes={**row.causes, "Newton": "Newton keeps the units of the stage"})
