@@ -18,7 +18,7 @@ cat > gimbal.sdf <<'END'
   <axis2><xyz>0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit>
     <dynamics><damping>.7</damping><spring_stiffness>9</spring_stiffness></dynamics></axis2></joint></model></sdf>
 END
-"$python" -I - <<'END' 2> warnings
+"$python" -I - 2> warnings <<'END'
 from pydrake.all import MultibodyPlant, Parser
 
 plant = MultibodyPlant(0.0)

@@ -21,7 +21,7 @@ from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.usd.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd.usd_joint import Drive, UsdJoint, read_joint
 from pfaffian.formats.usd.usd_names import soft_prims, unread
-from pfaffian.formats.usd.usd_series import Between, in_series
+from pfaffian.formats.usd.usd_series import MasslessBody, in_series
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage, readable
 from pfaffian.formats.usd.usd_start import start_coordinates, start_rates
 from pfaffian.model.body import WORLD, Body, body
@@ -131,7 +131,7 @@ def _bodies(s: UsdStage) -> list[Any]:
     return found
 
 
-def _massless(between: Mapping[str, Between]) -> dict[str, list[Body]]:
+def _massless(between: Mapping[str, MasslessBody]) -> dict[str, list[Body]]:
     """Body -> the massless bodies of the joints in series that lead to it."""
     found: dict[str, list[Body]] = defaultdict(list)
     for name, stop in between.items():

@@ -27,7 +27,7 @@ _TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
 CONNECT = "MjcEqualityConnectAPI"
 """Schema of MuJoCo's connect, which gives one point: the other body is held by its point that is there at the start."""
 
-End = tuple[str | None, NumericPose]
+JointEnd = tuple[str | None, NumericPose]
 """Name of the body at one end of a joint, None for the world, and the joint's frame in it."""
 
 
@@ -212,7 +212,7 @@ def _by_locks(s: UsdStage, prim: Any, free: list[str]) -> Axes:
     raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
-def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> End:
+def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> JointEnd:
     """One end of a joint; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
@@ -242,7 +242,7 @@ def _carrier(prim: Any, bodies: Mapping[str, str]) -> Any:
     return prim or None
 
 
-def _connected(s: UsdStage, prim: Any, ends: Sequence[End], bodies: Mapping[str, str], lost: list[str]) -> End:
+def _connected(s: UsdStage, prim: Any, ends: Sequence[JointEnd], bodies: Mapping[str, str], lost: list[str]) -> JointEnd:
     """The second end of MuJoCo's connect: where the first one is at the start."""
     targets = [prim.GetRelationship(f"physics:body{k}").GetTargets() for k in (0, 1)]
     carriers = [_carrier(s.stage.GetPrimAtPath(t[0]), bodies) if t else None for t in targets]

@@ -27,7 +27,7 @@ SAME = 1e-4
 
 
 @dataclass(frozen=True)
-class Between:
+class MasslessBody:
     """A massless body between two joints in series.   before: the body to which they lead.   at: its pose in the world at the
     start."""
 
@@ -37,14 +37,14 @@ class Between:
 
 def in_series(
     s: UsdStage, joints: Sequence[UsdJoint], named: Mapping[str, str], lost: LeftOut
-) -> tuple[list[UsdJoint], dict[str, Between]]:
+) -> tuple[list[UsdJoint], dict[str, MasslessBody]]:
     """The joints, of which those in series lead from one body to the next, and the massless bodies between them, by name."""
     groups: dict[tuple[str | None, str | None], list[UsdJoint]] = defaultdict(list)
     for j in joints:
         if j.single and not j.excluded:
             groups[j.bodies].append(j)
     paths, used = {name: path for path, name in named.items()}, {*named.values()}
-    between, changed = dict[str, Between](), dict[str, UsdJoint]()
+    between, changed = dict[str, MasslessBody](), dict[str, UsdJoint]()
     for (first, last), group in groups.items():
         if last is None or len(group) < 2 or not _is_series(group):
             continue
@@ -56,7 +56,7 @@ def in_series(
         parts = [replace(j, bodies=ends, frames=f) for j, ends, f in zip(group, pairwise(stops), frames, strict=True)]
         changed |= {j.name: j for j in parts}
         between |= {
-            n: Between(last, at) for n, at in zip(stops[1:-1], _stops(parts, world[first], world[last]), strict=True) if n
+            n: MasslessBody(last, at) for n, at in zip(stops[1:-1], _stops(parts, world[first], world[last]), strict=True) if n
         }
     return [changed.get(j.name, j) for j in joints], between
 

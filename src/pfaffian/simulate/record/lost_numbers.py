@@ -28,8 +28,8 @@ def without_number(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, a
     Inputs of the run count as zero, and a law that takes some is not examined.
     """
     loop = traced_loop(s, last=True)
-    taken = loop.w[: len(s.control.w_names), 0]
-    parts = [(name, part) for name, part in parts_that_act(loop) if not ca.depends_on(part, taken) and has(part, NO_NUMBER)]
+    given = loop.w[: len(s.control.w_names), 0]
+    parts = [(name, part) for name, part in parts_that_act(loop) if not ca.depends_on(part, given) and has(part, NO_NUMBER)]
     found = [""] * len(t)
     if not parts:
         return found
