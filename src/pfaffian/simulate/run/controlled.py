@@ -38,8 +38,8 @@ OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
 the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
 larger."""
 
-PER_STEP = 0.01
-"""Tolerance of a step in the first solution of a run, as a part of its accuracy."""
+PER_STEP = 0.02
+"""Tolerance of a step in the first solution of a run, as a part of the bound of its estimate."""
 
 RECENT = 0.5
 """Part of the time since the run began in which the largest error counts for a record."""
@@ -47,8 +47,9 @@ RECENT = 0.5
 TRIES = 6
 """Largest number of solutions of a run."""
 
-WITHIN = 0.5
-"""Part of the accuracy within which the estimate must be: the error is up to twice the estimate where few steps decide it."""
+WITHIN, LEAST_HALVED = 0.5, 1e-10
+"""Part of the accuracy within which the estimate must be, since the error is up to twice the estimate where few steps decide
+it; not of an accuracy below LEAST_HALVED, for which rounding may leave no smaller tolerance."""
 
 AIM = 0.5
 """Part of that bound at which a run aims that is repeated for the first time; each time after that the part is squared, since
@@ -154,7 +155,12 @@ def controlled(
 
 def first_tolerance(accuracy: float) -> float:
     """The tolerance of the steps of a run of this accuracy, before its error is known."""
-    return max(PER_STEP * accuracy, SMALLEST)
+    return max(PER_STEP * _bound(accuracy), SMALLEST)
+
+
+def _bound(accuracy: float) -> float:
+    """What the estimate of the error of a run must not exceed."""
+    return WITHIN * accuracy if accuracy >= LEAST_HALVED else accuracy
 
 
 def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float, stiffened: np.ndarray) -> np.ndarray:
@@ -217,11 +223,12 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
     estimated = np.intersect1d(todo, estimated)
     dense, tolerance = solver.watched() if estimated.size else solver, done.tolerance
     todo, at = todo[begins.starts.status == 0], np.searchsorted(dense.instants, solver.instants)
+    bound = _bound(accuracy)
     for left in reversed(range(TRIES)):
         if not todo.size:
             return
         pairs, events = _Pairs.of(dense, begins, todo, estimated), list[PassedEvents]()
-        judged = WITHIN * accuracy, tolerance, left < TRIES - 1
+        judged = bound, tolerance, left < TRIES - 1
         looks = watch._replace(lost=partial(pairs.lost, *judged)) if left else watch
         looks = looks._replace(events=events.append)
         if done.tally:

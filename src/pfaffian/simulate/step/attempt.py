@@ -180,7 +180,8 @@ def attempt(s: Simulation) -> tuple[ca.Function, ...]:
     ended = ca.logic_and(too_short, ca.logic_not(goes_on))
     if event:  # a step that passes one cannot be shortened
         ended = ca.logic_or(ended, ca.logic_and(active, ca.logic_and(event.jumps, ca.logic_not(good))))
-    faults[_place(s), 0] = ca.fmax(faults[_place(s), 0], tried.faulty == 0)  # iterations that found no number, too
+    no_number = ca.logic_and(faults[_place(s), 0], ca.logic_not(tried.finite))  # others leave it to the explicit pair
+    faults[_place(s), 0] = ca.logic_or(no_number, tried.faulty == 0)
     faults = each(ended, faults, ca.SX.zeros(*faults.shape))
     if event:
         faults = ca.vertcat(faults[:-1, 0], ca.logic_and(active, event.endless), faults[-1, 0])
