@@ -239,7 +239,6 @@ def _solve(solver: Solver, begins: Begins, accuracy: float, estimated: np.ndarra
         error = pairs.error(found, tolerance)
         done.error[:, pairs.second] = _recent(error, dense, at, begins.of(pairs.second).error)
         expected = pairs.excess(*judged, error)
-        watch = watch._replace(first_call=int(found.tried.max(initial=0)))
         again = (expected > 0) & (done.status[pairs.second] <= 0)
         todo = pairs.second[again]
         done.events.extend(pairs.events_of(each, todo) for each in events)

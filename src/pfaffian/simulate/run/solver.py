@@ -129,15 +129,13 @@ class Watch(NamedTuple):
     """What watches over a solution.   count: called with the simulated time of each call, summed over lanes [s].
     interrupted: whether Ctrl-C was pressed.   lost: solutions so far -> (lanes,) whether a lane is given up.
     steps: called with the steps that lanes have made, and with what gives the signals within them; None: not called.
-    events: called with steps that pass events.   first_call: number of steps that the first call tries, at least
-    FIRST_CALL: those of the solution before, which one with a smaller tolerance needs in any case."""
+    events: called with steps that pass events."""
 
     count: Callable[[float], Any]
     interrupted: Callable[[], bool]
     lost: Callable[[SolvedRuns], np.ndarray]
     steps: Callable[[Steps, Evaluate], None] | None = None
     events: Callable[[PassedEvents], None] | None = None
-    first_call: int = 0
 
 
 class Solver(NamedTuple):
@@ -280,7 +278,7 @@ class Solver(NamedTuple):
         """
         at, lane, status = lane_of(self.simulation), solved.lane, solved.status
         lane[:, at.interval], lane[:, at.end] = 0, np.minimum(self.end, rows[-1, ..., BARRIER])
-        p, most = self.p[runs], [max(FIRST_CALL, watch.first_call)] * 2
+        p, most = self.p[runs], [FIRST_CALL, FIRST_CALL]
         while True:
             going = np.flatnonzero((status == 0) & (lane[:, at.time] < lane[:, at.end]))
             if not going.size:
