@@ -800,4 +800,4 @@ def test_a_condition_that_its_own_constraint_keeps_at_the_edge_is_named_soon():
         r = pf.run(m, duration=3.0, accuracy=1e-8, backend="interpreter")
     taut = np.sqrt(2 * 1.5 / (7 / 2))
     assert taut - 1e-6 < float(r.stopped) < taut + 0.1  # where rounding turns it off and on
-    assert r.steps < 100_000
+    assert r.steps < 150_000  # an eighth of the greatest number, at which a run that comes nowhere ends
