@@ -239,6 +239,7 @@ class EventNumbers(NamedTuple):
     aim: where the next part of a step ends [s], NO_AIM where nothing is expected.   count: number of the parts of a step of one
     length, or of events in quick succession.   last: index of the name that changed at the last event.   width: exactness of
     the instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
+    still: number of those of late at which what is compared stands still, which falls with time.
     Of steps of one length alone: done: part of the step that is done [s].   unsplit: number of steps that were not split at
     all of their events.   finer: 1 in a solution that tells the error of another one: where a step meets events, it makes what
     lies between two of them in two parts; 2 after the first of these; 0 elsewhere.
@@ -249,18 +250,19 @@ class EventNumbers(NamedTuple):
     last: Any
     width: Any
     total: Any
+    still: Any
     done: Any
     unsplit: Any
     finer: Any
 
 
-TO_ACCURACY = 5
+TO_ACCURACY = 6
 """Number of the first `EventNumbers`, which steps under error control change."""
 
 NO_AIM = 1e11
 """Where the next part of a step ends that may end anywhere [s]."""
 
-NO_EVENTS = EventNumbers(NO_AIM, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+NO_EVENTS = EventNumbers(NO_AIM, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 """The numbers of a run before its first event."""
 
 

@@ -261,7 +261,7 @@ def _outcome(
     time, numbers = lane[at.time, 0], _numbers(at, lane)
     exact = exactness(ca.fmax(ca.fabs(lane[at.begin, 0] + time), ca.fabs(time)), proposed, numbers.width)
     short = is_short(part.h, exact)
-    near = [numbers.aim != NO_EVENTS.aim, numbers.count != NO_EVENTS.count, numbers.width != NO_EVENTS.width]
+    near = [getattr(numbers, name) != getattr(NO_EVENTS, name) for name in ("aim", "count", "width", "still")]
     some = _active(s, at, lane) * sum(near, ca.logic_not(check.nothing) + short)
     known = ca.vertcat(exact, tried.last, tried.barrier, clear, tried.usable, within)
     given = lane, w, s.mechanism.p_symbols, part.d, part.switches, part.h, part.x_next, part.rates, known
@@ -306,11 +306,12 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         last=ca.if_else(event.jumps, event.name, numbers.last),
         width=event.widened(numbers.width, h),
         total=numbers.total + event.jumps,
+        still=event.stands_still(numbers.still, time, h),
     )
     repeats = numbers._replace(aim=repeated, last=ca.if_else(slides, event.name, numbers.last))
     changed = each(good, *(ca.vertcat(*after[:TO_ACCURACY]) for after in (accepted, repeats)))
     given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, known]
-    many = ca.logic_and(event.jumps, numbers.count >= MOST_AT_ONCE)
+    many = ca.logic_and(event.jumps, ca.fmax(numbers.count, numbers.still) >= MOST_AT_ONCE)
     endless = ca.logic_or(many, reduce(ca.logic_and, [slides, event.root * h <= BESIDE * exact, numbers.last == event.name]))
     return guarded("located", given, [ca.vertcat(good, event.jumps, event.located, endless), changed])
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from pfaffian.control.layout import NO_AIM
 from pfaffian.kernel.remember import once_for, remembered
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.parts.rebound import gaps_of, impacts_of
 from pfaffian.simulate.step.activation import switched
 from pfaffian.simulate.step.closed_loop import LawAndSystem, closed_loop
@@ -61,6 +62,13 @@ KINKS_AT_ONCE = 24
 AT_ONCE = 1e-10
 """Length of steps between events in quick succession, relative to the time: a condition that its own constraint keeps at its
 edge changes by rounding, in steps of any length."""
+
+STILL = 1e-6
+"""Speed below which a number that a condition compares stands still, relative to the sum of the speeds of its parts: where a
+constraint begins to act because of its own motion, it keeps its condition at its edge, where rounding decides."""
+
+SELDOM = 1e-3
+"""Time after which such an event counts no more, relative to the time since the run began."""
 
 SHORT = 200
 """Instructions of conditions up to which a step contains them at each point: copying arguments and results takes longer."""
@@ -272,7 +280,8 @@ class Ahead(NamedTuple):
     switches: whether parameters jump at its begin; such a step changes nothing else.   passes: whether it passes an event.
     short: whether it is as short as a step that passes an event should be.   root: where the event is, in parts of the step.
     finite: whether its end is.   undefined: whether a condition compares NaN at one of its ends.   exact: exactness of instants
-    [s].   name: index of the name that changes.   following: next values of the parameters at its end.
+    [s].   name: index of the name that changes.   following: next values of the parameters at its end.   still: whether it
+    passes an event at which all numbers that decide it stand still.
     """
 
     switches: ca.SX
@@ -284,6 +293,7 @@ class Ahead(NamedTuple):
     exact: ca.SX
     name: ca.SX
     following: ca.SX
+    still: ca.SX
 
     @property
     def jumps(self) -> ca.SX:
@@ -323,6 +333,13 @@ class Ahead(NamedTuple):
         """The number of events in quick succession, after a step that is accepted.   t: time [s]."""
         apart = ca.logic_and(self.ordinary(h), h > AT_ONCE * ca.fabs(t))
         return ca.if_else(self.jumps, events + 1, ca.if_else(apart, 0, events))
+
+    def stands_still(self, events: ca.SX, elapsed: ca.SX, h: ca.SX) -> ca.SX:
+        """The number of events of late at which what is compared stands still, after a step that is accepted.
+
+        elapsed: time since the run began, at its begin [s]."""
+        passed = ca.logic_and(self.jumps, self.still)
+        return ca.if_else(passed, events + 1, ca.fmax(events - h / ca.fmax(SELDOM * (elapsed + h), NOTHING), 0))
 
 
 class StepPoint(NamedTuple):
@@ -382,7 +399,7 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     """What a step meets.   exact: exactness of the instants of events [s].   passes_kinks: whether kinks count as none."""
     points, here = step_points(events, s, tried)
     begin, numbers, first = points[0].states, events.modes, events.conditions
-    passes, root, after = passed(events, points, passes_kinks)
+    passes, root, after, decide = passed(events, points, passes_kinks)
     short, finite = is_short(tried.h, exact), is_finite(tried.x_next)
     if events.linear:
         turns = _turning_point(tried.here, [events.at(*given) for given in _hull(s, tried)])
@@ -399,7 +416,24 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     name = ca.SX(-1)
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
-    return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following)
+    moves = ca.logic_and(decide, ca.logic_not(_stands_still(events, s, tried)))
+    still = reduce(ca.logic_and, [passes, short, ca.logic_not(at_once), any_of(decide), ca.logic_not(any_of(moves))])
+    return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following, still)
+
+
+def _stands_still(events: Events, s: LawAndSystem, tried: Tried) -> ca.SX:
+    """(k, 1) which of the numbers that conditions compare stand still at the begin of a step although their parts move;
+    structurally zero for those of kinks and impacts alone."""
+    axes, (u, t) = s.system.variables, tried.at(0.0)
+    depends, flags = ca.DM(events.combined.jac_sparsity(0, 0)), ca.SX(events.comparisons, 1)
+    modes = range(events.conditions + events.impacts, len(events.names))
+    of = sorted({k for i in (*range(events.kink_places.start), *modes) for k in depends[i, :].sparsity().get_col()})
+    X, now = ca.SX.sym("X", tried.x.numel()), ca.SX.sym("now")
+    numbers = events.at(ca.vertcat(axes.state(X), tried.d), u, s.mechanism.p_symbols, now).differences[of, 0]
+    (slopes,) = ca.substitute([ca.jacobian(numbers, ca.vertcat(X, now))], [X, now], [axes.stepped(tried.x), t])
+    parts = slopes @ ca.diag(ca.vertcat(tried.rates[:, 0], 1))
+    flags[of, 0] = ca.fabs(ca.sum2(parts)) < STILL * ca.sum2(ca.fabs(parts))
+    return flags
 
 
 class Across(NamedTuple):
@@ -497,8 +531,9 @@ def path_of(variables: Variables, x: ca.SX, x_next: ca.SX, rates: ca.SX, h: ca.S
     return at
 
 
-def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Whether a step passes an event, where, in parts of its length, and the states after it, from points along it.
+def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Whether a step passes an event, where, in parts of its length, the states after it, and (k, 1) which comparisons decide
+    it, from points along it.
 
     Among the comparisons that change between two points, those that alone change the states tell the place: another one may
     stand at its edge, and change by rounding.
@@ -519,7 +554,7 @@ def passed(events: Events, points: list[StepPoint], passes_kinks: ca.SX) -> tupl
     for k in range(count):
         root = _root([power[k] for power in powers], right - at[1], right, before[k])
         found = ca.if_else(crosses[k], ca.fmin(found, root), found)
-    return reduce(ca.logic_or, changed), ca.if_else(found < NOWHERE, found, middle), after
+    return reduce(ca.logic_or, changed), ca.if_else(found < NOWHERE, found, middle), after, crosses
 
 
 def _counted(events: Events, states: ca.SX, before: ca.SX, passes_kinks: ca.SX) -> ca.SX:

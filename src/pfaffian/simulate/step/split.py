@@ -134,7 +134,7 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
     faults) of a part that may meet an event, or is not the only one of its step."""
     events, at, n = now.events, s.layout, s.system.nx + len(s.z)
     given, _, _, p, t, h = now.step
-    x, d, (aim, count, last, width, total, done, unsplit, finer) = given[:n, 0], given[n:, 0], now.numbers
+    x, d, (aim, count, last, width, total, still, done, unsplit, finer) = given[:n, 0], given[n:, 0], now.numbers
     symbols = [ca.SX.sym(name, part.sparsity_out(i)) for name, i in (("x_next", 0), ("reached", 4), ("rates", 5))]
     made = PartResult(*symbols)
     event = ahead(events, s, _tried(now, made, n), exactness(t, h, width), ca.SX(0))
@@ -150,6 +150,7 @@ def _with_events(s: LawAndSystem, now: Begun, part: ca.Function) -> ca.Function:
         ca.if_else(event.jumps, event.name, last),
         ca.if_else(event.located, width, event.widened(width, now.length)),
         total + event.jumps,
+        still,
         ca.if_else(stays, done, now.ends),
         unsplit,
         ca.if_else(event.jumps, ca.fmin(finer, 1), ca.if_else(ca.logic_and(now.halved, ca.logic_not(stays)), 2, finer)),
