@@ -239,7 +239,7 @@ class EventNumbers(NamedTuple):
     aim: where the next part of a step ends [s], NO_AIM where nothing is expected.   count: number of the parts of a step of one
     length, or of events in quick succession.   last: index of the name that changed at the last event.   width: exactness of
     the instant of the event ahead, relative to that of other events.   total: number of the events of the run so far.
-    still: number of those of late at which what is compared stands still, which falls with time.
+    still: number of the steps of late that met one at which what is compared stands still; it falls with time.
     Of steps of one length alone: done: part of the step that is done [s].   unsplit: number of steps that were not split at
     all of their events.   finer: 1 in a solution that tells the error of another one: where a step meets events, it makes what
     lies between two of them in two parts; 2 after the first of these; 0 elsewhere.

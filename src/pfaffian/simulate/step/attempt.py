@@ -21,6 +21,7 @@ from pfaffian.simulate.step.events import (
     BESIDE,
     KINKS_AT_ONCE,
     MOST_AT_ONCE,
+    MOST_STILL,
     PASSING,
     WIDENING,
     Ahead,
@@ -306,12 +307,16 @@ def _located(s: Simulation, at: Lane) -> ca.Function:
         last=ca.if_else(event.jumps, event.name, numbers.last),
         width=event.widened(numbers.width, h),
         total=numbers.total + event.jumps,
-        still=event.stands_still(numbers.still, time, h),
+        still=event.stood_still(numbers.still, time, h),
     )
-    repeats = numbers._replace(aim=repeated, last=ca.if_else(slides, event.name, numbers.last))
+    named = ca.logic_or(slides, event.still)
+    repeats = numbers._replace(
+        aim=repeated, last=ca.if_else(named, event.name, numbers.last), still=numbers.still + event.still
+    )
     changed = each(good, *(ca.vertcat(*after[:TO_ACCURACY]) for after in (accepted, repeats)))
     given = [ca.SX.sym("guard"), lane, w, p, d, switches, h, reached, rates, known]
-    many = ca.logic_and(event.jumps, ca.fmax(numbers.count, numbers.still) >= MOST_AT_ONCE)
+    many = ca.logic_and(event.jumps, numbers.count >= MOST_AT_ONCE)
+    many = ca.logic_or(many, ca.logic_and(event.still, numbers.still >= MOST_STILL))
     endless = ca.logic_or(many, reduce(ca.logic_and, [slides, event.root * h <= BESIDE * exact, numbers.last == event.name]))
     return guarded("located", given, [ca.vertcat(good, event.jumps, event.located, endless), changed])
 

@@ -67,8 +67,9 @@ STILL = 1e-6
 """Speed below which a number that a condition compares stands still, relative to the sum of the speeds of its parts: where a
 constraint begins to act because of its own motion, it keeps its condition at its edge, where rounding decides."""
 
-SELDOM = 1e-3
-"""Time after which such an event counts no more, relative to the time since the run began."""
+MOST_STILL, SELDOM = 128, 1e-3
+"""Greatest number of steps that meet such an event, some five of them each, and the time after which one counts no more,
+relative to the time since the run began. Whatever steps lie between, so many show that the constraint will go on so."""
 
 SHORT = 200
 """Instructions of conditions up to which a step contains them at each point: copying arguments and results takes longer."""
@@ -281,7 +282,7 @@ class Ahead(NamedTuple):
     short: whether it is as short as a step that passes an event should be.   root: where the event is, in parts of the step.
     finite: whether its end is.   undefined: whether a condition compares NaN at one of its ends.   exact: exactness of instants
     [s].   name: index of the name that changes.   following: next values of the parameters at its end.   still: whether it
-    passes an event at which all numbers that decide it stand still.
+    meets an event, and all numbers that decide it stand still.
     """
 
     switches: ca.SX
@@ -334,12 +335,11 @@ class Ahead(NamedTuple):
         apart = ca.logic_and(self.ordinary(h), h > AT_ONCE * ca.fabs(t))
         return ca.if_else(self.jumps, events + 1, ca.if_else(apart, 0, events))
 
-    def stands_still(self, events: ca.SX, elapsed: ca.SX, h: ca.SX) -> ca.SX:
-        """The number of events of late at which what is compared stands still, after a step that is accepted.
+    def stood_still(self, steps: ca.SX, elapsed: ca.SX, h: ca.SX) -> ca.SX:
+        """The number of steps of late that met an event at which what is compared stands still, after one that is accepted.
 
         elapsed: time since the run began, at its begin [s]."""
-        passed = ca.logic_and(self.jumps, self.still)
-        return ca.if_else(passed, events + 1, ca.fmax(events - h / ca.fmax(SELDOM * (elapsed + h), NOTHING), 0))
+        return ca.if_else(self.still, steps + 1, ca.fmax(steps - h / ca.fmax(SELDOM * (elapsed + h), NOTHING), 0))
 
 
 class StepPoint(NamedTuple):
@@ -417,7 +417,7 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
     for i in reversed(range(len(events.names))):
         name = ca.if_else(changed[i], i, name)
     moves = ca.logic_and(decide, ca.logic_not(_stands_still(events, s, tried)))
-    still = reduce(ca.logic_and, [passes, short, ca.logic_not(at_once), any_of(decide), ca.logic_not(any_of(moves))])
+    still = reduce(ca.logic_and, [passes, ca.logic_not(at_once), any_of(decide), ca.logic_not(any_of(moves))])
     return Ahead(tried.switches, passes, short, root, finite, nan, exact, name, here.following, still)
 
 
