@@ -254,6 +254,7 @@ STICKS = 2.0 * 9.81 / 1e-4 * (1 + MASS * RADIUS**2 / 0.1)
     (5.0, 0.0, 0.0, 0.0, r"^the spring of contact 'ground' once it touches, 3\.06e\+03 rad/s of"),
     (5.0, -3.0, 0.0, 0.0, r"^the spring of contact 'ground' once it touches, 1\.\d+e\+04 rad/s of"),
     (RADIUS + 1e-4, 0.0, 2.0, 0.0, rf"^the damper of contact 'ground' once it touches, {re.escape(f'{STICKS:.3g}')} 1/s, "),
+    (5.0, 0.0, 2.0, 0.0, rf"^the damper of contact 'ground' once it touches, {re.escape(f'{STICKS:.3g}')} 1/s, "),
     (5.0, 0.0, 0.0, 600.0, r"^the damper of contact 'ground' once it touches, 5\.89e\+03 1/s, the spring of contact 'ground'"),
 ])  # fmt: skip
 def test_a_contact_is_named_before_it_touches(z, speed, friction, damping, words):
@@ -272,6 +273,17 @@ def test_a_contact_is_named_before_it_touches(z, speed, friction, damping, words
     ) as caught:
         pf.run(m, *at, duration=0.002, scheme=STIFF, backend="interpreter")
     assert len(caught) == 1
+
+
+def test_the_friction_of_balls_far_apart_is_that_at_touch():
+    """Their arms are the radii: the rate is mu W / s_0 (1 / m_a + 1 / m_b + r_a^2 / I_a + r_b^2 / I_b)."""
+    ends = {"shape_a": pf.shape("sphere", radius=0.1), "shape_b": pf.shape("sphere", radius=0.3)}
+    touch = forces.contact("touch", "a", "b", **ends, stiffness=1e4, friction=0.5, creep=1e-4)
+    bodies = [pf.body("a", 1.0, inertia=0.01), pf.body("b", 3.0, inertia=0.2)]
+    m = pf.mechanism("balls", bodies, [pf.joint(f"fly {n}", "free", "world", n) for n in "ab"], forces=[touch])
+    rate = 0.5 * 4 * 9.81 / 1e-4 * (1 + 1 / 3 + 0.1**2 / 0.01 + 0.3**2 / 0.2)
+    with pytest.warns(pf.RunWarning, match=rf"damper of contact 'touch' once it touches, {re.escape(f'{rate:.3g}')} 1/s"):
+        pf.run(m, {"fly a.x": 40.0, "fly a.y": 3.0}, duration=0.002, backend="interpreter")
 
 
 K, CREEP = pf.Parameter("k", 1e5), pf.Parameter("creep", 1e-2)

@@ -76,3 +76,21 @@ def test_of_several_runs_those_that_meet_it_are_named():
         r = pf.run(m, [[1.0], [3.0]], [-1.0], duration=1.0, step=1e-2, backend="interpreter")
     assert r.status.values.tolist()[1] == 0 and WORDS.format("wind") in r.reason.values[0] and r.reason.values[1] == ""
     assert np.isnan(r.stopped.values[1])
+
+
+@pytest.mark.parametrize("records", [["q"], ["q", "v", "energy"]])
+def test_a_potential_whose_pole_steps_pass_is_named(records):
+    """A block at -1000 m/s comes from x = 1.3 m beyond the pole of log(x) in two steps, which meet no large force."""
+    far, well = (pf.forces.potential(name, lambda k, a=a: ca.log(k.q[0] + a)) for name, a in (("far", 9), ("well", 0)))
+    how = {"step": 1e-3, "record": records, "backend": "interpreter"}
+    with pytest.warns(pf.RunWarning, match="the energy of 'well' is no number at t = 0.002 s: if steps passed a pole"):
+        pf.run(slide(forces=[far, well]), [1.3], [-1e3], duration=4e-3, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pf.run(slide(forces=[far, well]), [1.3], [-1.0], duration=0.5, **how)
+
+
+def test_the_run_of_a_batch_is_told_whose_potential_has_no_number():
+    well = slide(forces=[pf.forces.potential("well", lambda k: ca.log(k.q[0]))])
+    with pytest.warns(pf.RunWarning, match="the energy of 'well' is no number at t = 0 s in run 1: "):
+        pf.run(well, [[2.0], [-2.0]], duration=1e-2, step=1e-3, backend="interpreter")

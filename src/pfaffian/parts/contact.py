@@ -329,10 +329,13 @@ class Contact:
         return ca.vertcat(*[point.gap for point in self.surfaces.contact_points(k)])
 
     def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """The gap and the sliding velocity (3, 1) of each point of contact."""
-        surfaces, found = self.surfaces, []
-        for gap, n, x in surfaces.contact_points(k):
-            s = surfaces.slip(k, x)
+        """The gap and the sliding velocity (3, 1) of each point of contact, of surfaces apart that of their nearest points: at
+        the middle of the gap, the arms of turns would grow with it."""
+        found = []
+        for gap, n, x in self.surfaces.contact_points(k):
+            half = n * gap / 2
+            on_b = x - half - k.line(self.body_a, self.body_b)
+            s = velocity_at(k, self.body_a, x + half) - velocity_at(k, self.body_b, on_b)
             found.append((gap, s - n * ca.dot(n, s)))
         return found
 

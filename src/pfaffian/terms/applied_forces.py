@@ -65,9 +65,13 @@ def potential_energy(k: Kinematics) -> ca.SX:
         e, _ = closing_joint(c).displacement(k.joint(c.name))
         V += loop_presence(k, c) * ca.dot(e, closing_joint(c).stiffness @ e) / 2
     for force in k.mechanism.all_forces:
-        if type(force) in _ENERGY:
-            V += _ENERGY[type(force)](k, force)
+        V += energy_of(k, force)
     return V
+
+
+def energy_of(k: Kinematics, force: Any) -> ca.SX:
+    """Potential energy of one force of the mechanism [J], 0 if it has none."""
+    return _ENERGY[type(force)](k, force) if type(force) in _ENERGY else ca.SX(0)
 
 
 def input_matrix(k: Kinematics) -> ca.SX:

@@ -13,7 +13,7 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.parts.contact import compliant_parts
 from pfaffian.simulate.error.accuracy import BOUND, StepErrorMonitor
 from pfaffian.simulate.error.balance import Cost
-from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
+from pfaffian.simulate.error.fastest import Fastest, contact_parts, fastest, largest_force, may_stiffen, springs_and_dampers
 from pfaffian.simulate.error.sizes import relative
 from pfaffian.simulate.step.draft import Draft
 from pfaffian.simulate.step.run_arguments import input_names
@@ -301,7 +301,8 @@ def too_fast(watch: StepErrorMonitor, x: np.ndarray, k: np.ndarray) -> Callable[
 
 
 def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Callable[[np.ndarray], list[str]]:
-    """A function that explains runs to an accuracy, given by number, whose steps became too short: the fastest part there.
+    """A function that explains runs to an accuracy, given by number, whose steps became too short or whose motion has grown:
+    the fastest part there, or the largest force where no motion is fast.
 
     x: (runs, nx) last states.   p: (runs, np) parameters.   t: (runs,) times [s].
     """
@@ -316,6 +317,8 @@ def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Ca
             part = fastest(s.mechanism, law, q[0], v[0], w, np.zeros(0), float(t[run]), now[0])
             if part:
                 found[i] = f"the fastest part there is {part}: soften it, or smooth a force that jumps"
+            elif force := largest_force(s.mechanism, q[0], v[0], float(t[run]), now[0]):
+                found[i] = f"the largest force there is {force}: bound it"
         return found
 
     return words

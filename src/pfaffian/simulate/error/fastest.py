@@ -17,6 +17,7 @@ from pfaffian.control.law_digest import digest as law_digest
 from pfaffian.control.open_loop import is_open
 from pfaffian.control.reason import foremost, participation
 from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.spectrum import Cluster, spectrum
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.parts.contact import compliant_parts, press_law
@@ -32,6 +33,9 @@ EQUAL = 1e-9
 
 LARGE = 150
 """Number of velocities above which no part is named: for 500, half a minute would go into the derivatives of this advice."""
+
+HUGE = 1e100
+"""Size of a derivative of a force from which on it counts as infinite: eigenvalues of such are none."""
 
 OF_JOINT, MOTION, TOUCHING = "spring or damper of ", "the motion of ", " once it touches"
 
@@ -63,8 +67,8 @@ class Fastest(NamedTuple):
 def fastest(
     m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
-    """The fastest part at one state; None if all rates are zero, a derivative is not finite, a motion has no inertia, or the
-    machine is LARGE.
+    """The fastest part at one state; None if all rates are zero, a derivative is not finite or HUGE, a motion has no inertia,
+    or the machine is LARGE.
 
     q: (nq,).   v: (nv,).   w: inputs of the run.   z: states that the law integrates.   p: (np,) parameters.   control: a law
     in continuous time.
@@ -73,7 +77,7 @@ def fastest(
         return None
     names, f = _part_slopes(m, control, law_digest(control, m))
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
-    if not all(np.isfinite(x).all() for x in (M, *slopes)):
+    if not all((np.abs(x) < HUGE).all() for x in (M, *slopes)):
         return None
     Z = _free_motions(M, A)
     if Z is None:
@@ -91,6 +95,22 @@ def fastest(
     # A quaternion turns by half the angle of a spin, velocities along the axes of a body by the whole angle.
     spins_most = abs(spin.rate) > (1 if part.name.startswith(MOTION) else 2) * abs(part.rate) * (1 - EQUAL)
     return (spin if spins_most else part) if spin.rate or part.rate else None
+
+
+def largest_force(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> str:
+    """The name and the largest entry [N, N m] of the largest applied force at one state; "" if there is none."""
+    names, f = _force_sizes(m)
+    sizes = np.nan_to_num(np.array(f(q, v, t, p)).ravel(), nan=np.inf)
+    return f"{names[int(sizes.argmax())]}, {sizes.max():.3g}" if sizes.max(initial=0.0) > 0 else ""
+
+
+@remembered(16)
+def _force_sizes(m: Mechanism) -> tuple[list[str], ca.Function]:
+    """Names of the applied forces, and (q, v, t, p) -> (forces, 1) the largest entry of each."""
+    T = symbols(m)
+    forces = named_forces(T.kinematics)
+    sizes = ca.vertcat(ca.SX(0, 1), *[largest_entry(F) for F in forces.values()])
+    return list(forces), ca.Function("sizes", [T.q, T.v, T.t, m.p_symbols], [sizes])
 
 
 def _displacements(x: Cluster) -> np.ndarray:

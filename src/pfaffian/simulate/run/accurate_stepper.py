@@ -135,8 +135,9 @@ class AccurateStepper(AbstractStepper[SavedLanes]):
         o, twice = self._options, np.tile(np.arange(self.runs), 2)
         solver = Solver(self._s, *self._compiled, inputs, now.p, now.start, now.elapsed, np.array([end]), np.inf, o.threads)
         tolerance = first_tolerance(self._accuracy) * np.repeat([(1.0, 1.0), (COARSER, OF_STIFF)], self.runs, axis=0)
+        coarse = np.repeat([False, True], self.runs)
         before = np.concatenate([now.u, 0 * now.u, np.full((self.runs, 1), now.elapsed)], axis=1)
-        found = solver.solve(now.lane, np.tile(before, (2, 1)), twice, tolerance, UNWATCHED, now.status)
+        found = solver.solve(now.lane, np.tile(before, (2, 1)), twice, tolerance, coarse, UNWATCHED, now.status)
         lane, going = found.lane.copy(), found.status == 0
         lane[going, : at.moving], lane[going, at.discrete] = found.last[going, : at.moving], found.last[going, at.moving :]
         records, q_v = found.records[-1], found.q_v[-1]
@@ -175,7 +176,8 @@ class AccurateStepper(AbstractStepper[SavedLanes]):
         difference = global_error(self._s.mechanism, Solutions(coarse, fine), now.p, now.elapsed, before)[0]
         stiffened = has_been_stiff(now.lane[:, at.implicit], now.lane[:, at.patience])
         either = np.logical_or(stiffened[:n], stiffened[n:])[:, None]
-        error = error_from(self._s, difference, first_tolerance(self._accuracy), either)
+        finer = (now.lane[n:, at.made] > now.lane[:n, at.made])[:, None]
+        error = error_from(self._s, difference, first_tolerance(self._accuracy), either, finer)
         stopped = (now.status[:n] != 0) | (now.status[n:] != 0)
         return self._rows(np.where(stopped[:, None], np.nan, error).reshape(n, len(ERROR_KINDS)))
 

@@ -30,7 +30,11 @@ SAMPLE = 32
 """One run of a batch in this many has its error estimated: those whose numbers are its multiples."""
 
 LIKE = 1.2
-"""How many times smaller than that of the order the factor between two step lengths may be to count as it."""
+"""How many times smaller or larger than that of the order the factor between two step lengths may be to count as it."""
+
+NEXT = 2.0
+"""How many times larger than that of the order the factor is at most: that of the next order, of which is the energy that a
+motion without dissipation loses, and so the phase that grows from it. More is chance."""
 
 UNLIKE = 4.0
 """How many times larger than that of the order the factor may be; beyond, solutions are alike by chance."""
@@ -105,7 +109,8 @@ def _estimate(error: np.ndarray, loop: TimeLoop, start: LoopStart, motion: Recor
         (first, ended), (second, also) = (_differences(other, start, motion, eventless) for other in (twice, four))
         ratio = _ratio(first, second, _order(loop))
         of_order = 2.0 ** _order(loop)
-        error[:, eventless] = _filled(first / (np.where(ratio < of_order / LIKE, ratio, of_order) - 1))
+        alike = (ratio >= of_order / LIKE) & (ratio <= of_order * LIKE)
+        error[:, eventless] = _filled(first / (np.where(alike, of_order, np.minimum(ratio, NEXT * of_order)) - 1))
         other = ((ratio < of_order / 2) | (ratio > UNLIKE * of_order)).any(axis=1)
         unclear = eventless[(ended | also | other) & (motion.status[eventless] == 0)]
     if passing.size:

@@ -33,6 +33,10 @@ PART, PART_OF_STIFF = 0.35, 0.6
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
 
+OF_FINER = 1.35
+"""That part where the coarser solution has made more steps, since barriers limit those of both, see `LONGER`: it is then the
+more accurate one, and the difference is the error of the result."""
+
 OF_STEP, WITH_EVENTS, CHANCE = 0.03, 0.1, 4.0
 """A single step may add this part of its tolerance to the errors of both solutions, so that smaller differences may be chance:
 the error is then up to CHANCE times the difference. Where events limit the steps, both take the same ones, and the part is
@@ -163,13 +167,15 @@ def _bound(accuracy: float) -> float:
     return WITHIN * accuracy if accuracy >= LEAST_HALVED else accuracy
 
 
-def error_from(s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float, stiffened: np.ndarray) -> np.ndarray:
+def error_from(
+    s: Simulation, difference: np.ndarray, tolerance: np.ndarray | float, stiffened: np.ndarray, finer: np.ndarray
+) -> np.ndarray:
     """The estimated error of solutions with these tolerances, from their differences from the coarser solutions.
 
-    stiffened: whether the stiff pair has made steps of either solution.
+    stiffened: whether the stiff pair has made steps of either solution.   finer: whether the coarser one made more steps.
     """
     by_chance = np.minimum((WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, CHANCE * difference)
-    part = np.where(stiffened, PART_OF_STIFF, PART)
+    part = np.where(finer, OF_FINER, np.where(stiffened, PART_OF_STIFF, PART))
     return ROUNDING + by_chance + (part + ROUNDED * SMALLEST / tolerance) * difference
 
 
@@ -271,7 +277,7 @@ class _Pairs(NamedTuple):
         starts = self.begins.of(self.runs)
         start = np.where(self.coarse[:, None], starts.coarse, starts.lane)
         tolerances = tolerance[self.runs, None] * np.where(self.coarse[:, None], (COARSER, OF_STIFF), 1.0)
-        return self.solver.solve(start, starts.w, self.runs, tolerances, watch)
+        return self.solver.solve(start, starts.w, self.runs, tolerances, self.coarse, watch)
 
     def store(self, found: SolvedRuns, at: np.ndarray, done: Controlled) -> None:
         """Write the solutions into `done`, with the records at the instants of the indices `at`."""
@@ -301,7 +307,8 @@ class _Pairs(NamedTuple):
         both = Solutions(found.q_v[:, self.coarse], found.q_v[:, rows])
         difference = global_error(s.simulation.mechanism, both, s.p[self.second], s.end, speeds)
         stiffened = np.fmax(found.stiffened[:, rows], found.stiffened[:, self.coarse]) == 1
-        return error_from(s.simulation, difference, tolerance[self.second, None], stiffened)
+        finer = found.made[:, self.coarse] > found.made[:, rows]
+        return error_from(s.simulation, difference, tolerance[self.second, None], stiffened, finer)
 
     def excess(self, accuracy: float, tolerance: np.ndarray, repeated: bool, error: np.ndarray) -> np.ndarray:
         """(runs,) the error, relative to the accuracy, that each of the runs `second` is expected to reach, if it has to be

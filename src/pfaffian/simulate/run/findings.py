@@ -22,6 +22,7 @@ from pfaffian.simulate.record.event_names import (
     undefined_names,
     warn_of_unsplit_steps,
 )
+from pfaffian.simulate.record.lost_energies import warn_of_lost_energies
 from pfaffian.simulate.record.near_dependent_rows import record_undecided
 from pfaffian.simulate.record.result import DIVERGED, FIRST_FAULT, status_of
 from pfaffian.simulate.record.stops import record_stops
@@ -76,13 +77,20 @@ def _stops(result: Draft, runs: EndedRuns) -> None:
     elif "accuracy" in result.attrs:
         p = np.broadcast_to(runs.start.p, (len(runs.x), runs.start.p.shape[1]))
         fastest = unresolved(runs.simulation, runs.x, p, result["stopped"])
-        more = {status_of(runs.simulation, "integrator"): partial(and_last_event, runs.simulation, runs.x, result, fastest)}
+        more = {DIVERGED: fastest}
+        more |= {status_of(runs.simulation, "integrator"): partial(and_last_event, runs.simulation, runs.x, result, fastest)}
     if eventful(runs.simulation):
         more[status_of(runs.simulation, "events")] = partial(reasons, runs.simulation, runs.x, result)
         more[status_of(runs.simulation, "undefined")] = partial(undefined_names, runs.simulation)
     if switched(runs.simulation.mechanism):
         more[FIRST_FAULT] = partial(contradicting_names, runs.simulation)
     record_stops(result, runs.simulation, runs.x, runs.start._replace(messages=runs.messages), more)
+
+
+def _lost_energies(result: Draft, runs: EndedRuns) -> None:
+    """The potentials that have no number where a run went on."""
+    s = runs.simulation
+    warn_of_lost_energies(result, s.mechanism, runs.start.p, s.changing.visible)
 
 
 def _drift(result: Draft, runs: EndedRuns) -> None:
@@ -137,6 +145,7 @@ def _undecided_rows(result: Draft, runs: EndedRuns) -> None:
 
 FINDINGS: tuple[Callable[[Draft, EndedRuns], None], ...] = (
     _stops,
+    _lost_energies,
     _drift,
     _transport,
     _limits,

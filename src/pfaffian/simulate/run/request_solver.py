@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pfaffian.errors import ModelError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_number, as_whole
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.simulate.run.input_intervals import InputIntervals
@@ -12,6 +13,7 @@ from pfaffian.simulate.run.resume_lanes import LanesEnd
 from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.solver import Solver, compiled_samplers, compiled_start, compiled_steps, stiff_steps_for
 from pfaffian.simulate.step.lane import law_instants
+from pfaffian.simulate.step.pairs import ATTEMPTS
 from pfaffian.simulate.step.sampling import in_python, rates
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_marks import time_marks
@@ -36,6 +38,11 @@ def solver_of(
     longest = np.inf if request.max_step is None else as_number(request.max_step, "max_step", above=0)
     period = np.inf if request.u_step is None else as_number(request.u_step, "u_step", above=0)
     elapsed = ended.elapsed if ended else 0.0
+    if (seconds := instants[-1] - elapsed) / longest > ATTEMPTS:
+        raise ModelError(
+            f"max_step {longest:g}: the run of {seconds:g} s would need more than {ATTEMPTS:,} steps, the greatest number that "
+            f"a run tries; the shortest max_step for it is {seconds / ATTEMPTS:.2g} s"
+        )
     marks = time_marks(s, np.array(p), begin, begin + float(instants[-1])) - begin
     python = in_python(s.control)
     if ended and python:

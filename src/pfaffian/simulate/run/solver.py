@@ -51,6 +51,11 @@ little, since the call ends where they do."""
 AT_ONCE = 2**15
 """Most records that are computed at once, which bounds their memory."""
 
+LONGER, FIRST_PART = 1.4, 0.8
+"""Where something else than their error limits steps, those of a coarser solution differ too: their greatest length is so many
+times as large, and the first between two barriers takes at most this part of the time. Equal steps would have equal errors,
+whose difference tells none."""
+
 FIRST_CALL, CALL_BYTES = 256, 2**26
 """Most steps that the first call of the compiled loop tries, and memory for the progress of a call [bytes]."""
 
@@ -60,7 +65,8 @@ class SolvedRuns(NamedTuple):
     last: (runs, numbers) before the step that passes the end.   w: (runs, 2 nw + 1) inputs there, without their barrier.
     status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
     tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record.
-    stiffened: (times, runs, 1) whether it has made any by then.   tolerance: (runs, 2) of the steps of the explicit pair and of
+    stiffened: (times, runs, 1) whether it has made any by then.   made: (times, runs, 1) number of steps by then, since the
+    first run began.   tolerance: (runs, 2) of the steps of the explicit pair and of
     the stiff one."""
 
     records: np.ndarray
@@ -74,6 +80,7 @@ class SolvedRuns(NamedTuple):
     tried: np.ndarray
     stiff: np.ndarray
     stiffened: np.ndarray
+    made: np.ndarray
     tolerance: np.ndarray
 
 
@@ -170,10 +177,13 @@ class Solver(NamedTuple):
         before: np.ndarray,
         runs: np.ndarray,
         tolerance: np.ndarray,
+        coarse: np.ndarray,
         watch: Watch,
         status: np.ndarray | int = 0,
     ) -> SolvedRuns:
         """Solve runs, each with tolerances (n, 2) of the steps of the explicit pair and of the stiff one.
+
+        coarse: (n,) whether a lane is the coarser solution of a run, whose steps are others also where no error limits them.
 
         start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw + 1) the inputs
         until `elapsed`, without their barrier.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a
@@ -183,7 +193,8 @@ class Solver(NamedTuple):
         solved.status[:], solved.tolerance[:] = status, tolerance
         lane = solved.lane
         lane[...] = start
-        lane[:, at.begin], lane[:, at.longest] = self.begin, self.longest
+        lane[:, at.begin], lane[:, at.longest] = self.begin, self.longest * np.where(coarse, LONGER, 1.0)
+        lane[:, at.part] = np.where(coarse, FIRST_PART, 0.0)
         lane[:, at.tolerance] = solved.tolerance[:, int(self.simulation.scheme.stiff)]
         intervals = self.inputs.intervals(self.end, self.elapsed)
         resumed = bool(intervals.since[0] <= self.elapsed and self.elapsed)
@@ -230,12 +241,13 @@ class Solver(NamedTuple):
     def empty(self, n: int) -> SolvedRuns:
         """Solutions of n runs before their start."""
         at = lane_of(self.simulation)
-        widths = (*self.first.recorder.shape.outputs, 1, 1)
-        records, q_v, stiff, stiffened = (np.full((len(self.instants), n, width), np.nan) for width in widths)
+        widths = (*self.first.recorder.shape.outputs, 1, 1, 1)
+        records, q_v, stiff, stiffened, made = (np.full((len(self.instants), n, width), np.nan) for width in widths)
         lane, last = np.zeros((n, at.size)), np.zeros((n, at.moving + at.discrete.stop - at.discrete.start))
         w, status = np.zeros((n, row_size(self.simulation) - 1)), np.zeros(n, np.int32)
         steps, stiff_steps, tried = (np.zeros(n, np.int64) for _ in range(3))
-        return SolvedRuns(records, q_v, lane, last, w, status, steps, stiff_steps, tried, stiff, stiffened, np.zeros((n, 2)))
+        of_steps = steps, stiff_steps, tried, stiff, stiffened, made
+        return SolvedRuns(records, q_v, lane, last, w, status, *of_steps, np.zeros((n, 2)))
 
     def _arrive(self, solved: SolvedRuns, rows: np.ndarray, before: np.ndarray, runs: np.ndarray, watch: Watch) -> np.ndarray:
         """Advance lanes from before `elapsed`, past it where their inputs stay the same, else up to it. Returns the rows
@@ -426,6 +438,7 @@ class Solver(NamedTuple):
         solved.records[at, lanes], solved.q_v[at, lanes] = self._recorded(begins, w, p, self.instants[at])
         implicit = begins[:, numbers.implicit]
         solved.stiff[at, lanes, 0] = implicit
+        solved.made[at, lanes, 0] = begins[:, numbers.made]
         solved.stiffened[at, lanes, 0] = has_been_stiff(implicit, begins[:, numbers.patience])
 
     def _steps(self, passed: np.ndarray, x: np.ndarray, lanes: np.ndarray, rows: np.ndarray, p: np.ndarray) -> Steps:

@@ -3,8 +3,8 @@
 Each lane has its own time and step, which are numbers of its state, so that no bit of a run depends on the others. The state of
 a lane is
 
-    [x; z | time, length, refused, root, implicit, evidence, patience, spent, interval, speeds, law |
-     d, sampled | begin, end, tolerance, longest]
+    [x; z | time, length, refused, root, implicit, evidence, patience, spent, interval, made, speeds, law |
+     d, sampled | begin, end, tolerance, longest, part]
 
 where the first group changes in a step, in machines with events (`events.py`) also d but for those EventNumbers which only
 steps of one length change; samplers change d and `sampled`.
@@ -16,10 +16,12 @@ length: of the next step [s].   refused: whether the last step was.   root: fift
 step before would have changed its length.   implicit: whether the stiff pair makes the next step; a loop of the other pair
 leaves the lane alone.   evidence: steps that spoke for the other pair, less those against it.   patience: evidence after which
 the explicit pair gives way to the stiff one.   spent: steps since the pair changed.   interval: index of its inputs, among
-those that a call of the loop has.   speeds: the largest so far, of each unit.   law: the largest |z| so far.
+those that a call of the loop has.   made: number of steps so far.   speeds: the largest so far, of each unit.   law: the
+largest |z| so far.
 sampled: when a law in discrete time was called last [s], where the loop calls it.
 begin: time at which the run began [s].   end: the lane stays where it passes this.   tolerance: largest error of a step.
-longest: greatest length of a step [s].
+longest: greatest length of a step [s].   part: the largest part of the time between two barriers that the first step may take
+where one or two would do, so that they are no halves; 0: they may be halves or one step.
 w, w_dot: inputs at the begin of an interval, and their rates.   since, barrier: its ends [s]; no step passes the second.
 """
 
@@ -58,6 +60,7 @@ class Lane(NamedTuple):
     patience: int
     spent: int
     interval: int
+    made: int
     speeds: slice
     law: slice
     discrete: slice
@@ -66,6 +69,7 @@ class Lane(NamedTuple):
     end: int
     tolerance: int
     longest: int
+    part: int
     stepped: int
     moving: int
     events: EventNumbers
@@ -74,7 +78,7 @@ class Lane(NamedTuple):
     @property
     def size(self) -> int:
         """Number of all numbers."""
-        return self.longest + 1
+        return self.part + 1
 
 
 def lane_of(s: Simulation) -> Lane:
@@ -85,15 +89,15 @@ def lane_of(s: Simulation) -> Lane:
 def _lane(s: Simulation) -> Lane:
     """The Lane of a simulation, in the order of the text above."""
     n, nz, units = s.system.nx + len(s.z), len(s.z), tuple(sorted(set(s.mechanism.v_units)))
-    speeds = slice(n + 9, n + 9 + len(units))
+    speeds = slice(n + 10, n + 10 + len(units))
     law = slice(speeds.stop, speeds.stop + nz)
     d = slice(law.stop, law.stop + s.layout.size)
     events = EventNumbers(*[d.start + s.layout.events.start + i for i in range(len(EventNumbers._fields))])
     stepped = events[TO_ACCURACY] if eventful(s) else d.start
     moving = d.stop + 1 if law_instants(s) else stepped
-    time, length, refused, root, implicit, evidence, patience, spent, interval = range(n, n + 9)
-    sampled, begin, end, tolerance, longest = range(d.stop, d.stop + 5)
-    pair, given = (implicit, evidence, patience, spent, interval, speeds, law), (begin, end, tolerance, longest)
+    time, length, refused, root, implicit, evidence, patience, spent, interval, made = range(n, n + 10)
+    sampled, *given = range(d.stop, d.stop + 6)
+    pair = implicit, evidence, patience, spent, interval, made, speeds, law
     return Lane(slice(0, n), time, length, refused, root, *pair, d, sampled, *given, stepped, moving, events, units)
 
 
