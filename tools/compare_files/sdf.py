@@ -19,7 +19,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.unit_length import NORMALISED
+from pfaffian.formats.text.xml import well_formed
 from tools.compare_files.report import Row
 from tools.compare_files.trees import FOLLOWER, IMPOSSIBLE, LENGTH, SCREW, UNIVERSAL, apart, bare, limits_apart
 
@@ -39,7 +41,7 @@ BESIDE = ("model", "include", "actor", "scene", "gui", "road", "population", "st
 """Elements of a world beside the model that is read."""
 
 OTHER = "of-others-"
-PREFIXED = re.compile(r"(</?|\s)\w+:(\w+)")
+PREFIXED = re.compile(r"(</?|\s)\w+:+(\w+)")
 """Names with a prefix, which no file of SDF declares, are those of other programs."""
 
 Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -50,10 +52,15 @@ Spans = dict[str, tuple[float, float]]
 """Name -> (low, high)."""
 
 
+def parsed(path: Path) -> Element:
+    """The root of a file; names with a prefix that it does not declare, such as Drake's, get another one."""
+    return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", well_formed(read_text(path))))
+
+
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
     """Name and text of each model of a file that is not static; the name is None if it is the only one. Of models that differ
     in their names and in the places of floating bodies alone, only the first one: worlds repeat one model a thousand times."""
-    root = ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8")))
+    root = parsed(path)
     found, seen = _parts(root), set[str]()
     for own in found:
         if own.findtext("static", "false").strip() in ("1", "true"):
@@ -170,7 +177,7 @@ def examine(path: Path) -> Row:
     """Open the models of a file and compare them; the row has the largest differences."""
     try:
         rows = [_examined(path, *model) for model in models(path)]
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, pf.PfaffianError) as error:
         return Row(refused=str(error))
     if not rows or all(r.refused for r in rows):
         return rows[0] if rows else Row(refused="no model moves")

@@ -18,7 +18,7 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.formats.text.file import read_text
 from tools.compare_files.report import Row
-from tools.compare_files.sdf import OTHER, PREFIXED
+from tools.compare_files.sdf import parsed
 from tools.compare_files.trees import (
     CONTINUOUS,
     FOLLOWER,
@@ -40,14 +40,9 @@ ROUNDED = 1e-8
 """Relative difference that counts as equal: engines turn tensors to principal axes and back."""
 
 
-def _root(path: Path) -> ElementTree.Element:
-    """The root of a file; names with a prefix that it does not declare, such as Drake's, get another one."""
-    return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", read_text(path)))
-
-
 def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
     """The text without shapes, and the name of its root link.   held: joints that become fixed ones."""
-    root = _root(path)
+    root = parsed(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
             for part in link.findall(tag):
@@ -118,7 +113,7 @@ ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
 def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     """Beginning of what differs -> why an engine is not right."""
     found = {"MuJoCo opens": OPEN, "Drake opens": OPEN}
-    for joint in _root(path).findall("joint"):
+    for joint in parsed(path).findall("joint"):
         if joint.get("type") == "continuous":
             found[f"Drake limits of '{joint.get('name')}'"] = CONTINUOUS
         elif (limit := joint.find("limit")) is not None and len({"lower", "upper"} & {*limit.keys()}) == 1:
