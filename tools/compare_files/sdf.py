@@ -44,6 +44,12 @@ OTHER = "of-others-"
 PREFIXED = re.compile(r"(</?|\s)\w+:+(\w+)")
 """Names with a prefix, which no file of SDF declares, are those of other programs."""
 
+UNDEFINED = re.compile(r"XML Element\[([^]]+)\], child of element\[([^]]+)\], not defined in SDF")
+"""What Drake says of an element that SDFormat does not define; others read the file without it."""
+
+WELD = " attached"
+"""Ending of the reader's names for the welds of detachable joints, which are plugins in the file."""
+
 Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """(q, v) of the mechanism -> mass matrix and accelerations of its velocities."""
 
@@ -100,13 +106,37 @@ def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 def as_tree(text: str, m: pf.Mechanism) -> tuple[str, pf.Mechanism]:
-    """The model without the joints that close loops, gearboxes and laws of followers, in the text and in the mechanism."""
+    """The model without the joints that close loops, gearboxes and laws of followers, in the text and in the mechanism; in the
+    text also with the welds of plugins."""
     root, closing = ElementTree.fromstring(text), {c.name for c in m.constraints}
     for parent in [*root.iter()]:
         for e in [e for e in parent if e.tag == "mimic" or (e.tag == "joint" and e.get("name") in closing)]:
             parent.remove(e)
+    for joint in root.iter("joint"):
+        if joint.get("type") == "revolute2":  # which Drake lacks
+            joint.set("type", "universal")
+    for j in [j for j in m.joints if j.name.endswith(WELD) and j.kind.name == "fixed"]:
+        joint = ElementTree.SubElement(next(root.iter("model")), "joint", name=j.name, type="fixed")
+        for tag, link in (("parent", j.parent), ("child", j.child)):
+            ElementTree.SubElement(joint, tag).text = link
     loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints])
     return ElementTree.tostring(root, encoding="unicode"), loose
+
+
+def defined(text: str, m: pf.Mechanism) -> tuple[Motion, Spans, Spans]:
+    """`by_drake`, without the elements that SDFormat does not define."""
+    while True:
+        try:
+            return by_drake(text, m)
+        except RuntimeError as error:
+            found = UNDEFINED.search(str(error))
+            root, before = ElementTree.fromstring(text), text
+            for parent in root.iter(found[2]) if found else ():
+                for e in parent.findall(found[1]):
+                    parent.remove(e)
+            text = ElementTree.tostring(root, encoding="unicode")
+            if text == before:
+                raise
 
 
 def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, Spans, Spans]:
@@ -205,7 +235,7 @@ def _examined(path: Path, name: str | None, text: str) -> Row:
     row = replace(row, causes=_causes(m, row.left_out))
     try:
         text, tree = as_tree(text, m)
-        return replace(row, differences=_differences(tree, *by_drake(text, tree)))
+        return replace(row, differences=_differences(tree, *defined(text, tree)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
