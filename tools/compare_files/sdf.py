@@ -87,8 +87,28 @@ def _alone(parent: Element, own: Element) -> Element:
     copy = Element(parent.tag, {k: x for k, x in parent.attrib.items() if not k.startswith(OTHER)})
     copy.text, above = parent.text, parent.tag in ("sdf", "gazebo", "world")
     unneeded = MOVELESS + BESIDE if above else MOVELESS
-    copy.extend(_alone(e, own) for e in parent if e is own or not (e.tag in unneeded or e.tag.startswith(OTHER)))
+    rest = [e for e in parent if not (e.tag in unneeded or e.tag.startswith(OTHER) or (e.tag == "world" and own not in e))]
+    copy.extend(_alone(e, own) for e in parent if e is own or e in rest)
     return copy
+
+
+def around(path: Path) -> list[Path]:
+    """Folders in which the models may lie that a file includes: those of the file and of two levels above it, and `models`."""
+    return [f for above in path.absolute().parents[:3] for f in (above, above / "models") if f.is_dir()]
+
+
+def _placed(text: str, folders: list[Path]) -> str:
+    """The text with the folders of included models in place of names, which Drake does not look for."""
+    root = ElementTree.fromstring(text)
+    for uri in root.iter("uri"):
+        name = (uri.text or "").strip().rpartition("://")[2]
+        if (
+            uri.text
+            and "http" not in uri.text
+            and (found := [f / name for f in folders if (f / name / "model.config").is_file()])
+        ):
+            uri.text = str(found[0])
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _without_place(text: str) -> str:
@@ -228,13 +248,13 @@ def examine(path: Path) -> Row:
 def _examined(path: Path, name: str | None, text: str) -> Row:
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m, _ = pf.formats.read_sdf(path, model=name, friction="none")
+            m, _ = pf.formats.read_sdf(path, model=name, friction="none", meshes=around(path))
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
     row = replace(row, causes=_causes(m, row.left_out))
     try:
-        text, tree = as_tree(text, m)
+        text, tree = as_tree(_placed(text, around(path)), m)
         return replace(row, differences=_differences(tree, *defined(text, tree)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
@@ -248,6 +268,7 @@ def _causes(m: pf.Mechanism, told: str) -> dict[str, str]:
     for j in m.joints:
         if j.kind.name == "helical":
             found[f"Drake limits of '{j.name}'"] = SCREW
+            found |= {"Drake acc": SCREW} if np.any(m.value(j.stiffness)) else {}
         if j.mimic is not None:
             found[f"Drake limits of '{j.name}'"] = FOLLOWER
         first = known.get(j.name.removesuffix(SECOND), j)

@@ -28,6 +28,7 @@ from tools.compare_files.trees import (
     OPEN,
     QUATERNIONS,
     Dynamics,
+    along_world,
     bare,
     compared,
     drake,
@@ -65,13 +66,16 @@ def pinocchio(text: str, _: str) -> Dynamics:
 
     model = pin.buildModelFromXML(text)
     data = model.createData()
-    names = [str(n) for n, j in list(zip(model.names, model.joints, strict=True))[1:] if j.nv == 1]  # without the universe
+    names = [str(n) for n, j in list(zip(model.names, model.joints, strict=True))[1:] if j.nv]  # without the universe
     joints = [model.joints[model.getJointId(n)] for n in names]
+    if any(j.nv not in (1, 6) for j in joints):
+        raise ValueError("a joint has several velocities")
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        whole = pin.neutral(model)
-        for j, x in zip(joints, q, strict=True):
-            whole[j.idx_q : j.idx_q + j.nq] = [x] if j.nq == 1 else [np.cos(x), np.sin(x)]
+        whole, rest = pin.neutral(model), list(q)
+        for j in joints:
+            x = [rest.pop(0) for _ in range(max(1, j.nq * (j.nv > 1)))]
+            whole[j.idx_q : j.idx_q + j.nq] = [np.cos(x[0]), np.sin(x[0])] if j.nq == 2 else x
         a = pin.aba(model, data, whole, v, np.zeros(model.nv)).copy()
         M = pin.crba(model, data, whole)
         return np.triu(M) + np.triu(M, 1).T, a
@@ -92,11 +96,16 @@ def by_mujoco(text: str, _: str) -> Dynamics:
     data = mujoco.MjData(model)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        data.qpos, data.qvel = q, v
+        T, drift, where = np.eye(len(v)), np.zeros(len(v)), np.array(q)
+        for j in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+            k, i = model.jnt_qposadr[j], model.jnt_dofadr[j]
+            where[k + 3 : k + 7] = np.roll(q[k + 3 : k + 7], 1)
+            T[i : i + 3, i : i + 3], drift[i : i + 3] = along_world(q[k : k + 7], v[i : i + 6])
+        data.qpos, data.qvel = where, T @ v
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
-        return M, data.qacc.copy()
+        return T.T @ M @ T, T.T @ (data.qacc - drift)
 
     limits = {model.joint(i).name: tuple(model.jnt_range[i]) for i in range(model.njnt) if model.jnt_limited[i]}
     return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits)
@@ -105,7 +114,7 @@ def by_mujoco(text: str, _: str) -> Dynamics:
 ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
     "Pinocchio": (pinocchio, False),
     "MuJoCo": (by_mujoco, True),
-    "Drake": (lambda text, root: drake(text, "urdf", None if root == "world" else root), True),
+    "Drake": (lambda text, root: drake(text, None if root == "world" else root), True),
 }
 """Name -> its dynamics, and whether it reads damping."""
 
@@ -138,7 +147,7 @@ def examine(path: Path) -> Row:
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
-    if any(j.nv > 1 for j in m.joints):
+    if any(j.nv > 1 and j.kind.name != "free" for j in m.joints):
         return replace(row, error="a joint has several velocities")
     row = replace(row, causes=_causes(path, m, row.left_out))
     m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness, mimic=None) for j in m.joints])  # no engine reads them
