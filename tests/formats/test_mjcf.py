@@ -12,6 +12,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.viewer.meshes import read_mesh
 from tests.refused import refused_texts
 from tests.tolerance import PEER, SATISFIED, close
 from tools.compare_files.mjcf import examine
@@ -461,6 +462,41 @@ def test_meshes_are_needed_only_for_inertia(tmp_path):
         assert s.file == str(path.resolve()) and np.ravel(m.value(s.size)).tolist() == [2, 2, 2]
         close(np.ravel(m.value(s.placement.p)), [0.1, 0.2, 0.3], SATISFIED, "place of the mesh", 1.0)
         close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], SATISFIED, "direction of the mesh", 1.0)
+
+
+def test_meshes_of_the_kind_of_mujoco_weigh_and_are_drawn(tmp_path):
+    """The same as a mesh whose corners are in the file; damaged ones do not reach the compiler."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], "<f4")
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], "<i4")
+    whole = np.array([4, 4, 0, 4], "<i4").tobytes() + corners.tobytes() * 2 + faces.tobytes()
+    path, words = tmp_path / "t.msh", " ".join(map(str, np.ravel(corners)))
+    body = '<body name="a"><joint name="h"/><geom type="mesh" mesh="t"/></body>'
+
+    def read(given):
+        return quiet(f"<mujoco><asset><mesh name='t' {given}/></asset><worldbody>{body}</worldbody></mujoco>", folder=tmp_path)
+
+    path.write_bytes(whole)
+    m, _, _ = read("file='t.msh'")
+    inline, _, _ = read(f"vertex='{words}' face='{' '.join(map(str, np.ravel(faces)))}'")
+    close(m.value(m.body("a").inertia), m.value(inline.body("a").inertia), SATISFIED, "inertia", 1.0)
+    close(m.value(m.body("a").mass), [[1000.0]], SATISFIED, "mass", 1000.0)
+    assert len(read_mesh(m.body("a").shapes[0].file)[0].faces) == 4
+    wild = faces.copy()
+    wild[2, 1] = 4
+    nan = np.where(corners == 3, np.nan, corners).astype("<f4")
+    for damaged in (
+        whole[:-1],
+        b"",
+        whole[:12],
+        np.array([4, -4, 12, 4], "<i4").tobytes() + whole[16:],
+        whole[: -faces.nbytes] + wild.tobytes(),
+        whole[:16] + nan.tobytes() * 2 + faces.tobytes(),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelError, match="has no inertia without its mesh"):
+            read("file='t.msh'")
+        with pytest.raises(ModelError, match=r"t\.msh: the mesh has no triangles"):
+            read_mesh(str(path))
 
 
 def test_a_mesh_is_read_even_if_the_compiler_moves_its_geometry():

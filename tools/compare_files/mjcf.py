@@ -24,10 +24,11 @@ import mujoco
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
-from pfaffian.formats.mjcf.mjcf_text import prepare
+from pfaffian.formats.mjcf.mjcf_model import MISSING, CompiledModel, compiled
+from pfaffian.formats.mjcf.mjcf_text import HIGHER, prepare
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.mesh_file import places
+from pfaffian.formats.text.run_settings import RunSettings
 from tools.compare_files.report import Row
 
 SUFFIXES = (".xml",)
@@ -45,6 +46,9 @@ CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 STEP = 5e-4
 """Step of these differences times the largest velocity [s]; their errors are of order STEP^8 and 1e-16 / STEP."""
 
+ELSEWHERE = (HIGHER, MISSING, "has no inertia without its mesh")
+"""Words of the reader where files that a file names lie in folders above its own."""
+
 SAME_FRAME = "MuJoCo takes a mass centre within 1e-6 of the body's frame for its origin"
 TENDON = "MuJoCo's sparse mass matrix has no entries for the inertia of a tendon between branches"
 DELAYS = "delays of actuators act in MuJoCo"
@@ -58,9 +62,10 @@ State = tuple[np.ndarray, np.ndarray, np.ndarray]
 class Engine:
     """MuJoCo's model of a mechanism, without soft elements."""
 
-    def __init__(self, path: Path, m: pf.Mechanism) -> None:
-        c = compiled(prepare(read_text(path), path.name, path.parent), places(path.parent, ()))
-        self.m, self.opened = m, _opened(path, c)
+    def __init__(self, path: Path, m: pf.Mechanism, folder: Path | None = None) -> None:
+        text = prepare(read_text(path), path.name, path.parent, folder)
+        c = compiled(text, places(path.parent, [folder] if folder else []))
+        self.m, (self.opened, self.instead) = m, _opened(path, c)
         self.model, self.names = self.opened or c.model, c.actuators
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
@@ -156,14 +161,17 @@ class Engine:
         return np.asarray(total)
 
 
-def _opened(path: Path, c: CompiledModel) -> mujoco.MjModel | None:
-    """The file as MuJoCo opens it, or None if it does not, or if it has bodies and actuators that the reader leaves out."""
+def _opened(path: Path, c: CompiledModel) -> tuple[mujoco.MjModel | None, str]:
+    """The file as MuJoCo opens it; or None and why it gets the reader's text: it does not open it, or the reader leaves out
+    soft bodies or actuators."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except ValueError:
-        return None
-    same = model.nv == c.model.nv and model.nactuator == c.model.nactuator
-    return model if same else None
+        return None, "MuJoCo cannot open it itself: it gets the reader's text"
+    if model.nv == c.model.nv and model.nactuator == c.model.nactuator:
+        return model, ""
+    what = "soft bodies" if model.nv > c.model.nv else "actuators"
+    return None, f"MuJoCo gets the reader's text, without the {what} that are left out"
 
 
 def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
@@ -183,17 +191,35 @@ def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
         model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
 
 
+def _read(path: Path) -> tuple[pf.Mechanism, RunSettings, Path | None, str]:
+    """The mechanism, its settings, the folder above the file's own that holds the files which it names, if it needs one, and
+    what the reader tells."""
+    answers, refused = list[tuple[pf.Mechanism, RunSettings, Path | None, str]](), list[pf.PfaffianError]()
+    for folder in (None, *path.absolute().parents[1:6]):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            try:
+                m, settings = pf.formats.read_mjcf(path, friction="none", folder=folder)
+                answers.append((m, settings, folder, "; ".join(str(w.message) for w in caught)))
+            except pf.PfaffianError as error:
+                refused.append(error)
+        told = answers[-1][-1] if answers else str(refused[-1])
+        if not any(words in told for words in ELSEWHERE):
+            break
+    if not answers:
+        raise refused[0]
+    return next((a for a in answers if MISSING not in a[-1]), answers[0])
+
+
 def examine(path: Path) -> Row:
     """Open a file and compare it."""
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        try:
-            m, settings = pf.formats.read_mjcf(path, friction="none")
-        except pf.PfaffianError as error:
-            return Row(refused=str(error).removeprefix(f"{path.name} "))
-    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
     try:
-        engine = Engine(path, m)
-        own = "" if engine.opened else "MuJoCo cannot open it itself: it gets the reader's text"
+        m, settings, folder, told = _read(path)
+    except pf.PfaffianError as error:
+        return Row(refused=str(error).removeprefix(f"{path.name} "))
+    row = Row(nv=m.nv, left_out=told.removeprefix(f"{path.name}: "))
+    try:
+        engine = Engine(path, m, folder)
+        own = "" if engine.opened else engine.instead
         row = replace(row, note=own, differences={"free": _free(engine)})
         if known := "; ".join(_causes(engine, row.left_out)):
             row = replace(row, causes=dict.fromkeys(("free", "tied"), known))
