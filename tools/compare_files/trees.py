@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -30,11 +31,13 @@ QUATERNIONS = "quat_xyzw, which urdfdom reads from version 1.1 on, and MuJoCo an
 
 class Dynamics(NamedTuple):
     """What an engine computes.   names: of its joints that move, in its order.   at: (q, v) in this order, of each joint as in
-    the library -> mass matrix and accelerations without inputs.   limits: joint -> (low, high)."""
+    the library -> mass matrix and accelerations without inputs.   limits: joint -> (low, high).   masses: link -> mass, mass
+    centre, inertia about it, where the engine may take others than the file gives."""
 
     names: list[str]
     at: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     limits: Mapping[str, tuple[float, float]]
+    masses: Mapping[str, tuple[float, np.ndarray, np.ndarray]] = MappingProxyType({})
 
 
 def bare(m: pf.Mechanism) -> pf.Mechanism:
@@ -42,11 +45,20 @@ def bare(m: pf.Mechanism) -> pf.Mechanism:
     return m.with_(constraints=(), forces=(), actuators=())
 
 
-def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
-    """Largest relative differences of mass matrix, accelerations and limits at three random states.
+def compared(m: pf.Mechanism, engine: Dynamics, label: str, same: float) -> dict[str, float]:
+    """Largest relative differences of mass matrix, accelerations and limits at three random states; where they are above
+    `same`, also with the engine's own masses in the mechanism.
 
     Raises ValueError: the engine has other joints.
     """
+    found = _moved(m, engine, label)
+    if engine.masses and max(found.values()) > same:
+        theirs = [pf.body(b.name, *engine.masses[b.name]) if b.name in engine.masses else b for b in m.bodies]
+        found[f"{label} with its inertias"] = max(_moved(m.with_(bodies=theirs), engine, label).values())
+    return found | limits_apart(m, engine.limits, label)
+
+
+def _moved(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
     known = [j.name for j in m.joints if j.nv]
     if sorted(engine.names) != sorted(known):
         raise ValueError(f"{label} has other joints: {sorted({*engine.names} ^ {*known})[:5]}")
@@ -67,7 +79,7 @@ def compared(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
         found = ours(q, v, np.zeros(m.nu))
         worst["mass matrix"] = max(worst["mass matrix"], apart(np.squeeze(found["M"]), M[np.ix_(order, order)], 1e-300))
         worst["accelerations"] = max(worst["accelerations"], apart(np.ravel(found["a"]), a[order], 1.0))
-    return {f"{label} {what}": x for what, x in worst.items()} | limits_apart(m, engine.limits, label)
+    return {f"{label} {what}": x for what, x in worst.items()}
 
 
 def limits_apart(
@@ -141,4 +153,17 @@ def drake(text: str, root: str | None) -> Dynamics:
         j.find("child").get("link"): j.get("name") for j in ElementTree.fromstring(text).findall("joint[@type='floating']")
     }
     names = [floating.get(j.child_body().name(), j.name()) for j in moving]  # of the world's child there is no joint there
-    return Dynamics(names, at, limits)
+    return Dynamics(names, at, limits, _masses(plant))
+
+
+def _masses(plant: Any) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
+    """The masses, mass centres and inertias that Drake has, which are not those of the file if no body can have those."""
+    from pydrake.all import BodyIndex
+
+    found = {}
+    for body in map(plant.get_body, map(BodyIndex, range(1, plant.num_bodies()))):
+        whole = body.default_spatial_inertia()
+        com = np.array(whole.get_com())
+        inertia = whole.Shift(com).CalcRotationalInertia().CopyToFullMatrix3()
+        found[body.name()] = float(whole.get_mass()), com, np.array(inertia)
+    return found

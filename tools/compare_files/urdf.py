@@ -159,7 +159,7 @@ def examine(path: Path) -> Row:
         return replace(row, error=f"{type(error).__name__}: {error}")
     for name, (engine, damped) in ENGINES.items():
         try:
-            differences |= compared(m if damped else still, engine(text, root), name)
+            differences |= compared(m if damped else still, engine(text, root), name, ROUNDED)
         except ImportError:
             continue
         except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:
