@@ -166,8 +166,8 @@ def _opened(path: Path, c: CompiledModel) -> tuple[mujoco.MjModel | None, str]:
     soft bodies or actuators."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError:
-        return None, "MuJoCo cannot open it itself: it gets the reader's text"
+    except ValueError as error:
+        return None, f"MuJoCo gets the reader's text, since it does not open the file: {' '.join(str(error).split())[:120]}"
     if model.nv == c.model.nv and model.nactuator == c.model.nactuator:
         return model, ""
     what = "soft bodies" if model.nv > c.model.nv else "actuators"
