@@ -84,7 +84,7 @@ def main(words: list[str]) -> int:
         row = within_limit(name, path)
         count[row.outcome] += 1
         if row.refused:
-            reasons[row.refused.split("; ")[0].split(": ", 1)[-1][:90]] += 1
+            reasons["; ".join(filter(None, (row.refused.split("; ")[0].split(": ", 1)[-1][:90], row.note)))] += 1
         print(f"{str(path)[-64:]:64s} nv {row.nv:4d} {row.numbers} {row.outcome}: {row.why[:300]}", flush=True)
     print(f"\n{count.total()} files: " + ", ".join(f"{n} {what}" for what, n in count.most_common()))
     print("\n".join(f"{n:5d} do not open: {why}" for why, n in reasons.most_common()))

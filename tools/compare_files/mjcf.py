@@ -215,7 +215,7 @@ def examine(path: Path) -> Row:
     try:
         m, settings, folder, told = _read(path)
     except pf.PfaffianError as error:
-        return Row(refused=str(error).removeprefix(f"{path.name} "))
+        return Row(refused=str(error).removeprefix(f"{path.name} "), note=_of_refused(path))
     row = Row(nv=m.nv, left_out=told.removeprefix(f"{path.name}: "))
     try:
         engine = Engine(path, m, folder)
@@ -226,6 +226,15 @@ def examine(path: Path) -> Row:
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=_singular(path) or f"{type(error).__name__}: {error}"[:200])
+
+
+def _of_refused(path: Path) -> str:
+    """What MuJoCo makes of a file that the reader refuses."""
+    try:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        return "MuJoCo refuses it too"
+    return f"MuJoCo has {model.nv} degrees of freedom{' with its soft bodies' if model.nflex else ''}"
 
 
 def _causes(engine: Engine, told: str) -> Iterator[str]:
