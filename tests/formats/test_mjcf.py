@@ -615,12 +615,26 @@ def attaching(folder):
     return folder / "all.xml"
 
 
-def test_attached_models_move_as_in_mujoco(tmp_path):
-    """Accelerations agree with those of MuJoCo, whose compiler reads the attached files itself."""
+COPIED = mjcf(
+    f'<frame name="rig" pos="0.4 0 0"><frame name="mount" pos="0.1 0.2 0.3" quat="0.6 0 0.8 0">{body("palm", BEND)}</frame>'
+    + '<frame pos="1 0 0"><attach frame="mount" prefix="in_"/></frame></frame>'
+    + '<frame euler="10 20 30"><attach frame="rig" prefix="p_"/></frame><replicate count="2"><attach body="palm" prefix="q"/>'
+    + "</replicate>",
+    '<actuator><motor name="u" joint="bend" gear="3"/></actuator>',
+)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_attached_models_move_as_in_mujoco(tmp_path, own):
+    """Accelerations agree with those of MuJoCo, whose compiler reads the attached files, or parts of the file, itself."""
     path = attaching(tmp_path)
+    if own:
+        path.write_text(COPIED)
     model = mujoco.MjModel.from_xml_path(str(path))
     m = read(path.read_text(), folder=tmp_path)
-    assert (m.nv, m.nu) == (model.nv, model.nu) and "p1_bend" in m.q_names and "arm_in_bend" in m.q_names
+    assert (m.nv, m.nu) == (model.nv, model.nu) and {*(("p_in_bend", "in_bend") if own else ("p1_bend", "arm_in_bend"))} <= {
+        *m.q_names
+    }
     data, random = mujoco.MjData(model), np.random.default_rng(5)
     q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
     data.qpos, data.qvel, turns = state_of(model, q, v)
@@ -754,9 +768,24 @@ WRONG = {
         mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'),
         "<model> 'm': 'x.xml' cannot be found: the text has no folder",
     ),
-    "attached parts of itself": (
-        mjcf(ONE + '<attach frame="f" prefix="p"/>'),
-        "attaching parts of the same file is not supported",
+    "an attached part that is missing": (
+        mjcf(ONE + '<frame name="f"/><attach frame="pf" prefix="p"/>'),
+        "<attach>: the file has no <frame> 'pf'; correct the name, or write the copy out",
+    ),
+    "an attached part without a name": (mjcf(ONE + '<attach prefix="p"/>'), "<attach>: it names neither a body nor a frame"),
+    "a part that attaches itself": (
+        mjcf(ONE + '<frame name="f"><frame><attach frame="f" prefix="p"/></frame></frame>'),
+        "<attach>: 'f' attaches itself, or parts are attached more than 8 deep",
+    ),
+    "attached copies of copies": (
+        mjcf(
+            f'<frame name="f0">{ONE}</frame>'
+            + "".join(
+                f'<frame name="f{i + 1}">' + "".join(f'<attach frame="f{i}" prefix="{k}"/>' for k in range(9)) + "</frame>"
+                for i in range(7)
+            )
+        ),
+        "elements in all; make fewer",
     ),
     "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
     "copies of copies": (
