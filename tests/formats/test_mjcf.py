@@ -864,7 +864,8 @@ def test_without_mujoco_the_error_gives_the_install_command(monkeypatch):
 
 
 def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp_path):
-    """Three files: a closed chain with a servo, a motor with a delay, which is left out, and a body without a joint."""
+    """A closed chain with a servo, a motor with a delay, which is left out, a body without a joint, and a file that includes
+    another one from a folder beside its own."""
     end = body("b1", '<joint name="j" axis="0 1 0"/>', body("c", '<joint name="k" axis="0 1 0"/>', place='pos="0.3 0 0"'))
     chain = body("a", '<joint name="h" axis="0 1 0" damping="0.1"/>', end, place='pos="0 0 1"')
     pin = '<equality><connect body1="c" anchor="0.2 0 0.1"/></equality>'
@@ -875,7 +876,11 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     loop, late, still = (examine(tmp_path / f"{name}.xml") for name in ("loop", "late", "still"))
     assert loop.outcome == "equal" and (loop.nv, loop.note) == (3, "rows 3, rank 2") and loop.differences["tied"] < PEER
     assert late.outcome == "differs with a known cause" and late.why == "delays of actuators act in MuJoCo"
-    assert still.outcome == "does not open" and "no joint moves" in still.why
+    assert still.outcome == "does not open" and still.why.endswith("<freejoint>; MuJoCo has 0 degrees of freedom")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "main.xml").write_text('<mujoco><include file="../../loop.xml"/></mujoco>')
+    above = examine(tmp_path / "deep" / "er" / "main.xml")
+    assert above.outcome == "equal" and above.nv == 3
 
 
 def test_names_may_look_like_numbers_and_ranges_may_be_open():
