@@ -6,6 +6,7 @@ the reader reports as left out: activations, delays, higher powers of dampers of
 
 free        the largest difference of accelerations without constraints at three random states with random inputs, relative to
             the largest acceleration, or to 1 if all are smaller
+explained   the same without what MuJoCo is known to do otherwise in such a file
 tied        the largest difference with the equality constraints of the file as exact constraints, at a closed state that moves
             along them: Gauss's principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by
             central differences of eighth order along the motion
@@ -67,6 +68,7 @@ class Engine:
         c = compiled(text, places(path.parent, [folder] if folder else []))
         self.m, (self.opened, self.instead) = m, _opened(path, c)
         self.model, self.names = self.opened or c.model, c.actuators
+        self.bodies = c.bodies
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
@@ -135,12 +137,35 @@ class Engine:
         self.put(*state)
         return self.rates(*state[:2], self.data.qacc_smooth)
 
+    def inertia(self) -> np.ndarray:
+        """MuJoCo's mass matrix at the evaluated state."""
+        M = np.zeros((self.model.nv,) * 2)
+        mujoco.mj_fullM(self.model, self.data, M)
+        return M
+
+    def with_whole_tendons(self, state: State) -> np.ndarray:
+        """v_dot without constraints, with all entries of the inertia of tendons."""
+        model, data = self.model, self.data
+        self.put(*state)
+        force, armature, J = (
+            self.inertia() @ data.qacc_smooth,
+            model.tendon_armature.copy(),
+            np.zeros((model.ntendon, model.nv)),
+        )
+        for i, row in enumerate(J):
+            own = slice(model.ten_J_rowadr[i], model.ten_J_rowadr[i] + model.ten_J_rownnz[i])
+            row[model.ten_J_colind[own]] = data.ten_J[own]
+        model.tendon_armature[:] = 0
+        self.put(*state)
+        M = self.inertia() + J.T @ np.diag(armature) @ J
+        model.tendon_armature[:] = armature
+        return self.rates(*state[:2], np.linalg.solve(M, force))
+
     def tied(self, state: State) -> tuple[np.ndarray, np.ndarray, int]:
         """v_dot with exact constraints, their Jacobian and its rank. The state satisfies them."""
         q, v, u = state
         self.put(q, v, u)
-        model, smooth, J, M = self.model, self.data.qacc_smooth.copy(), self.jacobian(), np.zeros((self.model.nv,) * 2)
-        mujoco.mj_fullM(model, self.data, M)
+        smooth, J, M = self.data.qacc_smooth.copy(), self.jacobian(), self.inertia()
         left, s, V = np.linalg.svd(J)
         rank = int((s > SMALL * s[0]).sum())
         drift = self.drift(q, v)
@@ -222,7 +247,8 @@ def examine(path: Path) -> Row:
         own = "" if engine.opened else engine.instead
         row = replace(row, note=own, differences={"free": _free(engine)})
         if known := "; ".join(_causes(engine, row.left_out)):
-            row = replace(row, causes=dict.fromkeys(("free", "tied"), known))
+            explained = {"explained": _explained(engine)} if row.apart else {}
+            row = replace(row, causes=dict.fromkeys(("free", "tied"), known), differences={**row.differences, **explained})
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=_singular(path) or f"{type(error).__name__}: {error}"[:200])
@@ -287,13 +313,27 @@ def _accelerations(m: pf.Mechanism) -> Callable[..., Mapping[str, np.ndarray]]:
     return pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS[name](T).v_dot}, backend="interpreter", lanes=1)
 
 
-def _free(engine: Engine) -> float:
-    m, worst = engine.m.with_(constraints=()), 0.0
+def _explained(engine: Engine) -> float:
+    """The difference without constraints that is left without delays, with mass centres at the origins where MuJoCo has them
+    there, and with the whole inertia of tendons."""
+    model, m = engine.model, engine.m
+    model.actuator_delay[:], model.actuator_history[:] = 0, 0
+    engine.data = mujoco.MjData(model)
+    there = {engine.bodies[i] for i in np.flatnonzero(model.body_sameframe == mujoco.mjtSameFrame.mjSAMEFRAME_BODY)}
+    engine.m = m.with_(bodies=[replace(b, com=0 * b.com) if b.name in there else b for b in m.bodies])
+    found = _free(engine, engine.with_whole_tendons)
+    engine.m = m
+    return found
+
+
+def _free(engine: Engine, theirs: Callable[[State], np.ndarray] | None = None) -> float:
+    """Largest difference without constraints.   theirs: accelerations of MuJoCo, `engine.free` if None."""
+    m, worst, theirs = engine.m.with_(constraints=()), 0.0, theirs or engine.free
     call = _accelerations(m)
     for seed in range(3):
         random = np.random.default_rng(seed)
         state = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
-        exact = engine.free(state)
+        exact = theirs(state)
         worst = max(worst, _difference(np.ravel(call(*state)["v_dot"]), exact, exact))
     return worst
 
