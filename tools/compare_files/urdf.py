@@ -41,8 +41,9 @@ ROUNDED = 1e-8
 """Relative difference that counts as equal: engines turn tensors to principal axes and back."""
 
 
-def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
-    """The text without shapes, and the name of its root link.   held: joints that become fixed ones."""
+def _plain(path: Path, held: Set[str], floating: pf.Joint | None) -> tuple[str, str]:
+    """The text without shapes, and the name of its root link.   held: joints that become fixed ones.   floating: of the
+    mechanism to the world; it is added if the file lacks it."""
     root = parsed(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
@@ -56,6 +57,11 @@ def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
             joint.set("type", "fixed")
             for law in joint.findall("mimic"):
                 joint.remove(law)
+    if floating and floating.name not in {j.get("name") for j in root.findall("joint")}:
+        ElementTree.SubElement(root, "link", name="world")
+        joint = ElementTree.SubElement(root, "joint", name=floating.name, type="floating")
+        ElementTree.SubElement(joint, "parent", link="world")
+        ElementTree.SubElement(joint, "child", link=floating.child)
     children = {j.find("child").get("link") for j in root.findall("joint")}
     first = next(x.get("name") for x in root.findall("link") if x.get("name") not in children)
     return ElementTree.tostring(root, encoding="unicode"), first
@@ -108,7 +114,14 @@ def by_mujoco(text: str, _: str) -> Dynamics:
         return T.T @ M @ T, T.T @ (data.qacc - drift)
 
     limits = {model.joint(i).name: tuple(model.jnt_range[i]) for i in range(model.njnt) if model.jnt_limited[i]}
-    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits)
+    massless = [x.get("name") for x in ElementTree.fromstring(text).iter("link") if _mass(x) == 0]
+    nothing = 0.0, np.zeros(3), np.zeros((3, 3))
+    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits, dict.fromkeys(massless, nothing))
+
+
+def _mass(link: ElementTree.Element) -> float | None:
+    mass = link.find("inertial/mass")
+    return None if mass is None else float(mass.get("value", "nan"))
 
 
 ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
@@ -139,11 +152,21 @@ def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     return found
 
 
+def _read(path: Path) -> pf.Mechanism:
+    """The mechanism; it floats if nothing else in it moves."""
+    try:
+        return pf.formats.read_urdf(path, loops=False)
+    except pf.PfaffianError as error:
+        if "base='free'" not in str(error):
+            raise
+        return pf.formats.read_urdf(path, loops=False, base="free")
+
+
 def examine(path: Path) -> Row:
     """Open a file and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m = bare(pf.formats.read_urdf(path, loops=False))
+            m = bare(_read(path))
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
@@ -154,7 +177,8 @@ def examine(path: Path) -> Row:
     still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:
-        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"})
+        floating = next((j for j in m.joints if j.kind.name == "free" and j.parent == "world"), None)
+        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"}, floating)
     except (ElementTree.ParseError, AttributeError, StopIteration) as error:
         return replace(row, error=f"{type(error).__name__}: {error}")
     for name, (engine, damped) in ENGINES.items():
