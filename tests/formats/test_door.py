@@ -40,6 +40,30 @@ def test_text_before_the_root_element_is_ignored(tmp_path):
     assert pf.read(file)[0].q_names == ("j",)
 
 
+@pytest.mark.parametrize("kind", TEXTS)
+def test_comments_with_options_of_commands_are_read(tmp_path, kind):
+    """As the engines of these formats read them; expat accepts no "--" inside a comment."""
+    file = tmp_path / "r.xml"
+    last = TEXTS[kind].rfind("</")
+    for remark in ("<!-- run --level 2\n<robot> --->", "<!----->", "<!--\n--\n<![CDATA[\n-->"):
+        text = f" \n<?xml version='1.0'?>\n{remark}{TEXTS[kind][:last]}{remark}<!-- plain -->{TEXTS[kind][last:]}"
+        file.write_text(text, encoding="utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)
+            assert pf.read(file)[0].q_names == ("j",)
+        file.write_text(f"{text}<{kind}", encoding="utf-8")
+        with pytest.raises(ModelError, match=f"r.xml line {text.count(chr(10)) + 1}: this is not well-formed XML"):
+            pf.read(file)
+
+
+@pytest.mark.parametrize("part", ["<!-- ", "<![CDATA[", "<?a ", "<!-- -- --><a b='<!-- -- -->'/>", "<![CDATA[ -- <!-- ]]>-->"])
+def test_what_is_no_comment_is_refused(part):
+    """Also at the size of a file, without a search to its end from each beginning."""
+    for times in (1, 100_000):
+        with pytest.raises(ModelError, match="not well-formed XML"):
+            pf.formats.parse_urdf(f"{part * times}<robot><link name='a'/></robot")
+
+
 OTHERS = {
     "a.xacro": (URDF, "xacro is source code of URDF; if you trust it"),
     "a.txt": (

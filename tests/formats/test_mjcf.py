@@ -12,6 +12,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.viewer.meshes import read_mesh
 from tests.refused import refused_texts
 from tests.tolerance import PEER, SATISFIED, close
 from tools.compare_files.mjcf import examine
@@ -463,6 +464,41 @@ def test_meshes_are_needed_only_for_inertia(tmp_path):
         close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], SATISFIED, "direction of the mesh", 1.0)
 
 
+def test_meshes_of_the_kind_of_mujoco_weigh_and_are_drawn(tmp_path):
+    """The same as a mesh whose corners are in the file; damaged ones do not reach the compiler."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], "<f4")
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], "<i4")
+    whole = np.array([4, 4, 0, 4], "<i4").tobytes() + corners.tobytes() * 2 + faces.tobytes()
+    path, words = tmp_path / "t.msh", " ".join(map(str, np.ravel(corners)))
+    body = '<body name="a"><joint name="h"/><geom type="mesh" mesh="t"/></body>'
+
+    def read(given):
+        return quiet(f"<mujoco><asset><mesh name='t' {given}/></asset><worldbody>{body}</worldbody></mujoco>", folder=tmp_path)
+
+    path.write_bytes(whole)
+    m, _, _ = read("file='t.msh'")
+    inline, _, _ = read(f"vertex='{words}' face='{' '.join(map(str, np.ravel(faces)))}'")
+    close(m.value(m.body("a").inertia), m.value(inline.body("a").inertia), SATISFIED, "inertia", 1.0)
+    close(m.value(m.body("a").mass), [[1000.0]], SATISFIED, "mass", 1000.0)
+    assert len(read_mesh(m.body("a").shapes[0].file)[0].faces) == 4
+    wild = faces.copy()
+    wild[2, 1] = 4
+    nan = np.where(corners == 3, np.nan, corners).astype("<f4")
+    for damaged in (
+        whole[:-1],
+        b"",
+        whole[:12],
+        np.array([4, -4, 12, 4], "<i4").tobytes() + whole[16:],
+        whole[: -faces.nbytes] + wild.tobytes(),
+        whole[:16] + nan.tobytes() * 2 + faces.tobytes(),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelError, match="has no inertia without its mesh"):
+            read("file='t.msh'")
+        with pytest.raises(ModelError, match=r"t\.msh: the mesh has no triangles"):
+            read_mesh(str(path))
+
+
 def test_a_mesh_is_read_even_if_the_compiler_moves_its_geometry():
     """MuJoCo's compiler may fuse static bodies with their parents and discard visual geometries."""
     inner = f'<body name="in" pos="0 0 1">{SMALL}<geom type="mesh" mesh="t" contype="0" conaffinity="0"/></body>'
@@ -579,12 +615,26 @@ def attaching(folder):
     return folder / "all.xml"
 
 
-def test_attached_models_move_as_in_mujoco(tmp_path):
-    """Accelerations agree with those of MuJoCo, whose compiler reads the attached files itself."""
+COPIED = mjcf(
+    f'<frame name="rig" pos="0.4 0 0"><frame name="mount" pos="0.1 0.2 0.3" quat="0.6 0 0.8 0">{body("palm", BEND)}</frame>'
+    + '<frame pos="1 0 0"><attach frame="mount" prefix="in_"/></frame></frame>'
+    + '<frame euler="10 20 30"><attach frame="rig" prefix="p_"/></frame><replicate count="2"><attach body="palm" prefix="q"/>'
+    + "</replicate>",
+    '<actuator><motor name="u" joint="bend" gear="3"/></actuator>',
+)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_attached_models_move_as_in_mujoco(tmp_path, own):
+    """Accelerations agree with those of MuJoCo, whose compiler reads the attached files, or parts of the file, itself."""
     path = attaching(tmp_path)
+    if own:
+        path.write_text(COPIED)
     model = mujoco.MjModel.from_xml_path(str(path))
     m = read(path.read_text(), folder=tmp_path)
-    assert (m.nv, m.nu) == (model.nv, model.nu) and "p1_bend" in m.q_names and "arm_in_bend" in m.q_names
+    assert (m.nv, m.nu) == (model.nv, model.nu) and {*(("p_in_bend", "in_bend") if own else ("p1_bend", "arm_in_bend"))} <= {
+        *m.q_names
+    }
     data, random = mujoco.MjData(model), np.random.default_rng(5)
     q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
     data.qpos, data.qvel, turns = state_of(model, q, v)
@@ -718,9 +768,24 @@ WRONG = {
         mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'),
         "<model> 'm': 'x.xml' cannot be found: the text has no folder",
     ),
-    "attached parts of itself": (
-        mjcf(ONE + '<attach frame="f" prefix="p"/>'),
-        "attaching parts of the same file is not supported",
+    "an attached part that is missing": (
+        mjcf(ONE + '<frame name="f"/><attach frame="pf" prefix="p"/>'),
+        "<attach>: the file has no <frame> 'pf'; correct the name, or write the copy out",
+    ),
+    "an attached part without a name": (mjcf(ONE + '<attach prefix="p"/>'), "<attach>: it names neither a body nor a frame"),
+    "a part that attaches itself": (
+        mjcf(ONE + '<frame name="f"><frame><attach frame="f" prefix="p"/></frame></frame>'),
+        "<attach>: 'f' attaches itself, or parts are attached more than 8 deep",
+    ),
+    "attached copies of copies": (
+        mjcf(
+            f'<frame name="f0">{ONE}</frame>'
+            + "".join(
+                f'<frame name="f{i + 1}">' + "".join(f'<attach frame="f{i}" prefix="{k}"/>' for k in range(9)) + "</frame>"
+                for i in range(7)
+            )
+        ),
+        "elements in all; make fewer",
     ),
     "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
     "copies of copies": (
@@ -799,7 +864,8 @@ def test_without_mujoco_the_error_gives_the_install_command(monkeypatch):
 
 
 def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp_path):
-    """Three files: a closed chain with a servo, a motor with a delay, which is left out, and a body without a joint."""
+    """A closed chain with a servo, a motor with a delay, which is left out, a body without a joint, and a file that includes
+    another one from a folder beside its own."""
     end = body("b1", '<joint name="j" axis="0 1 0"/>', body("c", '<joint name="k" axis="0 1 0"/>', place='pos="0.3 0 0"'))
     chain = body("a", '<joint name="h" axis="0 1 0" damping="0.1"/>', end, place='pos="0 0 1"')
     pin = '<equality><connect body1="c" anchor="0.2 0 0.1"/></equality>'
@@ -810,7 +876,11 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     loop, late, still = (examine(tmp_path / f"{name}.xml") for name in ("loop", "late", "still"))
     assert loop.outcome == "equal" and (loop.nv, loop.note) == (3, "rows 3, rank 2") and loop.differences["tied"] < PEER
     assert late.outcome == "differs with a known cause" and late.why == "delays of actuators act in MuJoCo"
-    assert still.outcome == "does not open" and "no joint moves" in still.why
+    assert still.outcome == "does not open" and still.why.endswith("<freejoint>; MuJoCo has 0 degrees of freedom")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "main.xml").write_text('<mujoco><include file="../../loop.xml"/></mujoco>')
+    above = examine(tmp_path / "deep" / "er" / "main.xml")
+    assert above.outcome == "equal" and above.nv == 3
 
 
 def test_names_may_look_like_numbers_and_ranges_may_be_open():

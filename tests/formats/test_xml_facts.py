@@ -168,6 +168,17 @@ def test_joints_without_mass_and_limits_beyond_reach_are_no_difference(tmp_path)
     assert {what.split()[0] for what in found.differences} >= {"Pinocchio", "MuJoCo"}
 
 
+def test_robots_that_float_are_compared(tmp_path):
+    """A body off its mass centre on a floating joint, whose velocities the engines have along other axes, with an arm."""
+    off = PART.format("b", 2).replace("<inertial>", '<inertial><origin xyz="0.3 -0.2 0.1"/>').replace('ixy="0"', 'ixy="0.4"')
+    floating = '<joint name="f" type="floating"><parent link="base"/><child link="b"/></joint>'
+    parts = '<link name="base"/>', off, PART.format("arm", 1), floating, TURN.format("shoulder", "b", "arm")
+    (tmp_path / "robot.urdf").write_text(f'<robot name="r">{"".join(parts)}</robot>')
+    found = examine(tmp_path / "robot.urdf")
+    assert found.outcome == "equal" and found.nv == 7 and not found.note, (found.numbers, found.why)
+    assert {what.split()[0] for what in found.differences} >= {"Pinocchio", "MuJoCo"}
+
+
 def test_every_name_of_urdf_xsd_has_an_answer():
     version, rows = urdf_names()
     missing = unanswered("urdf", rows)

@@ -44,7 +44,10 @@ LIMIT = 120
 
 def _answer(name: str, path: Path, seconds: int, pipe: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    pipe.send(import_module(f"tools.compare_files.{name}").examine(path))
+    try:
+        pipe.send(import_module(f"tools.compare_files.{name}").examine(path))
+    except Exception as error:  # a fault of this tool is a row as well
+        pipe.send(Row(error=f"this tool failed: {type(error).__name__}: {error}"[:300]))
 
 
 def within_limit(name: str, path: Path, seconds: int = LIMIT) -> Row:
@@ -58,7 +61,7 @@ def within_limit(name: str, path: Path, seconds: int = LIMIT) -> Row:
     except EOFError:
         child.join()
         slow = child.exitcode == -signal.SIGXCPU
-        return Row(error=f"it takes more than {seconds} s of processor" if slow else "an engine or this tool ended the process")
+        return Row(error=f"it takes more than {seconds} s of processor" if slow else "an engine ended the process")
     finally:
         child.kill()
         child.join()
@@ -81,7 +84,7 @@ def main(words: list[str]) -> int:
         row = within_limit(name, path)
         count[row.outcome] += 1
         if row.refused:
-            reasons[row.refused.split("; ")[0].split(": ", 1)[-1][:90]] += 1
+            reasons["; ".join(filter(None, (row.refused.split("; ")[0].split(": ", 1)[-1][:90], row.note)))] += 1
         print(f"{str(path)[-64:]:64s} nv {row.nv:4d} {row.numbers} {row.outcome}: {row.why[:300]}", flush=True)
     print(f"\n{count.total()} files: " + ", ".join(f"{n} {what}" for what, n in count.most_common()))
     print("\n".join(f"{n:5d} do not open: {why}" for why, n in reasons.most_common()))

@@ -66,11 +66,28 @@ class Imported:
         warp.config.quiet = True
         self.newton, self.builder = newton, newton.ModelBuilder()
         schemas = [newton.usd.SchemaResolverPhysx(), newton.usd.SchemaResolverNewton()]
-        b, self.found = self.builder, self.builder.add_usd(str(path), schema_resolvers=schemas)
-        ends = list(zip(b.joint_child, b.joint_articulation, strict=True))
-        moved = {child for child, tree in ends if tree >= 0}
-        if alone := [i for i, (child, tree) in enumerate(ends) if tree < 0 and child not in moved]:
-            b.add_articulation(alone)  # joints of a stage without articulations
+        self.found = self.builder.add_usd(str(path), schema_resolvers=schemas)
+        if alone := self._alone():
+            self.builder.add_articulation(alone)
+
+    def _alone(self) -> list[int]:
+        """The tree of the joints of a stage without articulations, without those that close loops."""
+        b, found, above = self.builder, list[int](), dict[int, int]()
+        moved = self.moved
+        for i, (parent, child, tree) in enumerate(zip(b.joint_parent, b.joint_child, b.joint_articulation, strict=True)):
+            root = parent
+            while root in above:
+                root = above[root]
+            if tree < 0 and child not in {*moved, *above, root}:
+                above[child] = parent
+                found.append(i)
+        return found
+
+    @property
+    def moved(self) -> set[int]:
+        """Bodies that a joint of a tree moves."""
+        b = self.builder
+        return {child for child, tree in zip(b.joint_child, b.joint_articulation, strict=True) if tree >= 0}
 
     @property
     def twice(self) -> list[str]:
@@ -181,9 +198,9 @@ def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodi
 
 def _still(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) -> dict[str, float]:
     """Coordinates at the start of free joints whose body no joint of Newton moves: it stays where the stage places it."""
-    index, start, found = _numbered(n, bodies), settings.arrays(m).q, dict[str, float]()
+    index, start, found, moved = _numbered(n, bodies), settings.arrays(m).q, dict[str, float](), n.moved
     for j in m.joints:
-        if j.kind.name == "free" and j.child in index and index[j.child] not in n.builder.joint_child:
+        if j.kind.name == "free" and j.child in index and index[j.child] not in moved:
             own = m.q_slices[j.name]
             found |= dict(zip(m.q_names[own], start[own], strict=True))
     return found

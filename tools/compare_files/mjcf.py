@@ -6,6 +6,7 @@ the reader reports as left out: activations, delays, higher powers of dampers of
 
 free        the largest difference of accelerations without constraints at three random states with random inputs, relative to
             the largest acceleration, or to 1 if all are smaller
+explained   the same without what MuJoCo is known to do otherwise in such a file
 tied        the largest difference with the equality constraints of the file as exact constraints, at a closed state that moves
             along them: Gauss's principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by
             central differences of eighth order along the motion
@@ -24,10 +25,11 @@ import mujoco
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.formats.mjcf.mjcf_model import CompiledModel, compiled
-from pfaffian.formats.mjcf.mjcf_text import prepare
+from pfaffian.formats.mjcf.mjcf_model import MISSING, CompiledModel, compiled
+from pfaffian.formats.mjcf.mjcf_text import HIGHER, prepare
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.mesh_file import places
+from pfaffian.formats.text.run_settings import RunSettings
 from tools.compare_files.report import Row
 
 SUFFIXES = (".xml",)
@@ -45,6 +47,9 @@ CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 STEP = 5e-4
 """Step of these differences times the largest velocity [s]; their errors are of order STEP^8 and 1e-16 / STEP."""
 
+ELSEWHERE = (HIGHER, MISSING, "has no inertia without its mesh")
+"""Words of the reader where files that a file names lie in folders above its own."""
+
 SAME_FRAME = "MuJoCo takes a mass centre within 1e-6 of the body's frame for its origin"
 TENDON = "MuJoCo's sparse mass matrix has no entries for the inertia of a tendon between branches"
 DELAYS = "delays of actuators act in MuJoCo"
@@ -58,10 +63,12 @@ State = tuple[np.ndarray, np.ndarray, np.ndarray]
 class Engine:
     """MuJoCo's model of a mechanism, without soft elements."""
 
-    def __init__(self, path: Path, m: pf.Mechanism) -> None:
-        c = compiled(prepare(read_text(path), path.name, path.parent), places(path.parent, ()))
-        self.m, self.opened = m, _opened(path, c)
+    def __init__(self, path: Path, m: pf.Mechanism, folder: Path | None = None) -> None:
+        text = prepare(read_text(path), path.name, path.parent, folder)
+        c = compiled(text, places(path.parent, [folder] if folder else []))
+        self.m, (self.opened, self.instead) = m, _opened(path, c)
         self.model, self.names = self.opened or c.model, c.actuators
+        self.bodies = c.bodies
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
@@ -130,12 +137,35 @@ class Engine:
         self.put(*state)
         return self.rates(*state[:2], self.data.qacc_smooth)
 
+    def inertia(self) -> np.ndarray:
+        """MuJoCo's mass matrix at the evaluated state."""
+        M = np.zeros((self.model.nv,) * 2)
+        mujoco.mj_fullM(self.model, self.data, M)
+        return M
+
+    def with_whole_tendons(self, state: State) -> np.ndarray:
+        """v_dot without constraints, with all entries of the inertia of tendons."""
+        model, data = self.model, self.data
+        self.put(*state)
+        force, armature, J = (
+            self.inertia() @ data.qacc_smooth,
+            model.tendon_armature.copy(),
+            np.zeros((model.ntendon, model.nv)),
+        )
+        for i, row in enumerate(J):
+            own = slice(model.ten_J_rowadr[i], model.ten_J_rowadr[i] + model.ten_J_rownnz[i])
+            row[model.ten_J_colind[own]] = data.ten_J[own]
+        model.tendon_armature[:] = 0
+        self.put(*state)
+        M = self.inertia() + J.T @ np.diag(armature) @ J
+        model.tendon_armature[:] = armature
+        return self.rates(*state[:2], np.linalg.solve(M, force))
+
     def tied(self, state: State) -> tuple[np.ndarray, np.ndarray, int]:
         """v_dot with exact constraints, their Jacobian and its rank. The state satisfies them."""
         q, v, u = state
         self.put(q, v, u)
-        model, smooth, J, M = self.model, self.data.qacc_smooth.copy(), self.jacobian(), np.zeros((self.model.nv,) * 2)
-        mujoco.mj_fullM(model, self.data, M)
+        smooth, J, M = self.data.qacc_smooth.copy(), self.jacobian(), self.inertia()
         left, s, V = np.linalg.svd(J)
         rank = int((s > SMALL * s[0]).sum())
         drift = self.drift(q, v)
@@ -156,14 +186,17 @@ class Engine:
         return np.asarray(total)
 
 
-def _opened(path: Path, c: CompiledModel) -> mujoco.MjModel | None:
-    """The file as MuJoCo opens it, or None if it does not, or if it has bodies and actuators that the reader leaves out."""
+def _opened(path: Path, c: CompiledModel) -> tuple[mujoco.MjModel | None, str]:
+    """The file as MuJoCo opens it; or None and why it gets the reader's text: it does not open it, or the reader leaves out
+    soft bodies or actuators."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError:
-        return None
-    same = model.nv == c.model.nv and model.nactuator == c.model.nactuator
-    return model if same else None
+    except ValueError as error:
+        return None, f"MuJoCo gets the reader's text, since it does not open the file: {' '.join(str(error).split())[:120]}"
+    if model.nv == c.model.nv and model.nactuator == c.model.nactuator:
+        return model, ""
+    what = "soft bodies" if model.nv > c.model.nv else "actuators"
+    return None, f"MuJoCo gets the reader's text, without the {what} that are left out"
 
 
 def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
@@ -183,23 +216,51 @@ def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
         model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
 
 
+def _read(path: Path) -> tuple[pf.Mechanism, RunSettings, Path | None, str]:
+    """The mechanism, its settings, the folder above the file's own that holds the files which it names, if it needs one, and
+    what the reader tells."""
+    answers, refused = list[tuple[pf.Mechanism, RunSettings, Path | None, str]](), list[pf.PfaffianError]()
+    for folder in (None, *path.absolute().parents[1:6]):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            try:
+                m, settings = pf.formats.read_mjcf(path, friction="none", folder=folder)
+                answers.append((m, settings, folder, "; ".join(str(w.message) for w in caught)))
+            except pf.PfaffianError as error:
+                refused.append(error)
+        told = answers[-1][-1] if answers else str(refused[-1])
+        if not any(words in told for words in ELSEWHERE):
+            break
+    if not answers:
+        raise refused[0]
+    return next((a for a in answers if MISSING not in a[-1]), answers[0])
+
+
 def examine(path: Path) -> Row:
     """Open a file and compare it."""
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        try:
-            m, settings = pf.formats.read_mjcf(path, friction="none")
-        except pf.PfaffianError as error:
-            return Row(refused=str(error).removeprefix(f"{path.name} "))
-    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
     try:
-        engine = Engine(path, m)
-        own = "" if engine.opened else "MuJoCo cannot open it itself: it gets the reader's text"
+        m, settings, folder, told = _read(path)
+    except pf.PfaffianError as error:
+        return Row(refused=str(error).removeprefix(f"{path.name} "), note=_of_refused(path))
+    row = Row(nv=m.nv, left_out=told.removeprefix(f"{path.name}: "))
+    try:
+        engine = Engine(path, m, folder)
+        own = "" if engine.opened else engine.instead
         row = replace(row, note=own, differences={"free": _free(engine)})
         if known := "; ".join(_causes(engine, row.left_out)):
-            row = replace(row, causes=dict.fromkeys(("free", "tied"), known))
+            explained = {"explained": _explained(engine)} if row.apart else {}
+            row = replace(row, causes=dict.fromkeys(("free", "tied"), known), differences={**row.differences, **explained})
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=_singular(path) or f"{type(error).__name__}: {error}"[:200])
+
+
+def _of_refused(path: Path) -> str:
+    """What MuJoCo makes of a file that the reader refuses."""
+    try:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        return "MuJoCo refuses it too"
+    return f"MuJoCo has {model.nv} degrees of freedom{' with its soft bodies' if model.nflex else ''}"
 
 
 def _causes(engine: Engine, told: str) -> Iterator[str]:
@@ -252,13 +313,27 @@ def _accelerations(m: pf.Mechanism) -> Callable[..., Mapping[str, np.ndarray]]:
     return pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS[name](T).v_dot}, backend="interpreter", lanes=1)
 
 
-def _free(engine: Engine) -> float:
-    m, worst = engine.m.with_(constraints=()), 0.0
+def _explained(engine: Engine) -> float:
+    """The difference without constraints that is left without delays, with mass centres at the origins where MuJoCo has them
+    there, and with the whole inertia of tendons."""
+    model, m = engine.model, engine.m
+    model.actuator_delay[:], model.actuator_history[:] = 0, 0
+    engine.data = mujoco.MjData(model)
+    there = {engine.bodies[i] for i in np.flatnonzero(model.body_sameframe == mujoco.mjtSameFrame.mjSAMEFRAME_BODY)}
+    engine.m = m.with_(bodies=[replace(b, com=0 * b.com) if b.name in there else b for b in m.bodies])
+    found = _free(engine, engine.with_whole_tendons)
+    engine.m = m
+    return found
+
+
+def _free(engine: Engine, theirs: Callable[[State], np.ndarray] | None = None) -> float:
+    """Largest difference without constraints.   theirs: accelerations of MuJoCo, `engine.free` if None."""
+    m, worst, theirs = engine.m.with_(constraints=()), 0.0, theirs or engine.free
     call = _accelerations(m)
     for seed in range(3):
         random = np.random.default_rng(seed)
         state = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
-        exact = engine.free(state)
+        exact = theirs(state)
         worst = max(worst, _difference(np.ravel(call(*state)["v_dot"]), exact, exact))
     return worst
 

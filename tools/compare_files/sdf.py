@@ -19,7 +19,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.unit_length import NORMALISED
+from pfaffian.formats.text.xml import well_formed
 from tools.compare_files.report import Row
 from tools.compare_files.trees import FOLLOWER, IMPOSSIBLE, LENGTH, SCREW, UNIVERSAL, apart, bare, limits_apart
 
@@ -39,8 +41,14 @@ BESIDE = ("model", "include", "actor", "scene", "gui", "road", "population", "st
 """Elements of a world beside the model that is read."""
 
 OTHER = "of-others-"
-PREFIXED = re.compile(r"(</?|\s)\w+:(\w+)")
+PREFIXED = re.compile(r"(</?|\s)\w+:+(\w+)")
 """Names with a prefix, which no file of SDF declares, are those of other programs."""
+
+UNDEFINED = re.compile(r"XML Element\[([^]]+)\], child of element\[([^]]+)\], not defined in SDF")
+"""What Drake says of an element that SDFormat does not define; others read the file without it."""
+
+WELD = " attached"
+"""Ending of the reader's names for the welds of detachable joints, which are plugins in the file."""
 
 Motion = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """(q, v) of the mechanism -> mass matrix and accelerations of its velocities."""
@@ -50,10 +58,15 @@ Spans = dict[str, tuple[float, float]]
 """Name -> (low, high)."""
 
 
+def parsed(path: Path) -> Element:
+    """The root of a file; names with a prefix that it does not declare, such as Drake's, get another one."""
+    return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", well_formed(read_text(path))))
+
+
 def models(path: Path) -> Iterator[tuple[str | None, str]]:
     """Name and text of each model of a file that is not static; the name is None if it is the only one. Of models that differ
     in their names and in the places of floating bodies alone, only the first one: worlds repeat one model a thousand times."""
-    root = ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", path.read_text(encoding="utf-8")))
+    root = parsed(path)
     found, seen = _parts(root), set[str]()
     for own in found:
         if own.findtext("static", "false").strip() in ("1", "true"):
@@ -74,8 +87,28 @@ def _alone(parent: Element, own: Element) -> Element:
     copy = Element(parent.tag, {k: x for k, x in parent.attrib.items() if not k.startswith(OTHER)})
     copy.text, above = parent.text, parent.tag in ("sdf", "gazebo", "world")
     unneeded = MOVELESS + BESIDE if above else MOVELESS
-    copy.extend(_alone(e, own) for e in parent if e is own or not (e.tag in unneeded or e.tag.startswith(OTHER)))
+    rest = [e for e in parent if not (e.tag in unneeded or e.tag.startswith(OTHER) or (e.tag == "world" and own not in e))]
+    copy.extend(_alone(e, own) for e in parent if e is own or e in rest)
     return copy
+
+
+def around(path: Path) -> list[Path]:
+    """Folders in which the models may lie that a file includes: those of the file and of two levels above it, and `models`."""
+    return [f for above in path.absolute().parents[:3] for f in (above, above / "models") if f.is_dir()]
+
+
+def _placed(text: str, folders: list[Path]) -> str:
+    """The text with the folders of included models in place of names, which Drake does not look for."""
+    root = ElementTree.fromstring(text)
+    for uri in root.iter("uri"):
+        name = (uri.text or "").strip().rpartition("://")[2]
+        if (
+            uri.text
+            and "http" not in uri.text
+            and (found := [f / name for f in folders if (f / name / "model.config").is_file()])
+        ):
+            uri.text = str(found[0])
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _without_place(text: str) -> str:
@@ -93,13 +126,37 @@ def _parts(root: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 def as_tree(text: str, m: pf.Mechanism) -> tuple[str, pf.Mechanism]:
-    """The model without the joints that close loops, gearboxes and laws of followers, in the text and in the mechanism."""
+    """The model without the joints that close loops, gearboxes and laws of followers, in the text and in the mechanism; in the
+    text also with the welds of plugins."""
     root, closing = ElementTree.fromstring(text), {c.name for c in m.constraints}
     for parent in [*root.iter()]:
         for e in [e for e in parent if e.tag == "mimic" or (e.tag == "joint" and e.get("name") in closing)]:
             parent.remove(e)
+    for joint in root.iter("joint"):
+        if joint.get("type") == "revolute2":  # which Drake lacks
+            joint.set("type", "universal")
+    for j in [j for j in m.joints if j.name.endswith(WELD) and j.kind.name == "fixed"]:
+        joint = ElementTree.SubElement(next(root.iter("model")), "joint", name=j.name, type="fixed")
+        for tag, link in (("parent", j.parent), ("child", j.child)):
+            ElementTree.SubElement(joint, tag).text = link
     loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints])
     return ElementTree.tostring(root, encoding="unicode"), loose
+
+
+def defined(text: str, m: pf.Mechanism) -> tuple[Motion, Spans, Spans]:
+    """`by_drake`, without the elements that SDFormat does not define."""
+    while True:
+        try:
+            return by_drake(text, m)
+        except RuntimeError as error:
+            found = UNDEFINED.search(str(error))
+            root, before = ElementTree.fromstring(text), text
+            for parent in root.iter(found[2]) if found else ():
+                for e in parent.findall(found[1]):
+                    parent.remove(e)
+            text = ElementTree.tostring(root, encoding="unicode")
+            if text == before:
+                raise
 
 
 def by_drake(text: str, m: pf.Mechanism) -> tuple[Motion, Spans, Spans]:
@@ -170,7 +227,7 @@ def examine(path: Path) -> Row:
     """Open the models of a file and compare them; the row has the largest differences."""
     try:
         rows = [_examined(path, *model) for model in models(path)]
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, pf.PfaffianError) as error:
         return Row(refused=str(error))
     if not rows or all(r.refused for r in rows):
         return rows[0] if rows else Row(refused="no model moves")
@@ -191,14 +248,14 @@ def examine(path: Path) -> Row:
 def _examined(path: Path, name: str | None, text: str) -> Row:
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m, _ = pf.formats.read_sdf(path, model=name, friction="none")
+            m, _ = pf.formats.read_sdf(path, model=name, friction="none", meshes=around(path))
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught))
     row = replace(row, causes=_causes(m, row.left_out))
     try:
-        text, tree = as_tree(text, m)
-        return replace(row, differences=_differences(tree, *by_drake(text, tree)))
+        text, tree = as_tree(_placed(text, around(path)), m)
+        return replace(row, differences=_differences(tree, *defined(text, tree)))
     except ImportError:
         return replace(row, error="Drake is not installed: pip install drake")
     except (ValueError, RuntimeError, IndexError, MemoryError, np.linalg.LinAlgError, pf.PfaffianError) as error:
@@ -211,6 +268,7 @@ def _causes(m: pf.Mechanism, told: str) -> dict[str, str]:
     for j in m.joints:
         if j.kind.name == "helical":
             found[f"Drake limits of '{j.name}'"] = SCREW
+            found |= {"Drake acc": SCREW} if np.any(m.value(j.stiffness)) else {}
         if j.mimic is not None:
             found[f"Drake limits of '{j.name}'"] = FOLLOWER
         first = known.get(j.name.removesuffix(SECOND), j)

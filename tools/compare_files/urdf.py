@@ -18,7 +18,7 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.formats.text.file import read_text
 from tools.compare_files.report import Row
-from tools.compare_files.sdf import OTHER, PREFIXED
+from tools.compare_files.sdf import parsed
 from tools.compare_files.trees import (
     CONTINUOUS,
     FOLLOWER,
@@ -28,6 +28,7 @@ from tools.compare_files.trees import (
     OPEN,
     QUATERNIONS,
     Dynamics,
+    along_world,
     bare,
     compared,
     drake,
@@ -40,14 +41,10 @@ ROUNDED = 1e-8
 """Relative difference that counts as equal: engines turn tensors to principal axes and back."""
 
 
-def _root(path: Path) -> ElementTree.Element:
-    """The root of a file; names with a prefix that it does not declare, such as Drake's, get another one."""
-    return ElementTree.fromstring(PREFIXED.sub(rf"\1{OTHER}\2", read_text(path)))
-
-
-def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
-    """The text without shapes, and the name of its root link.   held: joints that become fixed ones."""
-    root = _root(path)
+def _plain(path: Path, held: Set[str], floating: pf.Joint | None) -> tuple[str, str]:
+    """The text without shapes, and the name of its root link.   held: joints that become fixed ones.   floating: of the
+    mechanism to the world; it is added if the file lacks it."""
+    root = parsed(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
             for part in link.findall(tag):
@@ -60,6 +57,11 @@ def _plain(path: Path, held: Set[str]) -> tuple[str, str]:
             joint.set("type", "fixed")
             for law in joint.findall("mimic"):
                 joint.remove(law)
+    if floating and floating.name not in {j.get("name") for j in root.findall("joint")}:
+        ElementTree.SubElement(root, "link", name="world")
+        joint = ElementTree.SubElement(root, "joint", name=floating.name, type="floating")
+        ElementTree.SubElement(joint, "parent", link="world")
+        ElementTree.SubElement(joint, "child", link=floating.child)
     children = {j.find("child").get("link") for j in root.findall("joint")}
     first = next(x.get("name") for x in root.findall("link") if x.get("name") not in children)
     return ElementTree.tostring(root, encoding="unicode"), first
@@ -70,13 +72,16 @@ def pinocchio(text: str, _: str) -> Dynamics:
 
     model = pin.buildModelFromXML(text)
     data = model.createData()
-    names = [str(n) for n, j in list(zip(model.names, model.joints, strict=True))[1:] if j.nv == 1]  # without the universe
+    names = [str(n) for n, j in list(zip(model.names, model.joints, strict=True))[1:] if j.nv]  # without the universe
     joints = [model.joints[model.getJointId(n)] for n in names]
+    if any(j.nv not in (1, 6) for j in joints):
+        raise ValueError("a joint has several velocities")
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        whole = pin.neutral(model)
-        for j, x in zip(joints, q, strict=True):
-            whole[j.idx_q : j.idx_q + j.nq] = [x] if j.nq == 1 else [np.cos(x), np.sin(x)]
+        whole, rest = pin.neutral(model), list(q)
+        for j in joints:
+            x = [rest.pop(0) for _ in range(max(1, j.nq * (j.nv > 1)))]
+            whole[j.idx_q : j.idx_q + j.nq] = [np.cos(x[0]), np.sin(x[0])] if j.nq == 2 else x
         a = pin.aba(model, data, whole, v, np.zeros(model.nv)).copy()
         M = pin.crba(model, data, whole)
         return np.triu(M) + np.triu(M, 1).T, a
@@ -97,20 +102,32 @@ def by_mujoco(text: str, _: str) -> Dynamics:
     data = mujoco.MjData(model)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        data.qpos, data.qvel = q, v
+        T, drift, where = np.eye(len(v)), np.zeros(len(v)), np.array(q)
+        for j in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+            k, i = model.jnt_qposadr[j], model.jnt_dofadr[j]
+            where[k + 3 : k + 7] = np.roll(q[k + 3 : k + 7], 1)
+            T[i : i + 3, i : i + 3], drift[i : i + 3] = along_world(q[k : k + 7], v[i : i + 6])
+        data.qpos, data.qvel = where, T @ v
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
-        return M, data.qacc.copy()
+        return T.T @ M @ T, T.T @ (data.qacc - drift)
 
     limits = {model.joint(i).name: tuple(model.jnt_range[i]) for i in range(model.njnt) if model.jnt_limited[i]}
-    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits)
+    massless = [x.get("name") for x in ElementTree.fromstring(text).iter("link") if _mass(x) == 0]
+    nothing = 0.0, np.zeros(3), np.zeros((3, 3))
+    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits, dict.fromkeys(massless, nothing))
+
+
+def _mass(link: ElementTree.Element) -> float | None:
+    mass = link.find("inertial/mass")
+    return None if mass is None else float(mass.get("value", "nan"))
 
 
 ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
     "Pinocchio": (pinocchio, False),
     "MuJoCo": (by_mujoco, True),
-    "Drake": (lambda text, root: drake(text, "urdf", None if root == "world" else root), True),
+    "Drake": (lambda text, root: drake(text, None if root == "world" else root), True),
 }
 """Name -> its dynamics, and whether it reads damping."""
 
@@ -118,7 +135,7 @@ ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
 def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     """Beginning of what differs -> why an engine is not right."""
     found = {"MuJoCo opens": OPEN, "Drake opens": OPEN}
-    for joint in _root(path).findall("joint"):
+    for joint in parsed(path).findall("joint"):
         if joint.get("type") == "continuous":
             found[f"Drake limits of '{joint.get('name')}'"] = CONTINUOUS
         elif (limit := joint.find("limit")) is not None and len({"lower", "upper"} & {*limit.keys()}) == 1:
@@ -135,27 +152,38 @@ def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
     return found
 
 
+def _read(path: Path) -> pf.Mechanism:
+    """The mechanism; it floats if nothing else in it moves."""
+    try:
+        return pf.formats.read_urdf(path, loops=False)
+    except pf.PfaffianError as error:
+        if "base='free'" not in str(error):
+            raise
+        return pf.formats.read_urdf(path, loops=False, base="free")
+
+
 def examine(path: Path) -> Row:
     """Open a file and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            m = bare(pf.formats.read_urdf(path, loops=False))
+            m = bare(_read(path))
         except pf.PfaffianError as error:
             return Row(refused=str(error))
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught), same=ROUNDED)
-    if any(j.nv > 1 for j in m.joints):
+    if any(j.nv > 1 and j.kind.name != "free" for j in m.joints):
         return replace(row, error="a joint has several velocities")
     row = replace(row, causes=_causes(path, m, row.left_out))
     m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness, mimic=None) for j in m.joints])  # no engine reads them
     still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:
-        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"})
+        floating = next((j for j in m.joints if j.kind.name == "free" and j.parent == "world"), None)
+        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"}, floating)
     except (ElementTree.ParseError, AttributeError, StopIteration) as error:
         return replace(row, error=f"{type(error).__name__}: {error}")
     for name, (engine, damped) in ENGINES.items():
         try:
-            differences |= compared(m if damped else still, engine(text, root), name)
+            differences |= compared(m if damped else still, engine(text, root), name, ROUNDED)
         except ImportError:
             continue
         except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:

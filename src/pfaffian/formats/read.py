@@ -15,6 +15,7 @@ from pfaffian.formats.fmu.fmu_file import FMU
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
+from pfaffian.formats.text.xml import well_formed
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.tables import Registry
 
@@ -201,6 +202,7 @@ def root_tag(text: str) -> str:
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartElementHandler = start
+    text = well_formed(text)
     try:
         for at in range(0, len(text), 1 << 16):
             parser.Parse(text[at : at + (1 << 16)].encode("utf-8", "replace"), False)

@@ -91,7 +91,7 @@ def shape(
         size: (3,) edges of a box [m], numbers or parameters.
         radius: of a sphere, cylinder, capsule or cone [m].
         length: of a cylinder, cone or capsule along z [m]; for a capsule without the two half spheres.
-        file: path of a mesh: .stl, .obj, .ply, .off, .glb or .dae. The package trimesh opens it when it is drawn.
+        file: path of a mesh: .stl, .obj, .ply, .off, .glb, .dae or .msh. It is opened when it is drawn, most kinds by trimesh.
         scale: of a mesh, one number or (3,); default 1.
         placement: frame of the shape in the frame of the body, a pose or a position; the body's frame by default.
         colour: (3,) or (4,) red, green, blue and opacity from 0 to 1, or "#rrggbb"; None, the default, for one of a palette.

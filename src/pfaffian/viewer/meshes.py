@@ -1,7 +1,7 @@
 """Meshes from files, as solids with few enough triangles for a picture.
 
-Binary STL and plain COLLADA, the most frequent kinds, are read here. The package trimesh reads the others, and what
-`collada.py` does not know: importing it takes longer than drawing a machine.
+Binary STL and plain COLLADA, the most frequent kinds, and MuJoCo's own are read here. The package trimesh reads the others, and
+what `collada.py` does not know: importing it takes longer than drawing a machine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from pfaffian.errors import ModelError, install, optional
 from pfaffian.formats.text.file import MAX_BYTES
 from pfaffian.formats.text.mesh_file import MESHES
+from pfaffian.formats.text.msh_file import read_msh
 from pfaffian.formats.text.xml import parse_xml
 from pfaffian.viewer import collada
 from pfaffian.viewer.solids import Solid
@@ -46,8 +47,9 @@ def _read(path: Path, _: int) -> tuple[Solid, ...]:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ModelError(f"{path.name}: larger than {MAX_BYTES} bytes")
-    found = _stl(data) if kind == "stl" else _dae(data, path.name) if kind == "dae" else []
-    found = found or _by_trimesh(data, kind, path.name)
+    found = {"stl": _stl, "dae": lambda data: _dae(data, path.name), "msh": _msh}.get(kind, lambda data: [])(data)
+    if not found and kind != "msh":  # which trimesh does not know
+        found = _by_trimesh(data, kind, path.name)
     if not found:
         raise ModelError(f"{path.name}: the mesh has no triangles")
     total = sum(len(x.faces) for x in found)
@@ -67,6 +69,12 @@ def _stl(data: bytes) -> list[Solid]:
         return []
     corners = np.frombuffer(data, _TRIANGLE, count, _HEADER)["corners"].reshape(-1, 3).astype(float)
     return [Solid(corners, np.arange(len(corners)).reshape(-1, 3))] if np.isfinite(corners).all() else []
+
+
+def _msh(data: bytes) -> list[Solid]:
+    """The solid of a mesh file of MuJoCo; none if it is not one, or has no triangles."""
+    found = read_msh(data)
+    return [Solid(*found)] if found is not None and len(found[1]) else []
 
 
 def _dae(data: bytes, name: str) -> list[Solid]:

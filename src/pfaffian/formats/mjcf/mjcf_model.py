@@ -18,6 +18,7 @@ from pfaffian.formats.mjcf.mjcf_text import MjcfText
 from pfaffian.formats.text.file import MAX_BYTES
 from pfaffian.formats.text.left_out import leave
 from pfaffian.formats.text.mesh_file import MeshFolders
+from pfaffian.formats.text.msh_file import read_msh
 from pfaffian.formats.text.strict_number import printable
 from pfaffian.formats.text.xml import Element
 
@@ -201,7 +202,8 @@ class _MeshFile:
         """Whether the compiler can read the mesh; reads the bytes of its file. Raises ModelError: the file is too large."""
         if self.inline:
             return True
-        if self.path is None or Path(self.path).suffix.lower() not in (".stl", ".obj"):
+        kind = "" if self.path is None else Path(self.path).suffix.lower()
+        if self.path is None or kind not in (".stl", ".obj", ".msh"):
             return False
         if not self.bytes:
             with Path(self.path).open("rb") as stream:
@@ -210,7 +212,7 @@ class _MeshFile:
                 raise found.root.error(
                     f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes; simplify it, or leave the mesh out"
                 )
-            self.bytes = data
+            self.bytes = b"" if kind == ".msh" and read_msh(data) is None else data
         return bool(self.bytes)
 
 

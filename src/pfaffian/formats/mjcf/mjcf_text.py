@@ -171,8 +171,8 @@ def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Pat
 
     Blank lines at its start let its line numbers follow those of the earlier texts, so that each number means one element.
     """
-    sizes, total = _attached(whole, found, where, within), [0]
-    _check_copies(whole, 1, total, sizes)
+    count = _Count(_attached(whole, found, where, within), _own_parts(whole))
+    count.check(whole, 1)
     meshes = _mesh_folder(whole)
     if within and where.main is not None and meshes != "/":
         meshes = PurePosixPath(os.path.relpath(within[-1].parent / meshes, where.main.resolve())).as_posix()
@@ -181,7 +181,7 @@ def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Pat
         return "", 0
     _strip_keys(pruned, found)
     above = "\n" * len(found.elements)
-    return above + "\n".join(_lines(pruned, found.elements)), total[0]
+    return above + "\n".join(_lines(pruned, found.elements)), count.total
 
 
 def _attached(whole: Element, found: MjcfText, where: Folders, within: tuple[Path, ...]) -> dict[str, int]:
@@ -230,23 +230,54 @@ class _Includes:
         return self.resolve(parse_xml(read_text(path), name), path.parent).children
 
 
-def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping[str, int]) -> None:
-    """Raise ModelError for too many copies of bodies.   times: copies of this element.   sizes: of attached models."""
-    if element.tag == "attach":
-        if "model" not in element.attributes:
-            raise element.error("attaching parts of the same file is not supported; write them out, or put them into a file")
-        total[0] += times * sizes.get(element.attributes["model"], 1)
-    if element.tag in ("replicate", "composite"):
-        words = words_of(element.attributes.get("count", "1"))[:3]
-        for word in words:
-            if not re.fullmatch(r"[0-9]{1,6}", word):
-                raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
-            times *= max(int(word), 1)
-    total[0] += times
-    if times > MAX_COPIES or total[0] > MAX_COPIED_ELEMENTS:
-        raise element.error(f"more than {MAX_COPIES} copies, or {MAX_COPIED_ELEMENTS} elements in all; make fewer")
+def _own_parts(element: Element) -> dict[tuple[str, str], Element]:
+    """(tag, name) of each body and frame -> the element."""
+    found: dict[tuple[str, str], Element] = {}
     for child in element.children:
-        _check_copies(child, times, total, sizes)
+        found |= _own_parts(child)
+    if element.tag in ("body", "frame") and "name" in element.attributes:
+        found[element.tag, element.attributes["name"]] = element
+    return found
+
+
+@dataclass
+class _Count:
+    """Counts the elements of a text with all copies.   sizes: name of an attached model -> its elements.   parts: bodies and
+    frames of the text.   total: what was counted."""
+
+    sizes: Mapping[str, int]
+    parts: Mapping[tuple[str, str], Element]
+    total: int = 0
+
+    def check(self, element: Element, times: int, depth: int = 0) -> None:
+        """Raise ModelError for too many copies of bodies.   times: copies of this element.   depth: of attached parts."""
+        if element.tag in ("replicate", "composite"):
+            words = words_of(element.attributes.get("count", "1"))[:3]
+            for word in words:
+                if not re.fullmatch(r"[0-9]{1,6}", word):
+                    raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
+                times *= max(int(word), 1)
+        self.total += times
+        if "model" in element.attributes and element.tag == "attach":
+            self.total += times * self.sizes.get(element.attributes["model"], 1)
+        if times > MAX_COPIES or self.total > MAX_COPIED_ELEMENTS:
+            raise element.error(f"more than {MAX_COPIES} copies, or {MAX_COPIED_ELEMENTS} elements in all; make fewer")
+        if element.tag == "attach" and "model" not in element.attributes:
+            self.check(self.own(element, depth), times, depth + 1)
+        for child in element.children:
+            self.check(child, times, depth)
+
+    def own(self, attach: Element, depth: int) -> Element:
+        """The part of the text that is attached. Raises ModelError: there is none; parts attach themselves."""
+        for tag in ("body", "frame"):
+            name = attach.attributes.get(tag)
+            if name is not None and (tag, name) not in self.parts:
+                raise attach.error(f"the file has no <{tag}> {printable(name)}; correct the name, or write the copy out")
+            if name is not None and depth >= MAX_ATTACHED:
+                raise attach.error(f"{printable(name)} attaches itself, or parts are attached more than {MAX_ATTACHED} deep")
+            if name is not None:
+                return self.parts[tag, name]
+        raise attach.error("it names neither a body nor a frame; add one")
 
 
 def _mesh_folder(root: Element) -> str:

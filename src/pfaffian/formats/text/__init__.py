@@ -8,6 +8,7 @@ formula.py           numbers of a model as text
 left_out.py          parts of a file that a mechanism cannot represent
 library_laws.py      the library's ready-made functions as entries of a YAML file
 mesh_file.py         finding the mesh files that a model file names
+msh_file.py          MuJoCo's own kind of mesh file
 place.py             finding other files that a model file names
 run_settings.py      run settings in a file: only data, which the room `simulate` uses
 solid.py             mass, mass centre and inertia of solids, for files that leave them to the geometry

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-MESHES = (".stl", ".obj", ".ply", ".off", ".glb", ".dae")
+MESHES = (".stl", ".obj", ".ply", ".off", ".glb", ".dae", ".msh")
 """Suffixes of mesh files; files with other suffixes are never opened as a mesh, whatever a model file names."""
 
 _URI = re.compile(r"(?:package|model)://+([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(.+)")

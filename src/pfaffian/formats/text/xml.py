@@ -6,6 +6,7 @@ bounded. Text between tags is dropped by default: SDF uses it, URDF and MJCF do 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
@@ -16,6 +17,12 @@ from pfaffian.formats.text.strict_number import SPACES, number, numbers, printab
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 500_000
+
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+"""Beginning of what is no element -> its end."""
+
+_BEGINNING = re.compile("|".join(map(re.escape, _ENDS)))
+_SPACE_BEFORE_DECLARATION = re.compile(r"(\s+)<\?xml\s[^>]*\?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,24 @@ class _Builder:
         raise ModelError(f"{self.source} line {line}: document types and entities are not allowed; write the text in full")
 
 
+def well_formed(text: str) -> str:
+    """The text as expat accepts it, with its lines: the engines of these formats also accept "--" inside a comment, as commands
+    with options have it, and white space before the declaration."""
+    pieces, at = list[str](), 0
+    if declared := _SPACE_BEFORE_DECLARATION.match(text):
+        pieces, at = [declared[1]], declared.end()
+    while found := _BEGINNING.search(text, at):
+        end = text.find(_ENDS[found[0]], found.end())
+        if end < 0:
+            break
+        inside = text[found.end() : end]
+        if found[0] == "<!--" and "--" in f"{inside}-":
+            inside = "\n" * inside.count("\n")
+        pieces += [text[at : found.end()], inside]
+        at = end
+    return "".join(pieces) + text[at:]
+
+
 def parse_xml(text: str, source: str, words: bool = False) -> Element:
     """The root element of an XML text.   source: name of the text, for errors.   words: whether to keep text between tags.
 
@@ -124,7 +149,7 @@ def parse_xml(text: str, source: str, words: bool = False) -> Element:
     if not isinstance(text, str):
         raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; to read a file, use pf.read(path)")
     try:
-        data = text.encode("utf-8")
+        data = well_formed(text).encode("utf-8")
     except UnicodeEncodeError:
         raise ModelError(f"{source}: the text contains lone surrogates; it is not Unicode text") from None
     if len(data) > MAX_BYTES:

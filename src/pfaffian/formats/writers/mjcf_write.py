@@ -35,7 +35,7 @@ from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
 _GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "capsule"}
-_MESHES = (".stl", ".obj")
+_MESHES = (".stl", ".obj", ".msh")
 
 SMALL, LEAST = 1e-12, 1e-14
 """What is written for a mass or a moment of inertia that is zero, which MuJoCo refuses in a body that moves: this fraction of
