@@ -286,7 +286,8 @@ class _Pairs(NamedTuple):
         done.records[:, self.first] = stored if done.tally is None else stored[:, :, done.tally.stored_entries]
         done.stiff[:, self.first] = found.stiff[at][:, fine]
         done.coarse[self.second] = found.last[self.coarse]
-        for name in ("lane", "last", "w", "status", "steps", "stiff_steps"):
+        done.lane[self.first] = found.lane[fine, : done.lane.shape[1]]
+        for name in ("last", "w", "status", "steps", "stiff_steps"):
             getattr(done, name)[self.first] = getattr(found, name)[fine]
 
     def events_of(self, passed: PassedEvents, again: np.ndarray) -> PassedEvents:

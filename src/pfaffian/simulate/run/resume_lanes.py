@@ -100,6 +100,6 @@ def continued(s: Simulation, end: LanesEnd, runs: int) -> tuple[Start, LaneStart
 
 def _lanes(at: Lane, rows: np.ndarray) -> np.ndarray:
     """(runs, numbers) lanes from the numbers that steps and samplers change (runs, n)."""
-    lane = np.zeros((len(rows), at.size))
+    lane = np.zeros((len(rows), at.begin))
     lane[:, : at.moving], lane[:, at.discrete] = rows[:, : at.moving], rows[:, at.moving :]
     return lane

@@ -192,7 +192,7 @@ class Solver(NamedTuple):
         at, solved = lane_of(self.simulation), self.empty(len(start))
         solved.status[:], solved.tolerance[:] = status, tolerance
         lane = solved.lane
-        lane[...] = start
+        lane[:, : start.shape[1]] = start
         lane[:, at.begin], lane[:, at.longest] = self.begin, self.longest * np.where(coarse, LONGER, 1.0)
         lane[:, at.part] = np.where(coarse, FIRST_PART, 0.0)
         lane[:, at.tolerance] = solved.tolerance[:, int(self.simulation.scheme.stiff)]

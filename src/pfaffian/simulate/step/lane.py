@@ -107,9 +107,10 @@ def discrete_of(at: Lane, moving: np.ndarray, lane: np.ndarray) -> np.ndarray:
 
 
 def new_lanes(s: Simulation, x: np.ndarray) -> np.ndarray:
-    """(runs, numbers) the lanes of runs that begin with these states x (runs, nx), [state of the system; z; d]."""
+    """(runs, numbers) the lanes of runs that begin with these states x (runs, nx), [state of the system; z; d], without the
+    numbers from `begin` on, which are those of the whole solution."""
     at = lane_of(s)
-    lane = np.zeros((len(x), at.size))
+    lane = np.zeros((len(x), at.begin))
     lane[:, at.x], lane[:, at.discrete], lane[:, at.sampled] = x[:, : at.x.stop], x[:, at.x.stop :], -1.0
     return lane
 
