@@ -63,7 +63,7 @@ def addressable(array: np.ndarray) -> np.ndarray:
 
 def address(array: Any) -> int:
     """Address of the first entry of a NumPy array, or of a CuPy array in the memory of a device."""
-    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+    return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
 
 def port(array: Any, run_axis: int | None) -> tuple[int, int, int]:
