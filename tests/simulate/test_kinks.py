@@ -259,3 +259,13 @@ def test_a_jump_that_is_too_small_for_the_accuracy_ends_no_run():
     r = pf.run(away, [-1.0], [2.5], duration=1.5, accuracy=1e-8, backend="interpreter")
     at = 2.5 / 2 - np.sqrt(2.5**2 / 4 - 1)
     close(r.q.values[-1], [(2.5 - 2 * at) * (1.5 - at) + (1.5 - at) ** 2], 1e-7, "place")
+
+
+def test_kinks_of_which_a_step_passes_none_alone_are_named():
+    """All parts of the only step are used up before one of them passes a kink."""
+    rail = pf.joint("x", "prismatic", "world", "block", axis=(1, 0, 0))
+    waves = pf.forces.generalised_force("waves", lambda k: ca.fabs(ca.sin(1e5 * k.q[0])))
+    m = pf.mechanism("rough", [pf.body("block", 1.0)], [rail], forces=[waves], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match="^events of 'waves' follow one another so fast that 1 step was not split"):
+        r = pf.run(m, v=[1.0], duration=0.05, step=0.05, backend="interpreter", error_bound=np.inf)
+    assert not pf.events(r).sizes.get("event")

@@ -47,6 +47,21 @@ def test_a_force_or_a_law_that_returns_no_number_is_named(act, v, between, how):
     assert between[0] < float(r.stopped) < between[1]
 
 
+@pytest.mark.parametrize("how", HOWS[::2], ids=str)
+@pytest.mark.parametrize(
+    "u",
+    [{"u": {"reach": 0.2}}, {"u": np.array([[9.0], [0.2]]), "u_step": 0.1}, {"u": np.array([[[9.0]], [[0.2]]]), "u_step": 0.1}],
+    ids=["constant", "series", "series of the run"],
+)
+def test_a_law_that_takes_inputs_is_named_where_these_leave_it_no_number(u, how):
+    """Under the inputs 0 and 9 it has a number everywhere, and so has the push of the motor beside it."""
+    pull = lambda T, z, w, y: control.Command(0.1 * ca.sqrt(w[0] * (0.8 - T.q[0]) * (w[0] - 9) + 1e-9 * (w[0] - 9) ** 2))  # noqa: E731
+    law = control.Control(pull, w_names=("reach",))
+    r, words = told(slide(actuators=[pf.actuator("motor", "x")]), control=law, **u, **how)
+    assert WORDS.format("control law") in words
+    assert 0.19 < float(r.stopped) < 0.22
+
+
 def test_one_that_has_no_number_at_the_start_and_one_of_a_speed_are_named():
     for how in HOWS[::2]:
         low = slide(forces=[pf.forces.generalised_force("wind", lambda k: ca.sqrt(k.q[0] - 1.5))])

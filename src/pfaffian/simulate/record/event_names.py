@@ -84,7 +84,8 @@ def contradicting_names(s: Simulation, at: np.ndarray) -> list[str]:
 
 def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
     """Warn of runs some of whose steps were not split at all of their events.   x: (runs, nx) last states."""
-    if not eventful(s):
+    events = events_of(s)
+    if events is None:
         return
     unsplit = numbers_of(s, x).unsplit
     lost = np.flatnonzero(unsplit > 0)
@@ -93,8 +94,9 @@ def warn_of_unsplit_steps(s: Simulation, x: np.ndarray) -> None:
     run = int(lost[np.argmax(unsplit[lost])])
     which = "" if len(x) == 1 else f" in {len(lost)} of {len(x)} runs, most in run {run},"
     name, count = last_names(s, x[run : run + 1])[0], int(unsplit[run])
+    of = [name] if name else list(dict.fromkeys(events.parts))  # none was passed yet: it may be any
     notice(
-        f"events{f' of {name!r}' if name else ''} follow one another so fast that{which} {plural(count, 'step')} "
+        f"events of {listed([repr(part) for part in of])} follow one another so fast that{which} {plural(count, 'step')} "
         f"{'was' if count == 1 else 'were'} not split at all of them, so that the error there falls with the step only. If a "
         "condition turns false where it has just become true, give it a memory: switches={mode: function of the mode}",
         RunWarning,

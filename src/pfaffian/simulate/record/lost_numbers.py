@@ -21,15 +21,14 @@ MOST_EXPLAINED = 64
 """Largest number of stopped runs that are examined."""
 
 
-def without_number(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, ahead: float) -> list[str]:
+def without_number(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, w: np.ndarray, ahead: float) -> list[str]:
     """For each run a message that names the parts that become NaN or infinite where its motion leads; "" if none does.
 
-    x: (runs, nx) last states.   p: (runs, np) parameters in force.   t: (runs,) [s].   ahead: how far ahead is looked [s].
-    Inputs of the run count as zero, and a law that takes some is not examined.
+    x: (runs, nx) last states.   p: (runs, np) parameters in force.   t: (runs,) [s].   w: (runs, nw) inputs then, which
+    count as constant from there on.   ahead: how far ahead is looked [s].
     """
     loop = traced_loop(s, last=True)
-    given = loop.w[: len(s.control.w_names), 0]
-    parts = [(name, part) for name, part in parts_that_act(loop) if not ca.depends_on(part, given) and has(part, NO_NUMBER)]
+    parts = [(name, part) for name, part in parts_that_act(loop) if has(part, NO_NUMBER)]
     found = [""] * len(t)
     if not parts:
         return found
@@ -40,10 +39,10 @@ def without_number(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, a
     instants = [0.0, *(ahead * 0.5**k for k in reversed(range(HALVINGS)))]
     for run in range(min(len(t), MOST_EXPLAINED)):
         for later in instants:
-            there = np.array(moved(x[run], p[run], t[run], later))
+            there = np.array(moved(x[run], w[run], p[run], t[run], later))
             if not np.abs(there).max(initial=0.0) <= MODERATE:
                 break
-            lost = ~np.isfinite(np.array(values(there, 0, p[run], t[run] + later)).ravel())
+            lost = ~np.isfinite(np.array(values(there, w[run], p[run], t[run] + later)).ravel())
             if lost.any():
                 names = listed([repr(name) for (name, _), is_lost in zip(parts, lost, strict=True) if is_lost])
                 found[run] = f"what {names} returns is no number at t = {t[run] + later:.6g} s, {WAY_OUT}"
@@ -56,10 +55,10 @@ WAY_OUT = "where the motion leads; guard it, as in ca.sqrt(ca.fmax(x, 0))"
 
 
 def _moved(s: Simulation) -> ca.Function:
-    """(x, p, t, h) -> the state that the rates at x lead to after the time h, in one step."""
+    """(x, w, p, t, h) -> the state that the rates at x lead to after the time h, in one step."""
     rhs, variables = s.traced.rhs, s.system.variables
     x, w, p, t = rhs.sx_in()
     h, n = ca.SX.sym("h"), rhs.size1_out(0)
-    rate = rhs(x, ca.SX(*w.shape), p, t)[0]
+    rate = rhs(x, w, p, t)[0]
     ahead = variables.state(variables.stepped(x[:n, 0]) + h * variables.rate(x[:n, 0], rate))
-    return ca.Function("moved", [x, p, t, h], [ca.vertcat(ca.if_else(h > 0, ahead, x[:n, 0]), x[n:, 0])])
+    return ca.Function("moved", [x, w, p, t, h], [ca.vertcat(ca.if_else(h > 0, ahead, x[:n, 0]), x[n:, 0])])

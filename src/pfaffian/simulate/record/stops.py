@@ -19,9 +19,9 @@ from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.starts.start import Start
 from pfaffian.states.abstract_system import AbstractSystem, show
 
-Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
-"""(x, p, t) -> message for each run that names the cause: x (runs, nx) last good states, p (runs, np) parameters, t (runs,) [s]
-times of stop."""
+Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]
+"""(x, p, t, w) -> message for each run that names the cause: x (runs, nx) last good states, p (runs, np) parameters, t (runs,)
+[s] times of stop, w (runs, nw) inputs there."""
 
 GROWING = "inputs grow faster than the steps can follow: take shorter steps, or choose another motion of the outputs"
 """End of a message about such a fault, with the way out."""
@@ -53,7 +53,7 @@ def record_stops(
     for code, finder in find.items():
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            reasons[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at])
+            reasons[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at], _inputs_then(result, s, at))
     for code, explain in more.items():
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
@@ -68,6 +68,18 @@ def record_stops(
     if reasons.any():
         result.data["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
     notice(_summary(ends(causes_of(s), status, stopped, reasons), status, stopped), RunWarning)
+
+
+def _inputs_then(result: Draft, s: Simulation, at: np.ndarray) -> np.ndarray:
+    """(n, nw) the inputs of the runs `at` when they stopped: those of the last sample before."""
+    if not s.w_names:
+        return np.zeros((len(at), 0))
+    given = result["inputs"]
+    if "sample_time" not in result:
+        return given[at]
+    sample = np.maximum(np.searchsorted(result["sample_time"], result["stopped"][at], "right") - 1, 0)
+    then: np.ndarray = given[sample] if given.ndim == 2 else given[sample, at]
+    return then
 
 
 def _near_faults(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
@@ -114,18 +126,21 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     return finders
 
 
-def _no_number(s: Simulation, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _no_number(s: Simulation, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray, w: np.ndarray) -> list[str]:
     """The references of the law that have ended, or the parts that have no number, for runs whose state became none."""
     found = ended(s.mechanism, s.control, t, step, p)
     flat = _flat(s, x, p, t, step)
     others = [i for i, words in enumerate(found) if not words and not flat[i]]
     if others:
-        for i, words in zip(others, without_number(s, x[others], p[others], t[others], STRAIGHT * step), strict=True):
+        lost = without_number(s, x[others], p[others], t[others], w[others], STRAIGHT * step)
+        for i, words in zip(others, lost, strict=True):
             found[i] = words
     return found
 
 
-def _by_reason(s: AbstractSystem, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _by_reason(
+    s: AbstractSystem, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray, _: np.ndarray
+) -> list[str]:
     """The causes that `find` names at (q, v, p, t), for the states x of a system."""
     return find(*show(s, x, p, t), p, t)
 
@@ -135,7 +150,7 @@ def _flat(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray, step: floa
     return lying_flat(s.mechanism, *show(s.system, x, p, t), p, step)
 
 
-def _hold(s: AbstractSystem, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _hold(s: AbstractSystem, x: np.ndarray, p: np.ndarray, t: np.ndarray, _: np.ndarray) -> list[str]:
     """The realisability of the servo constraints at the last states x."""
     return [f"its last state is {found}" for found in realisable_per_run(s.mechanism, show(s, x, p, t)[0], t, p)]
 

@@ -63,9 +63,10 @@ AT_ONCE = 1e-10
 """Length of steps between events in quick succession, relative to the time: a condition that its own constraint keeps at its
 edge changes by rounding, in steps of any length."""
 
-STILL = 1e-6
-"""Speed below which a number that a condition compares stands still, relative to the sum of the speeds of its parts: where a
-constraint begins to act because of its own motion, it keeps its condition at its edge, where rounding decides."""
+STILL, ROUNDED = 1e-6, 64 * EPS
+"""Speed below which a number that a condition compares stands still, relative to the sum of the speeds of its parts, and the
+number that is rounding, relative to the sum of its parts: where a constraint begins to act because of its own motion, it keeps
+its condition at its edge, where rounding decides."""
 
 MOST_STILL, SELDOM = 128, 1e-3
 """Greatest number of steps that meet such an event, some five of them each, and the time after which one counts no more,
@@ -422,17 +423,18 @@ def ahead(events: Events, s: LawAndSystem, tried: Tried, exact: ca.SX, passes_ki
 
 
 def _stands_still(events: Events, s: LawAndSystem, tried: Tried) -> ca.SX:
-    """(k, 1) which of the numbers that conditions compare stand still at the begin of a step although their parts move;
-    structurally zero for those of kinks and impacts alone."""
+    """(k, 1) which of the numbers that conditions compare stand still at the begin of a step although their parts move, or are
+    rounding from its begin to its end; structurally zero for those on which no condition of a constraint depends."""
     axes, (u, t) = s.system.variables, tried.at(0.0)
     depends, flags = ca.DM(events.combined.jac_sparsity(0, 0)), ca.SX(events.comparisons, 1)
-    modes = range(events.conditions + events.impacts, len(events.names))
-    of = sorted({k for i in (*range(events.kink_places.start), *modes) for k in depends[i, :].sparsity().get_col()})
+    of = sorted({k for i in range(events.kink_places.start) for k in depends[i, :].sparsity().get_col()})
     X, now = ca.SX.sym("X", tried.x.numel()), ca.SX.sym("now")
     numbers = events.at(ca.vertcat(axes.state(X), tried.d), u, s.mechanism.p_symbols, now).differences[of, 0]
-    (slopes,) = ca.substitute([ca.jacobian(numbers, ca.vertcat(X, now))], [X, now], [axes.stepped(tried.x), t])
-    parts = slopes @ ca.diag(ca.vertcat(tried.rates[:, 0], 1))
-    flags[of, 0] = ca.fabs(ca.sum2(parts)) < STILL * ca.sum2(ca.fabs(parts))
+    x, rates = ca.vertcat(axes.stepped(tried.x), t), ca.vertcat(tried.rates[:, 0], 1)
+    (slopes,) = ca.substitute([ca.jacobian(numbers, ca.vertcat(X, now))], [X, now], [x[:-1, 0], t])
+    speed, (speeds, sizes) = ca.fabs(slopes @ rates), (ca.fabs(slopes) @ ca.fabs(of_each) for of_each in (rates, x))
+    largest = ca.fmax(ca.fabs(tried.here.differences[of, 0]), tried.h * speed)
+    flags[of, 0] = ca.logic_or(speed < STILL * speeds, largest < ROUNDED * sizes)
     return flags
 
 

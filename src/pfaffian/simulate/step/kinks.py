@@ -7,6 +7,7 @@ instants at which a motion passes them are therefore events, like those at which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from itertools import islice
 from typing import Any, NamedTuple
@@ -134,7 +135,7 @@ def _size(x: ca.SX) -> ca.SX:
 
 
 def parts_that_act(loop: ClosedLoop) -> Iterator[tuple[str, ca.SX]]:
-    """(name, expression) of each force, each constraint of a user and the inputs that act."""
+    """(name, expression) of each force, each constraint of a user, as where it acts, and the inputs that act."""
     m, k = loop.sim.mechanism, loop.here.T.kinematics
     surfaces = {part.name for c in m.compounds if c.name in compliant_parts(m) for part in c.parts}
     for force in m.all_forces:
@@ -142,7 +143,7 @@ def parts_that_act(loop: ClosedLoop) -> Iterator[tuple[str, ca.SX]]:
             yield force.name, force_of(k, force)
     for c in m.ideal:
         if not isinstance(c, Closure):
-            rows = target_rows(k, c)
+            rows = target_rows(k, replace(c, active=None))
             yield c.name, ca.veccat(rows.A, rows.b)
     if m.nu and not in_python(loop.sim.control):
         yield "control law", loop.acting
