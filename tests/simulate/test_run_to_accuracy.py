@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import control
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
 from pfaffian.simulate.run import solver
+from pfaffian.simulate.run.accurate import _trust, _warn_of_error
 from pfaffian.simulate.run.controlled import _Pairs
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
@@ -190,6 +194,51 @@ def test_the_growth_of_the_error_is_told():
     assert np.isnan(pf.run(m, duration=3.0, accuracy=1e-6).error_growth)
 
 
+def test_until_when_errors_are_within_the_accuracy_and_how_fast_they_grow():
+    """One grows as exp(3 t) with a dip at every other record; one falls; one stops; one exceeds the accuracy at its start; one
+    is not estimated; one grows for a while, and is small by chance after that."""
+    t = np.linspace(0, 2, 21)
+    grows = 1e-9 * np.exp(3 * t) * np.where(np.arange(21) % 2, 1e-2, 1.0)
+    stops = np.where(t < 1.05, 1e-9, np.nan)
+    meets = np.where(t < 1, 1e-9 * np.exp(3 * t), 2e-12)
+    error = np.stack([grows, 1e-7 * np.exp(-t), stops, np.full(21, 1e-6), np.full(21, np.nan), meets], axis=1)
+    trusted, rate = _trust(5.0 + t, np.stack([0 * error, error, 0.5 * error], axis=2), 1e-7)
+    np.testing.assert_allclose(trusted, [5.0 + t[15], 7.0, 6.0, np.nan, np.nan, 7.0])
+    assert rate[0] == pytest.approx(3.0, rel=0.05) and np.isnan(rate[1:5]).all() and rate[5] > 1
+
+
+def test_the_run_and_the_instant_of_the_largest_error_are_told():
+    """Both exceed the accuracy; the second by more, and earlier than it is largest."""
+    error = np.zeros((3, 5, 3))
+    error[0, 2:, 0], error[1, :, 1] = 2e-6, [0, 0, 3e-6, 8e-6, 4e-6]
+    result = {"error": error, "time": np.arange(5.0)}
+    with pytest.warns(RunWarning, match="2 of 3 runs, most in run 1, passes it at t = 2 s and is 8e-06 at most") as found:
+        _warn_of_error(result, 1e-6, lambda run: 0.0)
+    assert "rounding" not in str(found[0].message)
+
+
+def test_a_machine_far_from_its_origin_has_the_accuracy_that_rounding_leaves():
+    """A body with a radius of gyration of 0.3 m on an orbit of 7e6 m: to 3e-10 m no step can know its place, so steps become no
+    shorter for it, and the run says what limits it. Without a length it has the error relative to the orbit."""
+    far, GM = 7e6, 3.986e14
+    rails = [
+        pf.joint("x", "prismatic", "world", "sledge", axis=(1, 0, 0)),
+        pf.joint("y", "prismatic", "sledge", "b", axis=(0, 1, 0)),
+    ]  # fmt: skip
+    pull = pf.forces.potential("earth", lambda k: -GM / ca.norm_2(k.q))
+    for inertia, told in ((0.1, 1e-5), (0.0, 1e-9)):
+        bodies = [pf.body("sledge", 0.0), pf.body("b", 1.0, inertia=inertia)]
+        m = pf.mechanism("orbit", bodies, rails, forces=[pull], gravity=(0, 0, 0))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            r = pf.run(m, [far, 0], [0, np.sqrt(GM / far)], duration=6000.0, accuracy=1e-9, backend="interpreter")
+        angle = np.sqrt(GM / far**3) * r.time.values
+        exact = far * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        assert r.status == 0 and int(r.steps) < 2000 and np.abs(r.q.values - exact).max() < 1e-11 * far
+        words = " ".join(str(w.message) for w in found)
+        assert float(r.error.max()) < told and ("rounding its largest coordinate alone makes " in words) == (inertia > 0)
+
+
 def test_a_motion_that_ends_in_finite_time():
     """v' = v^2 from v = 1 has no solution beyond t = 1."""
     push = pf.wrench("push", "b", value=lambda k: ca.vertcat(k.v[0] ** 2, ca.SX.zeros(5, 1)))
@@ -221,6 +270,7 @@ def test_bad_arguments(options, words):
 
 ENDS = {  # force on 1 kg at x = 0 m with 1 m/s, words
     "a speed that grows": (lambda k: k.v[0] ** 2, "diverged.*at t = 1 s.*the damping of generalisedforce 'push', .* and grows"),
+    "a law": (None, "the largest force there is the control law"),
     "a pole in time": (lambda k: 1 / (1 - k.t) ** 2, "at t = 1 s.*the largest force there is generalisedforce 'push'"),
     "an infinite spring": (lambda k: 1e300 * (k.q[0] - 1), "the largest force there is generalisedforce 'push', 1e\\+300"),
 }
@@ -230,10 +280,11 @@ ENDS = {  # force on 1 kg at x = 0 m with 1 m/s, words
 def test_the_force_that_ends_a_run_is_named(name):
     force, words = ENDS[name]
     rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
-    push = pf.forces.generalised_force("push", force)
-    m = pf.mechanism("pushed", [pf.body("b", 1.0)], [rail], forces=[push], gravity=(0, 0, 0))
+    push = [pf.forces.generalised_force("push", force)] if force else []
+    m = pf.mechanism("pushed", [pf.body("b", 1.0)], [rail], forces=push, gravity=(0, 0, 0), actuators=[pf.actuator("u", "x")])
+    law = None if force else control.Control(lambda T, z, w, y: control.Command(1 / (1 - T.t) ** 2))
     with pytest.warns(RunWarning, match=words):
-        pf.run(m, [0.0], [1.0], duration=2.0, accuracy=1e-6, backend="interpreter")
+        pf.run(m, [0.0], [1.0], duration=2.0, accuracy=1e-6, control=law, backend="interpreter")
 
 
 def test_a_fall_into_a_centre_ends_at_its_instant_and_names_the_force():

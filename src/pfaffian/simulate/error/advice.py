@@ -306,7 +306,7 @@ def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Ca
 
     x: (runs, nx) last states.   p: (runs, np) parameters.   t: (runs,) times [s].
     """
-    law = open_loop(s.mechanism)
+    law = open_loop(s.mechanism) if s.control.parts else s.control
     w = np.zeros(len(input_names(s.mechanism, law)))
 
     def words(runs: np.ndarray) -> list[str]:
@@ -314,10 +314,11 @@ def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Ca
         for i, run in enumerate(runs[:MOST_EXPLAINED].tolist()):
             now = s.parameters(p[[run]], x[[run]])
             q, v = show(s.system, x[[run]], now, float(t[run]))
-            part = fastest(s.mechanism, law, q[0], v[0], w, np.zeros(0), float(t[run]), now[0])
-            if part:
+            z = x[run, s.system.nx :][: len(law.z)]
+            at = s.mechanism, law, q[0], v[0], w, z, float(t[run]), now[0]
+            if part := fastest(*at):
                 found[i] = f"the fastest part there is {part}: soften it, or smooth a force that jumps"
-            elif force := largest_force(s.mechanism, q[0], v[0], float(t[run]), now[0]):
+            elif force := largest_force(*at):
                 found[i] = f"the largest force there is {force}: bound it"
         return found
 

@@ -97,20 +97,22 @@ def fastest(
     return (spin if spins_most else part) if spin.rate or part.rate else None
 
 
-def largest_force(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> str:
-    """The name and the largest entry [N, N m] of the largest applied force at one state; "" if there is none."""
-    names, f = _force_sizes(m)
-    sizes = np.nan_to_num(np.array(f(q, v, t, p)).ravel(), nan=np.inf)
+def largest_force(
+    m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
+) -> str:
+    """The name and the largest entry [N, N m] of the largest applied force or force of a law at one state, whose arguments are
+    those of `fastest`; "" if there is none."""
+    names, f = _force_sizes(m, control, law_digest(control, m))
+    sizes = np.nan_to_num(np.array(f(q, v, w, z, t, p)).ravel(), nan=np.inf)
     return f"{names[int(sizes.argmax())]}, {sizes.max():.3g}" if sizes.max(initial=0.0) > 0 else ""
 
 
 @remembered(16)
-def _force_sizes(m: Mechanism) -> tuple[list[str], ca.Function]:
-    """Names of the applied forces, and (q, v, t, p) -> (forces, 1) the largest entry of each."""
-    T = symbols(m)
-    forces = named_forces(T.kinematics)
+def _force_sizes(m: Mechanism, control: Control, digest: str) -> tuple[list[str], ca.Function]:
+    """Names of the forces, and (q, v, w, z, t, p) -> (forces, 1) the largest entry of each."""
+    T, w, z, forces = _acting(m, control)
     sizes = ca.vertcat(ca.SX(0, 1), *[largest_entry(F) for F in forces.values()])
-    return list(forces), ca.Function("sizes", [T.q, T.v, T.t, m.p_symbols], [sizes])
+    return list(forces), ca.Function("sizes", [T.q, T.v, w, z, T.t, m.p_symbols], [sizes])
 
 
 def _displacements(x: Cluster) -> np.ndarray:
@@ -248,14 +250,19 @@ def _contact_slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
 @remembered(16)
 def _part_slopes(m: Mechanism, control: Control, digest: str) -> tuple[list[str], ca.Function]:
     """Names of the parts, and (q, v, w, z, t, p) -> M, A, and df/dq K and df/dv for the force f of each part."""
-    T = symbols(m)
-    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
-    u = command_of(T, control, Scheme(), z, w).u
+    T, w, z, forces = _acting(m, control)
     bias_at_rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
-    forces = named_forces(T.kinematics) | {"gravity": -bias_at_rest, "motion": bias_at_rest - T.c}
-    forces |= {"the inputs" if is_open(control) else "the control law": T.B @ u}
+    forces |= {"gravity": -bias_at_rest, "motion": bias_at_rest - T.c}
     K, slopes = T.kinematics.kinematic_matrix, []
     for F in forces.values():
         slopes += [ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)]
     outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
     return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs)
+
+
+def _acting(m: Mechanism, control: Control) -> tuple[Terms, ca.SX, ca.SX, dict[str, ca.SX]]:
+    """Terms at symbols, inputs w of the run, states z of the law, and name -> (nv, 1) applied forces and that of the law."""
+    T = symbols(m)
+    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
+    u = command_of(T, control, Scheme(), z, w).u
+    return T, w, z, named_forces(T.kinematics) | {"the inputs" if is_open(control) else "the control law": T.B @ u}

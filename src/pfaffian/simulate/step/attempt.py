@@ -89,6 +89,9 @@ SHORTEST = 16 * float(np.finfo(float).eps)
 """Shortest step, relative to the time since the run began or since time zero."""
 
 
+ROUNDED = 2 * float(np.finfo(float).eps)
+"""Rounding of a coordinate in a step, relative to the coordinate."""
+
 SLIDING = 1000
 """Number of steps over a jump from whose both sides the motion leads back to it, above which a run ends there."""
 
@@ -430,9 +433,12 @@ def _corrected_error(
 
 def error_of_step(s: Simulation, at: Lane, lane: ca.SX, of: StateChanges, sizes: ca.SX, h: ca.SX) -> ca.SX:
     """The estimated error of a step: the largest of angles [rad], lengths relative to the machine, speeds relative to the
-    largest of their unit so far, states of the law relative to theirs. The pair combines the sizes of its differences.
+    largest of their unit so far, states of the law relative to theirs. The pair combines the sizes of its differences. What is
+    within the ROUNDED part of a coordinate is within the tolerance, since no step could be better.
     """
     m, long = s.mechanism, _length(s)
+    q = s.system.q_and_v(lane[at.x, 0][: s.system.nx, 0], lane[at.begin, 0] + lane[at.time, 0])[0]
+    rounded = ca.fabs(q) * (ROUNDED / lane[at.tolerance, 0])
     scale = {"rad": ca.SX(1), "m": long}
     speed = {unit: sizes[i] for i, unit in enumerate(at.units)}
     if {"m/s", "rad/s"} <= set(at.units):
@@ -442,7 +448,8 @@ def error_of_step(s: Simulation, at: Lane, lane: ca.SX, of: StateChanges, sizes:
     estimates = []
     for k in range(of.q.size2()):
         dq, dv, dz = (change[:, k] for change in of)
-        parts = [ca.fabs(dq[i]) * 2 if i in turning else ca.fabs(dq[i]) / scale.get(m.q_units[i], 1) for i in range(m.nq)]
+        sized = [ca.fmax(scale.get(unit, 1), rounded[i]) for i, unit in enumerate(m.q_units)]
+        parts = [ca.fabs(dq[i]) * 2 if i in turning else ca.fabs(dq[i]) / sized[i] for i in range(m.nq)]
         parts += [ca.fabs(dv[i]) / ca.fmax(speed[unit], least[unit]) for i, unit in enumerate(m.v_units)]
         parts += [ca.fabs(dz[i]) / ca.fmax(sizes[len(at.units) + i], NOTHING) for i in range(dz.numel())]
         estimates.append(largest_entry(ca.vertcat(*parts)))
