@@ -150,7 +150,8 @@ def drake(text: str, root: str | None) -> Dynamics:
     axes = [j for j in moving if j.num_velocities() == 1]
     limits = {j.name(): (float(j.position_lower_limits()[0]), float(j.position_upper_limits()[0])) for j in axes}
     floating = {
-        j.find("child").get("link"): j.get("name") for j in ElementTree.fromstring(text).findall("joint[@type='floating']")
+        j.find("child").get("link"): j.get("name")
+        for j in ElementTree.fromstring(text.replace("drake:", "")).findall("joint[@type='floating']")
     }
     names = [floating.get(j.child_body().name(), j.name()) for j in moving]  # of the world's child there is no joint there
     return Dynamics(names, at, limits, _masses(plant))

@@ -1,12 +1,13 @@
-"""URDF files with a fixed base beside Pinocchio, MuJoCo and Drake: mass matrices, accelerations, limits.
+"""URDF files beside Pinocchio, MuJoCo and Drake: mass matrices, accelerations, limits.
 
-Pinocchio ignores damping, MuJoCo and Drake read it, so that each gets a mechanism of its own. None of them reads the loops and
-forces of the dialects, which are left out. Shapes are removed from the text, since meshes may be missing; joints that move no
-mass, which the reader holds and names, are held in the engines too.
+Pinocchio ignores damping, and only Drake reads rotors, so that each gets a mechanism of its own. None of them reads the loops
+and forces of the dialects, which are left out. Shapes are removed from the text, since meshes may be missing; joints that move
+no mass, which the reader holds and names, are held in the engines too.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Set
 from dataclasses import replace
@@ -18,7 +19,7 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.formats.text.file import read_text
 from tools.compare_files.report import Row
-from tools.compare_files.sdf import parsed
+from tools.compare_files.sdf import OTHER, parsed
 from tools.compare_files.trees import (
     CONTINUOUS,
     FOLLOWER,
@@ -41,15 +42,15 @@ ROUNDED = 1e-8
 """Relative difference that counts as equal: engines turn tensors to principal axes and back."""
 
 
-def _plain(path: Path, held: Set[str], floating: pf.Joint | None) -> tuple[str, str]:
+def _plain(path: Path, held: Set[str], floating: pf.Joint | None, rotors: bool) -> tuple[str, str]:
     """The text without shapes, and the name of its root link.   held: joints that become fixed ones.   floating: of the
-    mechanism to the world; it is added if the file lacks it."""
+    mechanism to the world; it is added if the file lacks it.   rotors: whether transmissions stay."""
     root = parsed(path)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
             for part in link.findall(tag):
                 link.remove(part)
-    for tag in ("gazebo", "transmission", "mujoco"):
+    for tag in ("gazebo", "mujoco") if rotors else ("gazebo", "transmission", "mujoco"):
         for part in root.findall(tag):
             root.remove(part)
     for joint in root.findall("joint"):
@@ -62,6 +63,8 @@ def _plain(path: Path, held: Set[str], floating: pf.Joint | None) -> tuple[str, 
         joint = ElementTree.SubElement(root, "joint", name=floating.name, type="floating")
         ElementTree.SubElement(joint, "parent", link="world")
         ElementTree.SubElement(joint, "child", link=floating.child)
+    for part in root.iter():
+        part.tag = re.sub(f"{OTHER}(rotor_inertia|gear_ratio)", r"drake:\1", part.tag)
     children = {j.find("child").get("link") for j in root.findall("joint")}
     first = next(x.get("name") for x in root.findall("link") if x.get("name") not in children)
     return ElementTree.tostring(root, encoding="unicode"), first
@@ -124,12 +127,12 @@ def _mass(link: ElementTree.Element) -> float | None:
     return None if mass is None else float(mass.get("value", "nan"))
 
 
-ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool]] = {
-    "Pinocchio": (pinocchio, False),
-    "MuJoCo": (by_mujoco, True),
-    "Drake": (lambda text, root: drake(text, None if root == "world" else root), True),
+ENGINES: dict[str, tuple[Callable[[str, str], Dynamics], bool, bool]] = {
+    "Pinocchio": (pinocchio, False, False),
+    "MuJoCo": (by_mujoco, True, False),
+    "Drake": (lambda text, root: drake(text, None if root == "world" else root), True, True),
 }
-"""Name -> its dynamics, and whether it reads damping."""
+"""Name -> its dynamics, whether it reads damping, and whether it reads the rotors of transmissions."""
 
 
 def _causes(path: Path, m: pf.Mechanism, told: str) -> dict[str, str]:
@@ -174,16 +177,17 @@ def examine(path: Path) -> Row:
         return replace(row, error="a joint has several velocities")
     row = replace(row, causes=_causes(path, m, row.left_out))
     m = m.with_(joints=[replace(j, stiffness=0 * j.stiffness, mimic=None) for j in m.joints])  # no engine reads them
-    still = m.with_(joints=[replace(j, damping=0 * j.damping) for j in m.joints])
     differences, notes = dict[str, float](), list[str]()
     try:
         floating = next((j for j in m.joints if j.kind.name == "free" and j.parent == "world"), None)
-        text, root = _plain(path, {j.name for j in m.joints if j.kind.name == "fixed"}, floating)
+        held = {j.name for j in m.joints if j.kind.name == "fixed"}
+        texts = {rotors: _plain(path, held, floating, rotors) for rotors in (False, True)}
     except (ElementTree.ParseError, AttributeError, StopIteration) as error:
         return replace(row, error=f"{type(error).__name__}: {error}")
-    for name, (engine, damped) in ENGINES.items():
+    for name, (engine, damped, rotors) in ENGINES.items():
+        read = [replace(j, damping=damped * j.damping, armature=rotors * j.armature) for j in m.joints]
         try:
-            differences |= compared(m if damped else still, engine(text, root), name, ROUNDED)
+            differences |= compared(m.with_(joints=read), engine(*texts[rotors]), name, ROUNDED)
         except ImportError:
             continue
         except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError, pf.PfaffianError) as error:
