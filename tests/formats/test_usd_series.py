@@ -100,7 +100,9 @@ def test_two_sliders_along_one_axis_stay_a_loop(tmp_path):
 
 def moving(at, v, turns):
     """What a prim says that is at a place, with a velocity of its mass centre [m/s] and turns [deg/s] along its axes."""
-    return f"{shift(*at)}\nvector3f physics:velocity = {tuple(map(float, v))}\nvector3f physics:angularVelocity = {tuple(turns)}"
+    return (
+        f"{shift(*at)}\nvector3f physics:velocity = {tuple(map(float, v))}\nvector3f physics:angularVelocity = {tuple(turns)}"
+    )
 
 
 def test_velocities_are_those_of_all_joints_in_series(tmp_path):

@@ -46,7 +46,7 @@ class NamedFrames:
         """The pose of a joint's frame in the frame of a link: as the file gives it where few poses lie between them."""
         place, name = IDENTITY, _joint_key(joint.name)
         for _ in range(_FEW):
-            if name not in self.defaults:
+            if name in ("", MODEL) or name not in self.defaults:
                 break
             place = self._own(name) @ place
             name = self._base(name)
