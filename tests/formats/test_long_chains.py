@@ -110,6 +110,29 @@ def test_a_place_followed_by_a_direction_is_their_product():
     assert turn @ Pose(turn.R, IDENTITY.p) == Pose(turn.R @ turn.R, IDENTITY.p)
 
 
+def test_joints_lie_where_the_file_places_them_in_their_links():
+    """Not by way of the model's frame, which rounds; the model's own <pose> does not count."""
+    m, _ = parse_sdf(sdf(3))
+    for j in m.joints[1:]:
+        assert j.child_placement == IDENTITY and j.placement == pf.pose((0, 0, 1), rpy=(0, 0.1, 0)), j.name
+    links = "".join(f'<link name="{n}"><pose>0 0 {z} 0 0 0</pose></link>' for n, z in (("a", 1), ("b", 3.5)))
+    joint = '<joint name="j" type="revolute"><pose>0 0 -.25 0 0 0</pose><parent>a</parent><child>b</child></joint>'
+    m, _ = parse_sdf(f'<sdf version="1.9"><model name="m"><pose>7 0 0 0 0 0</pose>{links}{joint}</model></sdf>')
+    assert m.joint("j").placement == pf.pose((0, 0, 2.25)) and m.joint("j").child_placement == pf.pose((0, 0, -0.25))
+
+
+def test_numbers_that_parts_share_are_not_changed_by_one_of_them():
+    """The zeros of joints are the same objects for all."""
+    one, other = (pf.joint(n, "revolute", "world", n) for n in "ab")
+    assert one.damping is other.damping and one.rest is other.rest
+    for x in (one.damping, one.rest, one.pitch, one.armature):
+        with pytest.raises(ModelError, match="cannot be changed in place"):
+            x[0] = 1
+    m = pf.mechanism("m", [pf.body("a", 1, inertia=1)], [one])
+    with pytest.raises(ValueError, match="read-only"):
+        m.moments[0][0] = 2
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_garbage_collection_is_left_as_it_was(on):
     before = gc.isenabled()

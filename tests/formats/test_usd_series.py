@@ -98,9 +98,38 @@ def test_two_sliders_along_one_axis_stay_a_loop(tmp_path):
     assert len(m.bodies) == 2
 
 
-def test_velocities_and_masses_behind_joints_in_series_are_named(tmp_path):
-    moving = shift(0.75, 0.5, 0) + "\nvector3f physics:velocity = (1, 0, 0)"
-    read(tmp_path, *stage(*PARTS, start=moving), match="velocities of bodies on joints in series are left out: 'b'")
+def moving(at, v, turns):
+    """What a prim says that is at a place, with a velocity of its mass centre [m/s] and turns [deg/s] along its axes."""
+    return (
+        f"{shift(*at)}\nvector3f physics:velocity = {tuple(map(float, v))}\nvector3f physics:angularVelocity = {tuple(turns)}"
+    )
+
+
+def test_velocities_are_those_of_all_joints_in_series(tmp_path):
+    """At zero all frames are parallel, so that the velocity of the mass centre of b follows by hand: it turns about y and z
+    through (1, 0.5, 0), and slides along x."""
+    place, turns, slide = (0.75, 0.5, 0.0), np.deg2rad([0, 30, 60]), 0.25
+    arm = np.array([1.25, 0.5, 0.25]) - (1, 0.5, 0)
+    v = np.cross(turns, arm) + (slide, 0, 0)
+    found = read(tmp_path, *stage(*PARTS, start=moving(place, v, (0, 30, 60))), match=HEAD)[1].v
+    assert found.keys() == {"y", "z", "s"}
+    close([found[n] for n in "yzs"], [*turns[1:], slide], SINGLE, "rates")
+    lost = "velocities of bodies that their joints do not allow are left out: 'b'"
+    again = read(tmp_path, *stage(*PARTS, start=moving(place, v, (10, 30, 60))), match=lost)[1].v
+    assert again.keys() == {"y", "z", "s"}
+
+
+def test_velocities_of_joints_in_series_that_the_tree_reaches_from_their_second_body(tmp_path):
+    """The first body turns the other way round against the second one."""
+    turns = np.deg2rad([0, 30, 60])
+    v = np.cross(turns, np.array([0.5, 0, 0.25]) - (1, 0.5, 0)) + (0.25, 0, 0)
+    parts = stage(*PARTS, start=shift(0.75, 0.5, 0))
+    first = body("a", moving((0, 0, 0), v, (0, 30, 60)))
+    found = read(tmp_path, first, parts[1], parts[2].replace("</a>", "</b>"), *parts[3:], match=HEAD)[1].v
+    close([found[n] for n in "yzs"], [*-turns[1:], -0.25], SINGLE, "rates")
+
+
+def test_masses_behind_joints_in_series_are_named(tmp_path):
     light = [x.replace("mass = 2", "mass = 0").replace("(1, 2, 2.5)", "(0, 0, 0)") for x in stage(*PARTS)]
     with pytest.raises(pf.ModelError, match="'/b': it moves, but has no mass"):
         read(tmp_path, light[0].replace("mass = 0", "mass = 2"), *light[1:])

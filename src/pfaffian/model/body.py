@@ -11,7 +11,7 @@ from pfaffian.errors import ModelError, brief, plural
 from pfaffian.maths.inertia import pseudo_to_moments
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, is_symmetric, matrix, scalar, vector
+from pfaffian.model.number import Scalar, are_plain, is_symmetric, matrix, scalar, vector
 from pfaffian.model.shape import Shape, as_shapes, moments
 
 WORLD = "world"
@@ -123,6 +123,10 @@ def tensor(value: Any, what: str) -> ca.SX:
 
     what: the label of the value in error messages.
     """
+    plain = [value] * 3 if type(value) is float else value
+    if are_plain(plain) and len(plain) in (3, 6):
+        xx, yy, zz, xy, xz, yz = (*plain, 0.0, 0.0, 0.0)[:6]
+        return ca.SX(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float))
     I = matrix(value, what)
     shape = I.shape
     if shape in ((1, 3), (1, 6)):

@@ -20,7 +20,7 @@ from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonom
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.data import follows_from_fields, numbers_of
 from pfaffian.model.force import Actuator, Force, Motor, Spring, Thruster, Transmission, Wrench, joints_of
-from pfaffian.model.joint import Joint, Mimic
+from pfaffian.model.joint import Joint, JointKind, Mimic
 from pfaffian.model.load_loss import CARRIERS, LoadLoss
 from pfaffian.model.number import Parameter
 from pfaffian.model.path import Path
@@ -42,8 +42,10 @@ def numbers(gravity: ca.SX, parts: Mapping[str, Iterable[Any]]) -> Iterator[Labe
     for what, items in parts.items():
         for item in items:
             for field in _field_names(item.__class__):
-                for x in _numbers_in(getattr(item, field)):
-                    yield what, item.name, field, x
+                value = getattr(item, field)
+                if value.__class__ not in _WITHOUT:
+                    for x in _numbers_in(value):
+                        yield what, item.name, field, x
 
 
 def _label(number: LabelledNumber) -> str:
@@ -58,12 +60,14 @@ def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
+_WITHOUT = (str, float, type(None), JointKind)
+"""Classes of values that contain no numbers of the model: most values."""
+
+
 def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     """The numbers that the value of one field contains."""
     if isinstance(value, ca.SX):
         return (value,)
-    if value is None or isinstance(value, (str, float)):
-        return ()
     if isinstance(value, Pose):
         return value.R, value.p
     if isinstance(value, Mimic):
@@ -75,10 +79,20 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     return numbers_of(value) if callable(value) and follows_from_fields(value) else ()
 
 
-def impossible_bodies(bodies: Sequence[Body], values: Values) -> dict[str, str]:
-    """Names of the bodies whose mass and inertia are physically impossible -> the reason."""
-    flat = values([x for b in bodies for x in (b.mass, b.com, b.inertia)])
-    P = pseudos(*(np.array(flat[k::3]).reshape(len(bodies), *shape) for k, shape in enumerate(((), (3,), (3, 3)))))
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Masses (n,), mass centres (n, 3) and inertias (n, 3, 3) of n bodies, in numbers."""
+
+
+def moments_of(bodies: Sequence[Body], values: Values) -> Moments:
+    """The masses, mass centres and inertias of the bodies."""
+    n = len(bodies)
+    mass, com, I = values([ca.veccat(*(getattr(b, x) for b in bodies)) for x in ("mass", "com", "inertia")])
+    return mass.reshape(n), com.reshape(n, 3), I.reshape(n, 3, 3).transpose(0, 2, 1)
+
+
+def impossible_bodies(bodies: Sequence[Body], found: Moments) -> dict[str, str]:
+    """Names of the bodies whose mass and inertia are physically impossible -> the reason.   found: their moments."""
+    P = pseudos(*found)
     return {bodies[i].name: is_physical(P[i]) or "" for i in np.flatnonzero(~are_physical(P)).tolist()}
 
 
@@ -326,9 +340,12 @@ def check_parameters(found: Iterable[LabelledNumber], parameters: Sequence[Param
     found: the `numbers` of the model.
     """
     known = {p.symbol.element_hash() for p in parameters}
-    varying = list[LabelledNumber]()
+    varying, seen = list[LabelledNumber](), dict[int, ca.SX]()  # id -> number, since parts share zeros and rotations
     for number in found:
         x = number[-1]
+        if id(x) in seen:
+            continue
+        seen[id(x)] = x
         if not x.is_constant():
             if any(s.element_hash() not in known for s in ca.symvar(x)):
                 raise ModelError(f"{_label(number)} uses a Parameter that is not among the mechanism's parameters=(...)")
@@ -340,10 +357,11 @@ def check_parameters(found: Iterable[LabelledNumber], parameters: Sequence[Param
             raise ModelError(f"{_label(number)} is not finite at the parameters' default values")
 
 
-def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], values: Values) -> None:
-    """Raise ModelError for a joint that moves no inertia."""
-    flat = values([x for b in bodies for x in (b.mass, b.inertia)])
-    moved = Counter({b.name: int(m.any() or I.any()) for b, m, I in zip(bodies, flat[::2], flat[1::2], strict=True)})
+def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], found: Moments, values: Values) -> None:
+    """Raise ModelError for a joint that moves no inertia.   found: of the bodies."""
+    mass, _, I = found
+    has = (mass != 0) | I.any(axis=(1, 2))
+    moved = Counter({b.name: int(x) for b, x in zip(bodies, has.tolist(), strict=True)})
     for j in reversed(joints):
         moved[j.parent] += moved[j.child]
         if j.nv and not moved[j.child] and not (values([j.armature])[0] > 0).all():

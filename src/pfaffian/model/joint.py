@@ -385,7 +385,7 @@ def joint(
         name, joint_kind, parent, child, at, child_at,
         **carried(joint_kind, v_units, what, stiffness=stiffness, rest=rest, damping=damping, armature=armature, limits=limits,
                   effort=effort),
-        pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
+        pitch=_zero(1) if pitch is None else scalar(pitch, f"{what}: pitch"),
         distribution=B,
         speeds=named_speeds,
         mimic=mimic,
@@ -535,7 +535,9 @@ def _square(value: Any, units: Sequence[str], what: str) -> ca.SX:
     """A symmetric (n, n) matrix from one number for all directions, one for each, or a matrix.   units: (n,) of the speeds."""
     n = len(units)
     if _is_plain_zero(value):
-        return ca.SX(n, n)
+        return _nothing(n, n)
+    if n == 1 and type(value) is float:
+        return scalar(value, what)
     values = sx_named(matrix(value, what), what)
     _check_moves(values, n, what)
     if values.numel() == 1:
@@ -555,6 +557,18 @@ def _check_moves(values: ca.SX, n: int, what: str) -> None:
         raise ModelError(f"{what}: a fixed joint takes none")
 
 
+@lru_cache
+def _nothing(n: int, m: int) -> ca.SX:
+    """A matrix (n, m) without entries, one for all joints, which do not change it."""
+    return ca.SX(n, m)
+
+
+@lru_cache
+def _zero(n: int, quaternion: bool = False) -> ca.SX:
+    """The column (n, 1) of zeros, or the zero of coordinates that end with a quaternion; one for all joints."""
+    return ca.vertcat(ca.SX.zeros(n - quaternion, 1), ca.SX.ones(int(quaternion), 1))
+
+
 def _is_plain_zero(value: Any) -> bool:
     """Whether the value is the float 0.0, the default, which needs no checks."""
     return isinstance(value, float) and value == 0.0
@@ -563,7 +577,9 @@ def _is_plain_zero(value: Any) -> bool:
 def _column_of(value: Any, n: int, what: str) -> ca.SX:
     """A column (n, 1) from one number for all entries, or one for each."""
     if _is_plain_zero(value):
-        return ca.SX.zeros(n, 1)
+        return _zero(n)
+    if n == 1 and type(value) is float:
+        return scalar(value, what)
     values = matrix(value, what)
     _check_moves(values, n, what)
     return ca.repmat(scalar(values, what), n, 1) if values.numel() == 1 else vector(values, n, what)
@@ -572,7 +588,9 @@ def _column_of(value: Any, n: int, what: str) -> ca.SX:
 def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
     """The configuration (nq, 1) of a joint, with its quaternion normalised; the joint's zero if the value is None."""
     if value is None:
-        return ca.vertcat(ca.SX.zeros(kind.nq - kind.quaternion, 1), ca.SX.ones(int(kind.quaternion), 1))
+        return _zero(kind.nq, kind.quaternion)
+    if kind.nq == 1 and type(value) is float:
+        return scalar(value, what)
     q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, what)
     if not kind.quaternion:
         return q
@@ -586,10 +604,12 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
     """(low, high) of each coordinate of a joint, checked."""
     if value is UNLIMITED:
         return (UNLIMITED,) * kind.nq
+    if kind.nq == 1:
+        return (interval(value, f"{what}: limits"),)
     pairs = list(value) if several(value) else []
-    if kind.nq == 1 or not any(map(several, pairs)):
+    if not any(map(several, pairs)):
         pair = interval(value, f"{what}: limits")
-        pairs = [pair] * kind.nq if kind.nq == 1 or pair == UNLIMITED else [pair]
+        pairs = [pair] * kind.nq if pair == UNLIMITED else [pair]
     if (kind.nq == 0 or kind.quaternion) and any(x != UNLIMITED for x in pairs):
         raise ModelError(f"{what}: a {kind.name} joint takes no limits")
     if len(pairs) != kind.nq:
@@ -620,11 +640,11 @@ def check_numbers(j: Joint, what: str) -> None:
 def axis_frame(axis: Any, what: str) -> Pose:
     """The pose that turns z to the axis, (3,) plain numbers of any length.   what: the label of the element."""
     plain = are_plain(axis) and len(axis) == 3
-    n = np.array(axis, dtype=float) if plain else constants(_constant(vector(axis, 3, f"{what}: axis"), what)).ravel()
-    length = np.linalg.norm(n)
-    if not length > 1e-9:
-        raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")
-    return _turned_z(*(n / length).tolist())
+    n = [*map(float, axis)] if plain else constants(_constant(vector(axis, 3, f"{what}: axis"), what)).ravel().tolist()
+    found = _along(*n)
+    if found is None:
+        raise ModelError(f"{what}: the axis {tuple(n)} has no direction")
+    return found
 
 
 @repeated
@@ -638,8 +658,16 @@ def _kinematic(kind: JointKind, q: ca.SX) -> tuple[ca.SX]:
 
 
 @lru_cache(maxsize=4096)
+def _along(x: float, y: float, z: float) -> Pose | None:
+    """The pose that turns z to the vector (x, y, z), None for zero; cached, since a machine has few directions."""
+    n = np.array([x, y, z])
+    length = np.linalg.norm(n)
+    return _turned_z(*(n / length).tolist()) if length > 1e-9 else None
+
+
+@lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
-    """The pose that turns z to the unit vector (x, y, z); cached, since the parts of a machine have few directions."""
+    """The pose that turns z to the unit vector (x, y, z); cached for the same reason."""
     return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), IDENTITY.p)
 
 

@@ -19,7 +19,7 @@ from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, check_
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Motor, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
-from pfaffian.model.number import Parameter, all_constants, constants, named_float, several, vector
+from pfaffian.model.number import Parameter, all_constants, apart, constants, named_float, several, vector
 from pfaffian.model.path_force import Winch
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
@@ -350,17 +350,18 @@ class Mechanism:
     def values(self, numbers: Sequence[ca.SX], p: Any = None) -> list[np.ndarray]:
         """The values of numbers of the model at once, in time linear in their number.   p: as in `value`."""
         numbers = [x if isinstance(x, ca.SX) else ca.SX(x) for x in numbers]
-        found, at = [np.empty(0)] * len(numbers), self.p_defaults if p is None else p
-        varying = [i for i, x in enumerate(numbers) if not x.is_constant()]
-        if varying:
-            columns = [ca.vec(ca.densify(numbers[i])) for i in varying]
-            flat = np.array(ca.Function("values", [self.p_symbols], [ca.vertcat(*columns)])(at)).ravel()
-            pieces = np.split(flat, np.cumsum([x.numel() for x in columns])[:-1])
-            for i, piece in zip(varying, pieces, strict=True):
-                found[i] = piece.reshape(numbers[i].shape, order="F")
-        fixed = sorted({*range(len(numbers))}.difference(varying))
-        for i, value in zip(fixed, all_constants([numbers[i] for i in fixed]), strict=True):
-            found[i] = value
+        if all(x.is_constant() for x in numbers):
+            return all_constants(numbers)
+        together = ca.densify(ca.veccat(*numbers))
+        at = self.p_defaults if p is None else p
+        return apart(np.array(ca.Function("values", [self.p_symbols], [together])(at)).ravel(), numbers)
+
+    @cached_property
+    def moments(self) -> check.Moments:
+        """Masses (n,) [kg], mass centres (n, 3) [m] and inertias (n, 3, 3) [kg m^2] of the bodies, for default parameters."""
+        found = check.moments_of(self.bodies, self.values)
+        for x in found:
+            x.flags.writeable = False
         return found
 
 
@@ -449,10 +450,10 @@ def _check(m: Mechanism) -> None:
             f"velocities: {len(m.velocities.names)} names for the {m.nv} velocities of {m.name!r}; give one for each of "
             f"{', '.join(f'{j.name} ({j.nv})' for j in m.owners if j.nv)}"
         )
-    for name, reason in () if m.lenient else check.impossible_bodies(m.bodies, m.values).items():
+    for name, reason in () if m.lenient else check.impossible_bodies(m.bodies, m.moments).items():
         raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if not m.inertia_elsewhere:  # It may supply all the inertia. A motion without inertia is reported by the equations.
-        check.check_inertias(m.bodies, m.joints, m.values)
+        check.check_inertias(m.bodies, m.joints, m.moments, m.values)
 
 
 def unconstrained(m: Mechanism, named: bool = False) -> Mechanism:

@@ -210,7 +210,7 @@ def sx(value: Any) -> ca.SX:
 def without_nan(x: ca.SX) -> ca.SX:
     """The expression x. Raises ModelError: one of its constants is nan or infinite, which kernels do not accept."""
     x = +x if isinstance(x, ca.SX) else ca.SX(x)  # a copy, since an SX can be changed in place
-    if not is_finite(x):
+    if not x.is_valid_input() and not is_finite(x):  # the first: it consists of symbols
         check_constants(ca.Function("f", ca.symvar(x), [x]))
     return x
 
@@ -266,8 +266,12 @@ def constants(x: ca.SX) -> np.ndarray:
 
 def all_constants(numbers: Sequence[ca.SX]) -> list[np.ndarray]:
     """The numbers of several matrices without symbols. All at once in a DM, they take a fifth of the time of each alone."""
+    return apart(np.array(ca.DM(ca.veccat(*numbers))).ravel(), numbers) if numbers else []
+
+
+def apart(flat: np.ndarray, numbers: Sequence[ca.SX]) -> list[np.ndarray]:
+    """The values of several matrices, each in its shape, from those of their columns one after another."""
     shapes = [x.shape for x in numbers]
-    flat = np.array(ca.DM(ca.veccat(*numbers))).ravel() if numbers else np.empty(0)
     ends = np.cumsum([n * m for n, m in shapes]).tolist()
     return [flat[end - n * m : end].reshape((n, m), order="F") for end, (n, m) in zip(ends, shapes, strict=True)]
 
@@ -317,7 +321,7 @@ def several(value: Any) -> bool:
 def vector(values: Any, length: int, what: str) -> ca.SX:
     """An SX column (length, 1) from a sequence of numbers.   what: the label of the value in error messages."""
     if are_plain(values) and len(values) == length:
-        return ca.SX(values)
+        return ca.SX(values) if any(values) else ca.SX.zeros(length, 1)
     if isinstance(values, ca.SX) and values.shape == (length, 1) and values.is_dense() and is_finite(values):
         return +values
     if not isinstance(values, (ca.SX, ca.DM)) and not several(values):
@@ -415,9 +419,8 @@ def interval(value: Any, what: str) -> tuple[float, float]:
 
     what: the label of the value in error messages.
     """
-    pair = list(value) if several(value) else []
     try:
-        low, high = map(_real, pair)
+        low, high = map(_real, value if type(value) is tuple else list(value) if several(value) else [])
     except (TypeError, ValueError, NotImplementedError, RuntimeError, OverflowError):
         raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}") from None
     if not low <= high:

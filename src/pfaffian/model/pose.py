@@ -14,7 +14,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.repeated import repeated
 from pfaffian.model import reprs
 from pfaffian.model.data import data
-from pfaffian.model.number import floats, vector
+from pfaffian.model.number import are_plain, floats, vector
 
 NumericPose = tuple[np.ndarray, np.ndarray]
 """Rotation (3, 3) and origin (3,) [m] of a frame in another one, in numbers."""
@@ -52,6 +52,8 @@ class Pose:
             return other if self is IDENTITY else self
         if self.R is IDENTITY.R and other.p is IDENTITY.p:  # a place and a direction, as most joints have: nothing to compute
             return Pose(other.R, self.p)
+        if other.p is IDENTITY.p:
+            return Pose(_turned()(self.R, other.R)[0], self.p)
         return Pose(*_product()(self.R, self.p, other.R, other.p))
 
     def inverse(self) -> Pose:
@@ -66,6 +68,12 @@ class Pose:
 def _product(R: ca.SX, p: ca.SX, S: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
     """R and p of the product of the poses (R, p) and (S, x)."""
     return R @ S, R @ x + p
+
+
+@repeated
+def _turned(R: ca.SX, S: ca.SX) -> tuple[ca.SX]:
+    """The product of two rotations."""
+    return (R @ S,)
 
 
 @repeated
@@ -101,6 +109,8 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
     if len(forms) > 1:
         raise ModelError(f"pose: give one of {forms}, not several")
     if rpy is not None:
+        if are_plain(rpy) and len(rpy) == 3:
+            return Pose(_rpy_rotation(*map(float, rpy)), p)
         angles = vector(rpy, 3, "rpy")
         if angles.is_constant():
             return Pose(_rpy_rotation(*map(float, ca.DM(angles).nonzeros())), p)

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
 from pfaffian.maths.inertia import PHYSICAL, are_physical, is_physical, least_spread, moments, pseudo
-from pfaffian.model.check import impossible_bodies
+from pfaffian.model.check import impossible_bodies, moments_of
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.ranges import Range, ranges_of
 
@@ -105,4 +105,4 @@ def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
         {'rod': ...}
     """
     m = as_mechanism(m)
-    return impossible_bodies(m.bodies, partial(m.values, p=p))
+    return impossible_bodies(m.bodies, m.moments if p is None else moments_of(m.bodies, partial(m.values, p=p)))

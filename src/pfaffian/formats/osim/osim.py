@@ -30,6 +30,7 @@ from pfaffian.formats.osim.osim_part import (
     truth,
     value,
 )
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.run_settings import RunSettings
@@ -82,6 +83,7 @@ def read_osim(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]
     return parse_osim(read_text(place), **options)
 
 
+@without_collection
 def parse_osim(
     text: str, *, strict: bool = False, name: str | None = None, source: str = "OSIM"
 ) -> tuple[Mechanism, RunSettings]:

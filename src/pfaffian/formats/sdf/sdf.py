@@ -27,6 +27,7 @@ from pfaffian.formats.sdf.sdf_nest import (
 from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, gravity_compensation, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf.sdf_shape import read_shapes
 from pfaffian.formats.sdf.sdf_tree import JointEnds, span
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.mesh_file import MeshFolders, places
@@ -77,6 +78,7 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     return parse_sdf(read_text(place), **options)
 
 
+@without_collection
 def parse_sdf(
     text: str,
     *,

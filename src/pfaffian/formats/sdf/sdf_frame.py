@@ -12,6 +12,9 @@ from pfaffian.model.pose import IDENTITY, Pose
 
 MODEL = "__model__"
 
+_FEW = 3
+"""Poses between a joint's frame and a link that are composed, rather than those of both in the model."""
+
 
 @dataclass
 class NamedFrames:
@@ -36,9 +39,20 @@ class NamedFrames:
             waiting[name] = None
             name = self._base(name)
         for last in reversed(waiting):
-            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].only("pose"))
-            self.known[last] = here @ self.after[last] if last in self.after else here
+            self.known[last] = self.known[self._base(last)] @ self._own(last)
         return self.known[target]
+
+    def in_link(self, joint: SdfJoint, link: str) -> Pose:
+        """The pose of a joint's frame in the frame of a link: as the file gives it where few poses lie between them."""
+        place, name = IDENTITY, _joint_key(joint.name)
+        for _ in range(_FEW):
+            if name in ("", MODEL) or name not in self.defaults:
+                break
+            place = self._own(name) @ place
+            name = self._base(name)
+            if name == link:
+                return place
+        return self.at(link, joint.element).inverse() @ self.of_joint(joint)
 
     def link_of(self, name: str, namer: Element) -> str:
         """The link that a frame is attached to, since joints may connect frames. "world" is returned as it is."""
@@ -56,6 +70,11 @@ class NamedFrames:
     def of_joint(self, joint: SdfJoint) -> Pose:
         """The pose of a joint's frame in the model."""
         return self.at(_joint_key(joint.name), joint.element)
+
+    def _own(self, name: str) -> Pose:
+        """The pose of a frame in the one that it is relative to."""
+        here = written_pose(self.defaults[name][0].only("pose"))
+        return here @ self.after[name] if name in self.after else here
 
     def _base(self, name: str) -> str:
         """The name of the frame that a frame is relative to."""

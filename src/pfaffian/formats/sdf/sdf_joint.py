@@ -40,9 +40,9 @@ class Joined:
     place: Pose
     lost: LeftOut
 
-    def link(self, name: str, j: SdfJoint) -> Pose:
-        """The pose of a link, or of the world, in the model."""
-        return self.place.inverse() if name == WORLD else self.frames.at(name, j.element)
+    def end(self, name: str, j: SdfJoint) -> Pose:
+        """The pose of a joint's frame in a link or in the world."""
+        return self.place @ self.frames.of_joint(j) if name == WORLD else self.frames.in_link(j, name)
 
     def axis(self, j: SdfJoint, axis: SdfAxis) -> tuple[float, ...]:
         """The direction of an axis in the frame of its joint."""
@@ -89,8 +89,7 @@ def read_tree(joined: Joined, tree: list[JointEnds], floating: list[str], fixed:
 def _add(joined: Joined, e: JointEnds, made: MadeTree, single: set[str]) -> None:
     """Add the joints of one SDF joint: one, or one about each of its two axes."""
     j, kind = e.joint, KINDS[e.joint.kind][0]
-    at = joined.frames.of_joint(j)
-    near, far = (joined.link(n, j).inverse() @ at for n in (e.near, e.far))
+    near, far = joined.end(e.near, j), joined.end(e.far, j)
     names = [j.name, j.name + SECOND] if len(j.axes) == 2 else [j.name]
     axes: list[SdfAxis | None] = [*j.axes] or [None]
     if e.back:
@@ -179,8 +178,7 @@ def read_loops(joined: Joined, tree: list[JointEnds], closed: list[JointEnds]) -
         j = e.joint
         if j.kind == "gearbox":
             continue
-        at = joined.frames.of_joint(j)
-        a, b = (joined.link(n, j).inverse() @ at for n in (e.parent, e.child))
+        a, b = joined.end(e.parent, j), joined.end(e.child, j)
         if any(x.initial for x in j.axes):
             leave(joined.lost, "initial positions of joints that close loops are left out", j.name)
         given = _closure(joined, j) | _carried(j)

@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.solid import UniformSolid
-from pfaffian.formats.text.strict_number import number, numbers, printable
+from pfaffian.formats.text.strict_number import decimal, number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.force import Potential
 from pfaffian.model.joint import UNLIMITED
@@ -101,7 +101,10 @@ def word(element: Element, tag: str, default: str | None = None) -> str:
 def value(element: Element, tag: str, default: float) -> float:
     """The number in a child element; the default if there is none."""
     child = element.only(tag)
-    return default if child is None else number(child.content, f"{element.where}: {tag}")
+    if child is None:
+        return default
+    found = decimal(child.content)
+    return number(child.content, f"{element.where}: {tag}") if found is None else found
 
 
 def bound(element: Element, tag: str, default: float) -> float:
@@ -180,8 +183,9 @@ def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Uniform
         raise inertial.error(f"the mass {mass} of {printable(name)} must be zero or positive")
     I = _tensor(inertial)
     at = written_pose(inertial.only("pose"))
-    R = np.array(ca.DM(at.R))
-    I = R @ I @ R.T
+    if not at.R.is_eye():
+        R = np.array(ca.DM(at.R))
+        I = R @ I @ R.T
     if not np.isfinite(I).all():
         raise inertial.error(f"the inertia of {printable(name)} is not finite; correct it")
     return SdfLink(name, element, mass, tuple(np.array(ca.DM(at.p)).ravel().tolist()), (I + I.T) / 2, weightless)

@@ -29,21 +29,41 @@ def number(text: str, where: str) -> float:
         where: the element (and line), for errors.
     Raises ModelError: the text is not a decimal number, or overflows a double.
     """
+    value = decimal(text)
+    if value is not None:
+        return value
     word = text.strip(SPACES)
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
         raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
+    raise ModelError(f"{where}: {printable(word)} is too large for a double; the largest is about 1.8e308")
+
+
+def decimal(text: str) -> float | None:
+    """What `number` returns; None where it raises, so that a caller names the place of a number only where it is wrong."""
+    word = text.strip(SPACES)
+    if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
+        return None
     value = float(word)
-    if not math.isfinite(value):
-        raise ModelError(f"{where}: {printable(word)} is too large for a double; the largest is about 1.8e308")
-    return value
+    return value if math.isfinite(value) else None
 
 
 def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
     """`count` numbers separated by white space.   where: the element (and line), for errors."""
-    words = text.split(maxsplit=count) if text.isascii() else [text]
+    words = _columns(text, count)
     if len(words) != count:
         raise ModelError(f"{where}: {count} numbers separated by spaces are needed, got {printable(text)}")
-    return tuple(number(word, where) for word in words)
+    return tuple([number(word, where) for word in words])
+
+
+def decimals(text: str, count: int) -> tuple[float, ...] | None:
+    """What `numbers` returns; None where it raises."""
+    found = [decimal(word) for word in _columns(text, count)]
+    return None if len(found) != count or None in found else tuple(found)  # type: ignore[arg-type]
+
+
+def _columns(text: str, count: int) -> list[str]:
+    """The words of a text that should have so many numbers."""
+    return text.split(maxsplit=count) if text.isascii() else [text]
 
 
 def words_of(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from pfaffian.formats.text.xml import Element
 
@@ -19,7 +20,7 @@ ON = ("gravity",)
 
 def unread(element: Element, known: Known, within: str = "") -> Iterator[str]:
     """The elements and attributes below an element that are not known, each in words.   within: name of what contains it."""
-    words = known.get(element.tag, "").split()
+    words = _split(known.get(element.tag, ""))
     if "*" in words:
         return
     label = element.attributes.get("name") or within
@@ -32,6 +33,11 @@ def unread(element: Element, known: Known, within: str = "") -> Iterator[str]:
             yield from unread(child, known, label)
         elif child.children or child.attributes or child.content not in OFF or (child.content and child.tag in ON):
             yield f"<{child.tag}> in {of}"
+
+
+@cache
+def _split(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 NOT_READ = "elements and attributes that are not read"

@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import MAX_BYTES
-from pfaffian.formats.text.strict_number import SPACES, number, numbers, printable
+from pfaffian.formats.text.strict_number import SPACES, decimal, decimals, number, numbers, printable
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 500_000
@@ -25,9 +25,12 @@ _BEGINNING = re.compile("|".join(map(re.escape, _ENDS)))
 _SPACE_BEFORE_DECLARATION = re.compile(r"(\s+)<\?xml\s[^>]*\?>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it would take three times as long to make, and files have many
 class Element:
-    """An element.   source: name of the text, for errors.   line: of its start tag, from 1.   words: pieces of its text."""
+    """An element, which is not changed once it is read.
+
+    source: name of the text, for errors.   line: of its start tag, from 1.   words: pieces of its text.
+    """
 
     tag: str
     attributes: dict[str, str]
@@ -52,10 +55,13 @@ class Element:
 
     def only(self, tag: str) -> Element | None:
         """The child with this tag, None if there is none. Raises ModelError: there are several."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise found[1].error(f"another <{tag}> of the same element is on line {found[0].line}; keep one of them")
-        return found[0] if found else None
+        found = None
+        for child in self.children:
+            if child.tag == tag:
+                if found is not None:
+                    raise child.error(f"another <{tag}> of the same element is on line {found.line}; keep one of them")
+                found = child
+        return found
 
     @property
     def content(self) -> str:
@@ -72,13 +78,17 @@ class Element:
         """The number in an attribute, which is required if there is no default."""
         if default is not None and attribute not in self.attributes:
             return default
-        return number(self.text(attribute), f"{self.where}: {attribute}")
+        text = self.text(attribute)
+        value = decimal(text)
+        return number(text, f"{self.where}: {attribute}") if value is None else value
 
     def numbers(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """The numbers in an attribute, as many as the default has."""
         if attribute not in self.attributes:
             return default
-        return numbers(self.text(attribute), len(default), f"{self.where}: {attribute}")
+        text = self.text(attribute)
+        values = decimals(text, len(default))
+        return numbers(text, len(default), f"{self.where}: {attribute}") if values is None else values
 
 
 class _Builder:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import yaml
@@ -29,8 +28,7 @@ CLOSE_COMMENT = re.compile(r"[|>][-+0-9]*#")
 """A comment right after the head of a block of text, which libyaml accepts too."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A value in a file.   where: source, line and path of keys, for errors.   plain: whether a scalar has no quotes."""
 
     value: str | list[Node] | dict[str, Node]
@@ -86,7 +84,11 @@ class Node:
         """(1, 1) SX of a number or an expression.   names: name -> its symbol or value."""
         text = self.text()
         value = plain(text)
-        return expression(text, names, self.where) if value is None else ca.SX(value)
+        if value is not None:
+            return ca.SX(value)
+        if text in names and not names[text].is_constant():
+            return names[text]
+        return expression(text, names, self.where)
 
     def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
         """The value of a number, or of an expression that is constant."""
@@ -102,7 +104,7 @@ class Node:
         nodes = self.items(count)
         values = [value for node in nodes if (value := plain(node.text())) is not None]
         if nodes and len(values) == len(nodes):
-            return ca.SX(ca.DM(values))
+            return ca.SX(values)
         return ca.vertcat(*[node.number(names) for node in nodes])
 
     def array(self, names: Mapping[str, ca.SX]) -> ca.SX | list[Any]:

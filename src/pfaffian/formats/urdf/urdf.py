@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.mesh_file import places
 from pfaffian.formats.text.strict_number import check_choice, printable
@@ -93,6 +94,7 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
     return parse_urdf(expanded(place) if expand else read_text(place), **options)
 
 
+@without_collection
 def parse_urdf(
     text: str,
     *,

@@ -92,8 +92,8 @@ def read_link(element: Element) -> UrdfLink:
         raise mass_element.error(f"link {printable(name)}: the mass {mass} is negative; make it zero or positive")
     xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    at = place_of(inertial.only("origin"))
-    com = tuple(np.array(ca.DM(at.p)).ravel().tolist())
+    origin = inertial.only("origin")
+    at, com = place_of(origin), ZERO if origin is None else origin.numbers("xyz", ZERO)
     if not at.R.is_eye():
         R = np.array(ca.DM(at.R))
         I = R @ I @ R.T

@@ -72,11 +72,12 @@ def warn_of_unread(robot: Element, gazebo: Gazebo) -> None:
     if gazebo.geared:
         words = "motors act on the joint's side of transmissions, whatever their mechanicalReduction"
         warn(f"{robot.source}: {words}: {sorted_names(dict.fromkeys(gazebo.geared))}")
-    if long := [f"line {e.line}" for e in _turned(robot) if not is_of_unit_length(e.numbers("quat_xyzw", (0, 0, 0, 1)))]:
+    turned = [*_turned(robot)]
+    if long := [f"line {e.line}" for e in turned if not is_of_unit_length(e.numbers("quat_xyzw", (0, 0, 0, 1)))]:
         warn(f"{robot.source}: {NORMALISED}: {sorted_names(long)}")
-    if version == VERSIONS[0] and (turned := [f"line {e.line}" for e in _turned(robot)]):
+    if turned and version == VERSIONS[0]:
         words = 'quat_xyzw is read, though other tools ignore it without version="1.1" of <robot>'
-        warn(f"{robot.source}: {words}: {sorted_names(turned)}")
+        warn(f"{robot.source}: {words}: {sorted_names(f'line {e.line}' for e in turned)}")
     if found:
         warn(f"{robot.source}: {NOT_READ}: {sorted_names(dict.fromkeys(found))}")
 

@@ -113,8 +113,8 @@ def _read(s: UsdStage, name: str, strict: bool) -> tuple[Mechanism, RunSettings]
     _warn(s, joints, closing, lost)
     if any(shape.role == "collision" for b in bodies for shape in b.shapes):
         leave(lost, "contact between shapes is left out")
-    start = start_coordinates(s, m, tree, named, {n: x.at for n, x in between.items()}, lost)
-    rates = start_rates(s, m, tree, named, lost)
+    stops = {n: x.at for n, x in between.items()}
+    start, rates = start_coordinates(s, m, tree, named, stops, lost), start_rates(s, m, tree, named, stops, lost)
     pushed = _thrusts(driving, {j.name for j, flipped in tree if flipped})
     unread(s, lost)
     refused = {name: s.place(prim) for prim, name in zip(prims, named.values(), strict=True)} if strict else None
@@ -233,7 +233,8 @@ def _spanning(
     idle = [j.name for j in joints if still.issuperset(j.bodies)]
     if idle:
         leave(lost, "joints between bodies that do not move are left out", *idle)
-    return tree, [j for j in joints if j.name not in (*used, *idle) and j.kind != "free"]
+    used.update(idle)
+    return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 
 def _pose(frame: NumericPose) -> Pose:

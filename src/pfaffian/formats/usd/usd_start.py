@@ -100,9 +100,14 @@ def _coordinates(m: Mechanism, j: UsdJoint, motion: NumericPose, turn: np.ndarra
 
 
 def start_rates(
-    s: UsdStage, m: Mechanism, tree: Sequence[tuple[UsdJoint, bool]], named: dict[str, str], lost: LeftOut
+    s: UsdStage,
+    m: Mechanism,
+    tree: Sequence[tuple[UsdJoint, bool]],
+    named: dict[str, str],
+    stops: Mapping[str, NumericPose],
+    lost: LeftOut,
 ) -> dict[str, float]:
-    """Name -> value of the velocities that are not zero.
+    """Name -> value of the velocities that are not zero.   stops: massless body between joints in series -> its pose.
 
     A body whose prim gives no velocity moves with its parent. What the joint of a body does not allow is left out.
     """
@@ -112,33 +117,88 @@ def start_rates(
     if not any(np.any(x) for field in given.values() for x in field):
         return {}
     moving: dict[str | None, Field] = {None: (np.zeros(3), np.zeros(3))}
-    rates = dict[str, float]()
+    rates, leading = dict[str, float](), dict[str | None, list[tuple[UsdJoint, bool]]]()
     for j, flipped in tree:
         parent, child = j.bodies[::-1] if flipped else j.bodies
         assert child is not None
-        (v0, w0), goal = moving[parent], given.get(child)
+        (v0, w0), goal, parts = moving[parent], given.get(child), [*leading.get(parent, ()), (j, flipped)]
         moving[child] = moving[parent]
+        if child in stops:
+            leading[child] = parts
         if goal is None:
             continue
-        if parent and parent not in prims:
-            leave(lost, "velocities of bodies on joints in series are left out", child)
-            continue
-        R, p, _ = s.frame(prims[child])
-        Rj, pj = j.frames[0 if flipped else 1]
-        n, x = R @ Rj, p + R @ pj
-        relative = np.r_[n.T @ (goal[0] - v0 + np.cross(goal[1] - w0, x)), n.T @ (goal[1] - w0)]
-        names = m.v_names[m.v_slices[j.name]]
-        parent_turn = s.frame(prims[parent]).R if parent else np.eye(3)
-        turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
-        S = _subspace(j, flipped, turned) if names else np.zeros((6, 0))
-        speeds = S.T @ relative
-        reached = S @ speeds
-        if np.abs(reached - relative).max() > SAME * max(np.abs(np.r_[goal]).max(), np.abs(relative).max()):
+        wanted = goal[0] - v0, goal[1] - w0
+        made, (v, w), off = (
+            _in_series(s, m, prims, stops, parts, wanted) if len(parts) > 1 else _alone(s, m, prims, *parts[0], wanted)
+        )
+        if off > SAME * np.abs(np.r_[goal]).max():
             leave(lost, "velocities of bodies that their joints do not allow are left out", child)
-        w = n @ reached[3:]
-        moving[child] = v0 + n @ reached[:3] - np.cross(w, x), w0 + w
-        rates |= {name: float(r) for name, r in zip(names, speeds, strict=True) if abs(r) > 0}
+        moving[child] = v0 + v, w0 + w
+        rates |= {name: r for name, r in made.items() if abs(r) > 0}
     return rates
+
+
+Reached = tuple[dict[str, float], Field, float]
+"""Name -> rate; the velocity that they give a body in another one; and by how much it is off, beyond rounding."""
+
+
+def _alone(s: UsdStage, m: Mechanism, prims: Mapping[str, Any], j: UsdJoint, flipped: bool, wanted: Field) -> Reached:
+    """The rates of a joint for the velocity of its child in its parent."""
+    parent, child = j.bodies[::-1] if flipped else j.bodies
+    R, p, _ = s.frame(prims[child or ""])
+    Rj, pj = j.frames[0 if flipped else 1]
+    n, x = R @ Rj, p + R @ pj
+    relative = np.r_[n.T @ (wanted[0] + np.cross(wanted[1], x)), n.T @ wanted[1]]
+    names = m.v_names[m.v_slices[j.name]]
+    parent_turn = s.frame(prims[parent]).R if parent else np.eye(3)
+    turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
+    S = _subspace(j, flipped, turned) if names else np.zeros((6, 0))
+    speeds = S.T @ relative
+    reached = S @ speeds
+    w = n @ reached[3:]
+    made = dict(zip(names, map(float, speeds), strict=True))
+    return made, (n @ reached[:3] - np.cross(w, x), w), _off(reached, relative)
+
+
+def _in_series(
+    s: UsdStage, m: Mechanism, prims: Mapping[str, Any], stops: Mapping[str, NumericPose], parts: list[tuple[UsdJoint, bool]],
+    wanted: Field,
+) -> Reached:  # fmt: skip
+    """The rates of hinges and sliders in series for the velocity of the last body in the first one."""
+    j, flipped = parts[-1]
+    at = s.frame(prims[j.bodies[0 if flipped else 1] or ""]).p
+    relative = np.r_[wanted[0] + np.cross(wanted[1], at), wanted[1]]
+    columns = [_column(part, back, _pose_of(s, prims, stops, part.bodies[0]), at) for part, back in parts]
+    S = np.array(columns).T
+    speeds = np.linalg.lstsq(S, relative, rcond=None)[0]
+    reached = S @ speeds
+    names = [m.v_names[m.v_slices[part.name]][0] for part, _ in parts]
+    made = dict(zip(names, map(float, speeds), strict=True))
+    return made, (reached[:3] - np.cross(reached[3:], at), reached[3:]), _off(reached, relative)
+
+
+def _column(j: UsdJoint, flipped: bool, first: NumericPose, at: np.ndarray) -> np.ndarray:
+    """(6,) the velocity of the point `at` of the child of a hinge or slider, and its angular velocity, for a rate of one.
+
+    first: pose in the world of the first body of the joint.
+    """
+    R, p = first
+    n, x = R @ j.frames[0][0] @ np.array(j.axis), p + R @ j.frames[0][1]
+    column = np.r_[np.cross(n, at - x), n] if j.kind == "revolute" else np.r_[n, 0 * n]
+    return -column if flipped else column
+
+
+def _pose_of(s: UsdStage, prims: Mapping[str, Any], stops: Mapping[str, NumericPose], name: str | None) -> NumericPose:
+    """The pose in the world of a body, a massless one, or the world itself."""
+    if name is None:
+        return np.eye(3), np.zeros(3)
+    return stops[name] if name in stops else s.frame(prims[name])[:2]
+
+
+def _off(reached: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference of two velocities, as far as it is beyond the precision of files."""
+    far = float(np.abs(reached - wanted).max())
+    return far if far > SAME * np.abs(wanted).max() else 0.0
 
 
 def _given(s: UsdStage, prim: Any, com: np.ndarray) -> Field | None:

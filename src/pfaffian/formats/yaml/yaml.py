@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.file import as_path, read_text
 from pfaffian.formats.text.library_laws import check_law
 from pfaffian.formats.text.mesh_file import MeshFolders, places
@@ -63,6 +64,7 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 
 
+@without_collection
 def parse_yaml(
     text: str, *, folder: str | Path | None = None, allow: Iterable[str | Path] = (), source: str = "YAML"
 ) -> tuple[Mechanism, RunSettings]:

@@ -59,8 +59,7 @@ def _inertia(node: Node, names: Names) -> Any:
     count = len(node.items())
     if count not in (3, 6):
         raise node.error("give one number, 3 principal moments, or 6 numbers xx yy zz xy xz yz")
-    entries = node.numbers(count, names)
-    return entries if count == 6 else ca.vertcat(entries, ca.SX.zeros(3, 1))
+    return node.numbers(count, names)
 
 
 def read_joint(name: str, node: Node, names: Names) -> Joint:
