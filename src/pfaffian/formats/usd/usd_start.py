@@ -129,7 +129,7 @@ def start_rates(
             continue
         wanted = goal[0] - v0, goal[1] - w0
         made, (v, w), off = (
-            _in_series(s, m, prims, stops, parts, wanted) if len(parts) > 1 else _alone(s, m, prims, *parts[0], wanted)
+            _in_series(s, m, prims, stops, parts, wanted) if len(parts) > 1 else _alone(s, m, prims, j, flipped, wanted)
         )
         if off > SAME * np.abs(np.r_[goal]).max():
             leave(lost, "velocities of bodies that their joints do not allow are left out", child)

@@ -254,10 +254,10 @@ def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[At
         return inputs_at(w, time + c * h), begin + time + c * h
 
     clear = ca.logic_or(error <= 1, error * tolerance <= CLEAR)
-    part = Tried(x, reached, rates, before, d, h, along, here, switches)
-    check = event_check(events, s, part)
+    step = Tried(x, reached, rates, before, d, h, along, here, switches)
+    check = event_check(events, s, step)
     tried, faults = tried._replace(faulty=ca.fmax(faulty, check.undefined)), ca.vertcat(faults, check.undefined)
-    outcome = _outcome(s, lane, w, part, check, proposed, tried, clear)
+    outcome = _outcome(s, lane, w, step, check, proposed, tried, clear)
     d_next = ca.if_else(switches, d, gradual(events, d, check.following))
     struck = events.rebound(ca.vertcat(x, d), u0, p, begin + time) if events.rebound else x
     moved = ca.if_else(switches, struck, x_next)
