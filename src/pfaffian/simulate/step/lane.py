@@ -96,8 +96,8 @@ def _lane(s: Simulation) -> Lane:
     stepped = events[TO_ACCURACY] if eventful(s) else d.start
     moving = d.stop + 1 if law_instants(s) else stepped
     time, length, refused, root, implicit, evidence, patience, spent, interval, made = range(n, n + 10)
-    sampled, *given = range(d.stop, d.stop + 6)
-    pair = implicit, evidence, patience, spent, interval, made, speeds, law
+    sampled, begin, end, tolerance, longest, part = range(d.stop, d.stop + 6)
+    pair, given = (implicit, evidence, patience, spent, interval, made, speeds, law), (begin, end, tolerance, longest, part)
     return Lane(slice(0, n), time, length, refused, root, *pair, d, sampled, *given, stepped, moving, events, units)
 
 
