@@ -223,15 +223,16 @@ def _numbers(at: Lane, lane: ca.SX) -> EventNumbers:
 def _tried(s: Simulation, at: Lane, lane: ca.SX, p: ca.SX, w: ca.SX) -> tuple[Attempt, ca.SX]:
     """The step that a lane tries, and its faults."""
     f, events, d = embedded_step(s), events_of(s), lane[at.discrete, 0]
-    begin, _, tolerance, longest, part = ca.vertsplit(lane[at.begin :, 0])
+    begin, _, tolerance, longest, share = ca.vertsplit(lane[at.begin :, 0])
     x, time, length = lane[at.x, 0], lane[at.time, 0], lane[at.length, 0]
     barrier = before_law(s, time, w[BARRIER, 0])
     ends = ca.fmin(barrier, lane[at.events.aim, 0]) if events else barrier
     proposed, left = ca.fmin(length, longest), ends - time
-    splits = reduce(ca.logic_and, [part > 0, _begins(s, at, lane, w), 2 * proposed > left])
+    splits = reduce(ca.logic_and, [share > 0, _begins(s, at, lane, w), 2 * proposed > left])
     last = ca.logic_and(proposed >= left, ca.logic_not(splits))
     h = ca.if_else(last, left, ca.if_else(2 * proposed > left, left / 2, proposed))
-    h = ca.if_else(splits, ca.if_else(proposed >= UNEQUAL * part * left, ca.fmin(proposed, part * left), part / 2 * left), h)
+    first = ca.if_else(proposed >= UNEQUAL * share * left, ca.fmin(proposed, share * left), share / 2 * left)
+    h = ca.if_else(splits, first, h)
     if events:
         here = events.at(ca.vertcat(x, d), inputs_at(w, time), p, begin + time)
         before, (d, switches) = d, switched_now(events, d, here, lane[at.events.aim, 0], time)
