@@ -171,7 +171,7 @@ def _prepared(whole: Element, found: MjcfText, where: Folders, within: tuple[Pat
 
     Blank lines at its start let its line numbers follow those of the earlier texts, so that each number means one element.
     """
-    count = _Count(_attached(whole, found, where, within), _own_parts(whole))
+    count = _Count(_attached(whole, found, where, within), _named_parts(whole))
     count.check(whole, 1)
     meshes = _mesh_folder(whole)
     if within and where.main is not None and meshes != "/":
@@ -230,11 +230,11 @@ class _Includes:
         return self.resolve(parse_xml(read_text(path), name), path.parent).children
 
 
-def _own_parts(element: Element) -> dict[tuple[str, str], Element]:
+def _named_parts(element: Element) -> dict[tuple[str, str], Element]:
     """(tag, name) of each body and frame -> the element."""
     found: dict[tuple[str, str], Element] = {}
     for child in element.children:
-        found |= _own_parts(child)
+        found |= _named_parts(child)
     if element.tag in ("body", "frame") and "name" in element.attributes:
         found[element.tag, element.attributes["name"]] = element
     return found
@@ -263,11 +263,11 @@ class _Count:
         if times > MAX_COPIES or self.total > MAX_COPIED_ELEMENTS:
             raise element.error(f"more than {MAX_COPIES} copies, or {MAX_COPIED_ELEMENTS} elements in all; make fewer")
         if element.tag == "attach" and "model" not in element.attributes:
-            self.check(self.own(element, depth), times, depth + 1)
+            self.check(self.attached(element, depth), times, depth + 1)
         for child in element.children:
             self.check(child, times, depth)
 
-    def own(self, attach: Element, depth: int) -> Element:
+    def attached(self, attach: Element, depth: int) -> Element:
         """The part of the text that is attached. Raises ModelError: there is none; parts attach themselves."""
         for tag in ("body", "frame"):
             name = attach.attributes.get(tag)
