@@ -57,8 +57,9 @@ def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
 
 def decimals(text: str, count: int) -> tuple[float, ...] | None:
     """What `numbers` returns; None where it raises."""
-    found = [decimal(word) for word in _columns(text, count)]
-    return None if len(found) != count or None in found else tuple(found)  # type: ignore[arg-type]
+    words = _columns(text, count)
+    found = tuple([x for word in words if (x := decimal(word)) is not None])
+    return found if len(found) == len(words) == count else None
 
 
 def _columns(text: str, count: int) -> list[str]:
