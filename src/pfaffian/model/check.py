@@ -79,18 +79,18 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     return numbers_of(value) if callable(value) and follows_from_fields(value) else ()
 
 
-Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
+BodyMoments = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Masses (n,), mass centres (n, 3) and inertias (n, 3, 3) of n bodies, in numbers."""
 
 
-def moments_of(bodies: Sequence[Body], values: Values) -> Moments:
+def moments_of(bodies: Sequence[Body], values: Values) -> BodyMoments:
     """The masses, mass centres and inertias of the bodies."""
     n = len(bodies)
     mass, com, I = values([ca.veccat(*(getattr(b, x) for b in bodies)) for x in ("mass", "com", "inertia")])
     return mass.reshape(n), com.reshape(n, 3), I.reshape(n, 3, 3).transpose(0, 2, 1)
 
 
-def impossible_bodies(bodies: Sequence[Body], found: Moments) -> dict[str, str]:
+def impossible_bodies(bodies: Sequence[Body], found: BodyMoments) -> dict[str, str]:
     """Names of the bodies whose mass and inertia are physically impossible -> the reason.   found: their moments."""
     P = pseudos(*found)
     return {bodies[i].name: is_physical(P[i]) or "" for i in np.flatnonzero(~are_physical(P)).tolist()}
@@ -357,7 +357,7 @@ def check_parameters(found: Iterable[LabelledNumber], parameters: Sequence[Param
             raise ModelError(f"{_label(number)} is not finite at the parameters' default values")
 
 
-def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], found: Moments, values: Values) -> None:
+def check_inertias(bodies: Sequence[Body], joints: Sequence[Joint], found: BodyMoments, values: Values) -> None:
     """Raise ModelError for a joint that moves no inertia.   found: of the bodies."""
     mass, _, I = found
     has = (mass != 0) | I.any(axis=(1, 2))

@@ -357,7 +357,7 @@ class Mechanism:
         return apart(np.array(ca.Function("values", [self.p_symbols], [together])(at)).ravel(), numbers)
 
     @cached_property
-    def moments(self) -> check.Moments:
+    def moments(self) -> check.BodyMoments:
         """Masses (n,) [kg], mass centres (n, 3) [m] and inertias (n, 3, 3) [kg m^2] of the bodies, for default parameters."""
         found = check.moments_of(self.bodies, self.values)
         for x in found:

@@ -16,8 +16,7 @@ from pfaffian.formats.mjcf.mjcf_part import disabled, joint_type, read_closures,
 from pfaffian.formats.mjcf.mjcf_path import tendon_lengths
 from pfaffian.formats.mjcf.mjcf_range import tell_sums
 from pfaffian.formats.mjcf.mjcf_text import FLEX, prepare
-from pfaffian.formats.text.collection import without_collection
-from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.file import as_path, read_text, without_collection
 from pfaffian.formats.text.left_out import warned
 from pfaffian.formats.text.mesh_file import places
 from pfaffian.formats.text.run_settings import RunSettings

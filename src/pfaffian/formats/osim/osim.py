@@ -30,8 +30,7 @@ from pfaffian.formats.osim.osim_part import (
     truth,
     value,
 )
-from pfaffian.formats.text.collection import without_collection
-from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.file import as_path, read_text, without_collection
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable

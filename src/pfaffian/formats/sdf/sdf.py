@@ -27,8 +27,7 @@ from pfaffian.formats.sdf.sdf_nest import (
 from pfaffian.formats.sdf.sdf_part import SdfJoint, SdfLink, gravity_compensation, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf.sdf_shape import read_shapes
 from pfaffian.formats.sdf.sdf_tree import JointEnds, span
-from pfaffian.formats.text.collection import without_collection
-from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.file import as_path, read_text, without_collection
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.run_settings import RunSettings

@@ -39,7 +39,7 @@ class NamedFrames:
             waiting[name] = None
             name = self._base(name)
         for last in reversed(waiting):
-            self.known[last] = self.known[self._base(last)] @ self._own(last)
+            self.known[last] = self.known[self._base(last)] @ self._pose_in_base(last)
         return self.known[target]
 
     def in_link(self, joint: SdfJoint, link: str) -> Pose:
@@ -48,7 +48,7 @@ class NamedFrames:
         for _ in range(_FEW):
             if name in ("", MODEL) or name not in self.defaults:
                 break
-            place = self._own(name) @ place
+            place = self._pose_in_base(name) @ place
             name = self._base(name)
             if name == link:
                 return place
@@ -71,7 +71,7 @@ class NamedFrames:
         """The pose of a joint's frame in the model."""
         return self.at(_joint_key(joint.name), joint.element)
 
-    def _own(self, name: str) -> Pose:
+    def _pose_in_base(self, name: str) -> Pose:
         """The pose of a frame in the one that it is relative to."""
         here = written_pose(self.defaults[name][0].only("pose"))
         return here @ self.after[name] if name in self.after else here

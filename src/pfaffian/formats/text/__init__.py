@@ -1,6 +1,5 @@
 """Untrusted text: XML, YAML, numbers, expressions, files that a file names.
 
-collection.py        Python's garbage collection, which waits while a file is read
 coupling.py          functions of the kinematics that files describe by names and numbers
 expression.py        arithmetic in model files
 file.py              reading the text of one regular file, with a bound on its size

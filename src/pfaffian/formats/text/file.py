@@ -1,15 +1,22 @@
-"""Reading the text of one regular file, with a bound on its size."""
+"""Reading the text of one regular file, with a bound on its size, and without garbage collection meanwhile."""
 
 from __future__ import annotations
 
+import gc
 import stat
+from collections.abc import Callable
+from functools import wraps
 from os import PathLike
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.strict_number import printable
 
 MAX_BYTES = 64 * 1024 * 1024
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
@@ -43,3 +50,19 @@ def decode(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ModelError(f"{printable(source)} line {line}: this is not UTF-8 text; save the file as UTF-8") from None
+
+
+def without_collection(read: Callable[P, R]) -> Callable[P, R]:
+    """The function, without a search for cycles among objects: it would go again and again through all parts of a file."""
+
+    @wraps(read)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        was = gc.isenabled()
+        gc.disable()
+        try:
+            return read(*args, **options)
+        finally:
+            if was:
+                gc.enable()
+
+    return call

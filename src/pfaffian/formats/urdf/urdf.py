@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.text.collection import without_collection
-from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.file import as_path, read_text, without_collection
 from pfaffian.formats.text.mesh_file import places
 from pfaffian.formats.text.strict_number import check_choice, printable
 from pfaffian.formats.text.xacro_source import WAY_OUT, expanded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
-from pfaffian.formats.text.collection import without_collection
 from pfaffian.formats.text.coupling import GravityCompensation
-from pfaffian.formats.text.file import as_path
+from pfaffian.formats.text.file import as_path, without_collection
 from pfaffian.formats.text.left_out import LeftOut, leave, warned
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.formats.text.strict_number import printable
@@ -179,6 +179,28 @@ def _touching(joints: list[UsdJoint]) -> dict[str | None, list[int]]:
     return found
 
 
+def _grow(
+    joints: list[UsdJoint],
+    touching: Mapping[str | None, list[int]],
+    tree: list[tuple[UsdJoint, bool]],
+    placed: set[str | None],
+    start: str | None,
+) -> None:
+    """Add the joints that `start` leads to, as by going through the list again and again: in each round, in its order."""
+    ready = [(0, i) for i in touching[start]]
+    while ready:
+        turn, i = heapq.heappop(ready)
+        j = joints[i]
+        flipped = j.bodies[1] in placed
+        if (j.bodies[0] in placed) == flipped:
+            continue
+        tree.append((j, flipped))
+        new = j.bodies[0] if flipped else j.bodies[1]
+        placed.add(new)
+        for k in touching[new]:
+            heapq.heappush(ready, (turn + (k <= i), k))
+
+
 def _spanning(
     s: UsdStage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str], lost: LeftOut
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
@@ -198,25 +220,9 @@ def _spanning(
         placed.add(name)
 
     usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
-    touching = _touching(usable)
     placed: set[str | None] = {None}
-    tree, used = list[tuple[UsdJoint, bool]](), set[str]()
-
-    def grow(start: str | None) -> None:
-        """Add the joints that `start` leads to, as by going through the list again and again: in each round, in its order."""
-        ready = [(0, i) for i in touching[start]]
-        while ready:
-            turn, i = heapq.heappop(ready)
-            j = usable[i]
-            flipped = j.bodies[1] in placed
-            if (j.bodies[0] in placed) == flipped:
-                continue
-            tree.append((j, flipped))
-            used.add(j.name)
-            new = j.bodies[0] if flipped else j.bodies[1]
-            placed.add(new)
-            for k in touching[new]:
-                heapq.heappush(ready, (turn + (k <= i), k))
+    tree = list[tuple[UsdJoint, bool]]()
+    grow = partial(_grow, usable, _touching(usable), tree, placed)
 
     for prim in prims:
         if UsdPhysics.RigidBodyAPI(prim).GetKinematicEnabledAttr().Get():
@@ -233,7 +239,7 @@ def _spanning(
     idle = [j.name for j in joints if still.issuperset(j.bodies)]
     if idle:
         leave(lost, "joints between bodies that do not move are left out", *idle)
-    used.update(idle)
+    used = {*(j.name for j, _ in tree), *idle}
     return tree, [j for j in joints if j.name not in used and j.kind != "free"]
 
 

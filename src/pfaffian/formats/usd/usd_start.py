@@ -127,9 +127,9 @@ def start_rates(
             leading[child] = parts
         if goal is None:
             continue
-        wanted = goal[0] - v0, goal[1] - w0
+        motion = goal[0] - v0, goal[1] - w0
         made, (v, w), off = (
-            _in_series(s, m, prims, stops, parts, wanted) if len(parts) > 1 else _alone(s, m, prims, j, flipped, wanted)
+            _in_series(s, m, prims, stops, parts, motion) if len(parts) > 1 else _alone(s, m, prims, j, flipped, motion)
         )
         if off > SAME * np.abs(np.r_[goal]).max():
             leave(lost, "velocities of bodies that their joints do not allow are left out", child)
@@ -138,17 +138,17 @@ def start_rates(
     return rates
 
 
-Reached = tuple[dict[str, float], Field, float]
+JointRates = tuple[dict[str, float], Field, float]
 """Name -> rate; the velocity that they give a body in another one; and by how much it is off, beyond rounding."""
 
 
-def _alone(s: UsdStage, m: Mechanism, prims: Mapping[str, Any], j: UsdJoint, flipped: bool, wanted: Field) -> Reached:
+def _alone(s: UsdStage, m: Mechanism, prims: Mapping[str, Any], j: UsdJoint, flipped: bool, motion: Field) -> JointRates:
     """The rates of a joint for the velocity of its child in its parent."""
     parent, child = j.bodies[::-1] if flipped else j.bodies
     R, p, _ = s.frame(prims[child or ""])
     Rj, pj = j.frames[0 if flipped else 1]
     n, x = R @ Rj, p + R @ pj
-    relative = np.r_[n.T @ (wanted[0] + np.cross(wanted[1], x)), n.T @ wanted[1]]
+    relative = np.r_[n.T @ (motion[0] + np.cross(motion[1], x)), n.T @ motion[1]]
     names = m.v_names[m.v_slices[j.name]]
     parent_turn = s.frame(prims[parent]).R if parent else np.eye(3)
     turned = (parent_turn @ j.frames[1 if flipped else 0][0]).T @ n
@@ -162,12 +162,12 @@ def _alone(s: UsdStage, m: Mechanism, prims: Mapping[str, Any], j: UsdJoint, fli
 
 def _in_series(
     s: UsdStage, m: Mechanism, prims: Mapping[str, Any], stops: Mapping[str, NumericPose], parts: list[tuple[UsdJoint, bool]],
-    wanted: Field,
-) -> Reached:  # fmt: skip
+    motion: Field,
+) -> JointRates:  # fmt: skip
     """The rates of hinges and sliders in series for the velocity of the last body in the first one."""
     j, flipped = parts[-1]
     at = s.frame(prims[j.bodies[0 if flipped else 1] or ""]).p
-    relative = np.r_[wanted[0] + np.cross(wanted[1], at), wanted[1]]
+    relative = np.r_[motion[0] + np.cross(motion[1], at), motion[1]]
     columns = [_column(part, back, _pose_of(s, prims, stops, part.bodies[0]), at) for part, back in parts]
     S = np.array(columns).T
     speeds = np.linalg.lstsq(S, relative, rcond=None)[0]
@@ -195,10 +195,10 @@ def _pose_of(s: UsdStage, prims: Mapping[str, Any], stops: Mapping[str, NumericP
     return stops[name] if name in stops else s.frame(prims[name])[:2]
 
 
-def _off(reached: np.ndarray, wanted: np.ndarray) -> float:
+def _off(reached: np.ndarray, motion: np.ndarray) -> float:
     """The largest difference of two velocities, as far as it is beyond the precision of files."""
-    far = float(np.abs(reached - wanted).max())
-    return far if far > SAME * np.abs(wanted).max() else 0.0
+    far = float(np.abs(reached - motion).max())
+    return far if far > SAME * np.abs(motion).max() else 0.0
 
 
 def _given(s: UsdStage, prim: Any, com: np.ndarray) -> Field | None:

@@ -11,8 +11,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.formats.text.collection import without_collection
-from pfaffian.formats.text.file import as_path, read_text
+from pfaffian.formats.text.file import as_path, read_text, without_collection
 from pfaffian.formats.text.library_laws import check_law
 from pfaffian.formats.text.mesh_file import MeshFolders, places
 from pfaffian.formats.text.place import allowed_path, installed

@@ -310,6 +310,7 @@ def unresolved(s: Simulation, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> Ca
     w = np.zeros(len(input_names(s.mechanism, law)))
 
     def words(runs: np.ndarray) -> list[str]:
+        """What is fastest, or largest, in each of these runs."""
         found = [""] * len(runs)
         for i, run in enumerate(runs[:MOST_EXPLAINED].tolist()):
             now = s.parameters(p[[run]], x[[run]])
