@@ -16,6 +16,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.run import solver
 from pfaffian.simulate.step import time_loop
+from pfaffian.simulate.step.events import SELDOM, Ahead
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import EPS, SATISFIED, SLOPE, close
 
@@ -842,3 +843,12 @@ def test_a_constraint_that_acts_and_ceases_many_times_by_its_own_condition_is_no
     m = pf.mechanism("pulled", [pf.body("block", 1.0)], [slide], constraints=[belt], gravity=(0, 0, 0))
     r = pf.run(m, [0.1], duration=12.0, accuracy=1e-6, backend="interpreter")
     assert int(r.status) == 0 and len(pf.events(r).time) > 60
+
+
+def test_steps_with_events_that_stand_still_count_for_a_thousandth_of_the_time():
+    def count(still: float, steps: float, elapsed: float, h: float) -> float:
+        met = Ahead(*[ca.SX(0)] * (len(Ahead._fields) - 1), ca.SX(still))
+        return float(ca.evalf(met.stood_still(ca.SX(steps), ca.SX(elapsed), ca.SX(h))))
+
+    assert count(1, 5, 1.0, 1e-3) == 6 and count(0, 5, 9.0, 1.0) == 0 and count(0, 5, 0.0, 0.0) == 5
+    close(count(0, 5, 1.0, 2 * SELDOM), 5 - 2 / (1 + 2 * SELDOM), SATISFIED, "steps that count")

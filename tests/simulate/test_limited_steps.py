@@ -56,6 +56,15 @@ def test_errors_of_runs(limit, accuracy, period):
     agrees(float(r.error.max()), motion(r), exactly(period, **how))
 
 
+def test_the_error_of_a_run_beside_a_solution_of_more_steps_is_all_of_their_difference():
+    """One step between two samples, and two unequal ones in the other solution."""
+    how = sampled(0.1)
+    at = {"times": np.linspace(0, DURATION, RECORDS + 1), "accuracy": 1e-2, "backend": "interpreter"}
+    r, m, exact = pf.run(pendulum(), {"pivot": 1.0}, **at, **how), pendulum(), exactly(0.1, **how)
+    true = global_error(m, Solutions(motion(r), exact), np.zeros((1, 0)), DURATION, largest_speeds(m, exact)).max()
+    assert true <= float(r.error.max()) <= OVER * true
+
+
 @pytest.mark.parametrize("period", [0.05, 0.02])
 def test_errors_of_steppers(period):
     exact = exactly(period)
