@@ -109,3 +109,24 @@ def test_the_run_of_a_batch_is_told_whose_potential_has_no_number():
     well = slide(forces=[pf.forces.potential("well", lambda k: ca.log(k.q[0]))])
     with pytest.warns(pf.RunWarning, match="the energy of 'well' is no number at t = 0 s in run 1: "):
         pf.run(well, [[2.0], [-2.0]], duration=1e-2, step=1e-3, backend="interpreter")
+
+
+def test_a_potential_that_a_switch_changes_is_not_judged_by_its_first_value():
+    """The block meets log(x) from 1 m, and below 0.5 m log(x + 10)."""
+    shift = pf.Parameter("shift", 0.0, "m")
+    well = pf.forces.potential("well", lambda k: ca.log(k.q[0] + shift.symbol))
+    switches = {"shift": lambda k: ca.if_else(k.q[0] < 0.5, 10, 0)}
+    r, words = told(slide(forces=[well], parameters=[shift]), -2.0, step=1e-2, switches=switches)
+    assert float(r.q.min()) < -0.5 and int(r.status) == 0 and "energy" not in words
+
+
+@pytest.mark.parametrize("how", HOWS[::2], ids=str)
+def test_the_run_of_a_batch_is_examined_at_its_own_inputs(how):
+    root = lambda T, z, w, y: control.Command(0.1 * ca.sqrt(w[0] + T.q[0]))  # noqa: E731
+    m, law = slide(actuators=[pf.actuator("motor", "x")]), control.Control(root, w_names=("reach",))
+    u = np.array([[[9.0], [9.0]], [[9.0], [-0.5]]])
+    with pytest.warns(pf.RunWarning, match=WORDS.format("control law")):
+        r = pf.run(
+            m, [[1.0], [1.0]], [[-1.0], [-1.0]], u=u, u_step=0.3, control=law, duration=1.0, backend="interpreter", **how
+        )
+    assert np.isnan(r.stopped.values[0]) and 0.49 < float(r.stopped[1]) < 0.56
