@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.solid import UniformSolid
-from pfaffian.formats.text.strict_number import decimal, number, numbers, printable
+from pfaffian.formats.text.strict_number import number, numbers, printable
 from pfaffian.formats.text.xml import Element
 from pfaffian.model.force import Potential
 from pfaffian.model.joint import UNLIMITED
@@ -101,10 +101,7 @@ def word(element: Element, tag: str, default: str | None = None) -> str:
 def value(element: Element, tag: str, default: float) -> float:
     """The number in a child element; the default if there is none."""
     child = element.only(tag)
-    if child is None:
-        return default
-    found = decimal(child.content)
-    return number(child.content, f"{element.where}: {tag}") if found is None else found
+    return default if child is None else number(child.content, lambda: f"{element.where}: {tag}")
 
 
 def bound(element: Element, tag: str, default: float) -> float:

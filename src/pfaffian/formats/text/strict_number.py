@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pfaffian.errors import ModelError
 
@@ -20,8 +20,11 @@ _BETWEEN = re.compile(f"[{SPACES}]+")
 
 _LONGEST = 400  # characters; printf("%f") writes the largest double with 316
 
+Where = str | Callable[[], str]
+"""The place of a number, for errors: in words, or what makes these, since a file has many numbers and few wrong ones."""
 
-def number(text: str, where: str) -> float:
+
+def number(text: str, where: Where) -> float:
     """One finite decimal number; spaces around it are allowed.
 
     Args:
@@ -29,42 +32,26 @@ def number(text: str, where: str) -> float:
         where: the element (and line), for errors.
     Raises ModelError: the text is not a decimal number, or overflows a double.
     """
-    value = decimal(text)
-    if value is not None:
-        return value
     word = text.strip(SPACES)
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
-        raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
-    raise ModelError(f"{where}: {printable(word)} is too large for a double; the largest is about 1.8e308")
-
-
-def decimal(text: str) -> float | None:
-    """What `number` returns; None where it raises, so that a caller names the place of a number only where it is wrong."""
-    word = text.strip(SPACES)
-    if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
-        return None
+        raise ModelError(f"{_said(where)}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
-    return value if math.isfinite(value) else None
+    if not math.isfinite(value):
+        raise ModelError(f"{_said(where)}: {printable(word)} is too large for a double; the largest is about 1.8e308")
+    return value
 
 
-def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
+def numbers(text: str, count: int, where: Where) -> tuple[float, ...]:
     """`count` numbers separated by white space.   where: the element (and line), for errors."""
-    words = _columns(text, count)
+    words = text.split(maxsplit=count) if text.isascii() else [text]
     if len(words) != count:
-        raise ModelError(f"{where}: {count} numbers separated by spaces are needed, got {printable(text)}")
+        raise ModelError(f"{_said(where)}: {count} numbers separated by spaces are needed, got {printable(text)}")
     return tuple([number(word, where) for word in words])
 
 
-def decimals(text: str, count: int) -> tuple[float, ...] | None:
-    """What `numbers` returns; None where it raises."""
-    words = _columns(text, count)
-    found = tuple([x for word in words if (x := decimal(word)) is not None])
-    return found if len(found) == len(words) == count else None
-
-
-def _columns(text: str, count: int) -> list[str]:
-    """The words of a text that should have so many numbers."""
-    return text.split(maxsplit=count) if text.isascii() else [text]
+def _said(where: Where) -> str:
+    """The place, in words."""
+    return where if isinstance(where, str) else where()
 
 
 def words_of(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.text.file import MAX_BYTES
-from pfaffian.formats.text.strict_number import SPACES, decimal, decimals, number, numbers, printable
+from pfaffian.formats.text.strict_number import SPACES, number, numbers, printable
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 500_000
@@ -78,17 +78,13 @@ class Element:
         """The number in an attribute, which is required if there is no default."""
         if default is not None and attribute not in self.attributes:
             return default
-        text = self.text(attribute)
-        value = decimal(text)
-        return number(text, f"{self.where}: {attribute}") if value is None else value
+        return number(self.text(attribute), lambda: f"{self.where}: {attribute}")
 
     def numbers(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """The numbers in an attribute, as many as the default has."""
         if attribute not in self.attributes:
             return default
-        text = self.text(attribute)
-        values = decimals(text, len(default))
-        return numbers(text, len(default), f"{self.where}: {attribute}") if values is None else values
+        return numbers(self.text(attribute), len(default), lambda: f"{self.where}: {attribute}")
 
 
 class _Builder:
