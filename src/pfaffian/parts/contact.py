@@ -79,9 +79,10 @@ class Surfaces(NamedTuple):
             return [_plane_contact(x, r, B) for x, r in _balls(self.shape_a, A)]
         return [_segment_contact(_ContactAxis.of(self.shape_a, A), _ContactAxis.of(self.shape_b, B))]
 
-    def slip(self, k: Any, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of body_a relative to body_b at a point x (3, 1) from the origin of body_a, world axes [m/s]."""
-        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, x - k.line(self.body_a, self.body_b))
+    def slip(self, k: Any, x: ca.SX, y: ca.SX) -> ca.SX:
+        """(3, 1) velocity of the point x of body_a relative to the point y of body_b, both (3, 1) from the origin of body_a,
+        world axes [m/s]."""
+        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, y - k.line(self.body_a, self.body_b))
 
 
 def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
@@ -304,7 +305,7 @@ class Contact:
         surfaces, press, total = self.surfaces, press_law(self), ca.SX.zeros(6, 1)
         friction = Sliding(self.friction, self.static, self.stribeck, ca.SX(0), self.creep)
         for gap, n, x in surfaces.contact_points(k):
-            s = surfaces.slip(k, x)
+            s = surfaces.slip(k, x, x)
             gap_dot = ca.dot(n, s)
             F = n * press.loss(gap, gap_dot) + press.elastic(gap) * friction(s - n * gap_dot)
             total += ca.vertcat(F, ca.cross(x, F))
@@ -331,11 +332,10 @@ class Contact:
     def touches(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The gap and the sliding velocity (3, 1) of each point of contact, of surfaces apart that of their nearest points: at
         the middle of the gap, the arms of turns would grow with it."""
-        found = []
-        for gap, n, x in self.surfaces.contact_points(k):
+        surfaces, found = self.surfaces, []
+        for gap, n, x in surfaces.contact_points(k):
             half = n * gap / 2
-            on_b = x - half - k.line(self.body_a, self.body_b)
-            s = velocity_at(k, self.body_a, x + half) - velocity_at(k, self.body_b, on_b)
+            s = surfaces.slip(k, x + half, x - half)
             found.append((gap, s - n * ca.dot(n, s)))
         return found
 
