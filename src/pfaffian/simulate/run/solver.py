@@ -66,8 +66,7 @@ class SolvedRuns(NamedTuple):
     status: (runs,).   steps, stiff_steps: (runs,) made, and those of them by the stiff pair.   tried: (runs,) number of steps
     tried.   stiff: (times, runs, 1) whether the stiff pair made the step to the record.
     stiffened: (times, runs, 1) whether it has made any by then.   made: (times, runs, 1) number of steps by then, since the
-    first run began.   tolerance: (runs, 2) of the steps of the explicit pair and of
-    the stiff one."""
+    first run began.   tolerance: (runs, 2) of the steps of the explicit pair and of the stiff one."""
 
     records: np.ndarray
     q_v: np.ndarray
@@ -183,10 +182,9 @@ class Solver(NamedTuple):
     ) -> SolvedRuns:
         """Solve runs, each with tolerances (n, 2) of the steps of the explicit pair and of the stiff one.
 
-        coarse: (n,) whether a lane is the coarser solution of a run, whose steps are others also where no error limits them.
-
         start: (n, numbers) their lanes at `elapsed`, or before the step that passes it.   before: (n, 2 nw + 1) the inputs
-        until `elapsed`, without their barrier.   runs: (n,) which run of the batch each is.   status: (n,) nonzero where a
+        until `elapsed`, without their barrier.   runs: (n,) which run of the batch each is.   coarse: (n,) whether a lane is
+        the coarser solution of a run, whose steps are others also where no error limits them.   status: (n,) nonzero where a
         lane has stopped already.
         """
         at, solved = lane_of(self.simulation), self.empty(len(start))
