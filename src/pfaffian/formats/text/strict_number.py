@@ -34,10 +34,10 @@ def number(text: str, where: Where) -> float:
     """
     word = text.strip(SPACES)
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
-        raise ModelError(f"{_said(where)}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
+        raise ModelError(f"{_in_words(where)}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
     if not math.isfinite(value):
-        raise ModelError(f"{_said(where)}: {printable(word)} is too large for a double; the largest is about 1.8e308")
+        raise ModelError(f"{_in_words(where)}: {printable(word)} is too large for a double; the largest is about 1.8e308")
     return value
 
 
@@ -45,11 +45,11 @@ def numbers(text: str, count: int, where: Where) -> tuple[float, ...]:
     """`count` numbers separated by white space.   where: the element (and line), for errors."""
     words = text.split(maxsplit=count) if text.isascii() else [text]
     if len(words) != count:
-        raise ModelError(f"{_said(where)}: {count} numbers separated by spaces are needed, got {printable(text)}")
+        raise ModelError(f"{_in_words(where)}: {count} numbers separated by spaces are needed, got {printable(text)}")
     return tuple([number(word, where) for word in words])
 
 
-def _said(where: Where) -> str:
+def _in_words(where: Where) -> str:
     """The place, in words."""
     return where if isinstance(where, str) else where()
 
