@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.simulate.run.accuracy_request import pair_for
+from pfaffian.simulate.run.accuracy_request import PAIR
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.simulation import Simulation
 from pfaffian.simulate.step.time_marks import time_marks
@@ -23,7 +23,7 @@ FORCES = {  # of time, instants of its changes in the first 4 s
 
 def marks(force, begin: float, end: float) -> np.ndarray:
     m = pushed(force)
-    s = Simulation(as_system(m), *arguments(m, None, None, None, pair_for(1e-6)))
+    s = Simulation(as_system(m), *arguments(m, None, None, None, PAIR))
     return time_marks(s, np.zeros((1, 0)), begin, end)
 
 

@@ -28,7 +28,7 @@ from pfaffian.kernel import Span
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.record.result import causes_of
-from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
+from pfaffian.simulate.run.accuracy_request import PAIR, as_accuracy
 from pfaffian.simulate.run.accurate import run_with_steps
 from pfaffian.simulate.run.run_request import RunRequest
 from pfaffian.simulate.run.solver import Solver
@@ -147,7 +147,7 @@ def accurate_rollout(
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
-        scheme: with the integrator dopri5 or dop853; by default the one that suits the accuracy.
+        scheme: with the integrator dopri5 or dop853, the default.
         threads: number of threads that share the runs of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -169,7 +169,7 @@ def accurate_rollout(
     """
     as_mechanism(m)
     exact = as_accuracy(accuracy)
-    s = differentiable(m, control, scheme or Scheme(integrator=pair_for(exact)), "accurate_rollout")
+    s = differentiable(m, control, scheme or Scheme(integrator=PAIR), "accurate_rollout")
     begin, workers = as_number(t, "t"), as_whole(threads, "threads", most=MOST_THREADS)
     regular_start(s.mechanism, q, v, parameters, begin, backend, "accurate_rollout")
     result, solver, log = run_with_steps(

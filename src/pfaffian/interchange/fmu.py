@@ -18,7 +18,7 @@ from pfaffian.interchange.machine import Timing, machine_of
 from pfaffian.kernel.call.obtain import uncollected
 from pfaffian.model.mechanism import as_names
 from pfaffian.output.folder import prepare, write_file
-from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
+from pfaffian.simulate.run.accuracy_request import PAIR, as_accuracy
 from pfaffian.simulate.step.run_arguments import arguments
 from pfaffian.simulate.step.sampling import check_seed
 from pfaffian.simulate.step.signals import OutputFunction, as_record
@@ -122,7 +122,7 @@ def fmu(
     path = as_path(out, "the FMU to write")
     changes = accuracy is not None and (scheme is None or scheme.integrator is None)
     timing = _timing(kind, version, step, start, accuracy, changes, clocks)
-    pair = DEFAULT if timing.accuracy is None else pair_for(timing.accuracy)
+    pair = DEFAULT if timing.accuracy is None else PAIR
     scheme, law, extra = arguments(system.mechanism, scheme, control, outputs, pair)
     system = system if timing.exchange else counting_turns(system, law, extra, switches)
     changing = as_switches(system.mechanism, switches)

@@ -9,13 +9,7 @@ import numpy as np
 from pfaffian.control.idle import idle_under
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.evaluate.single_values import as_number, some_runs
-from pfaffian.simulate.run.accuracy_request import (
-    as_accuracy,
-    as_instants,
-    end_of_earlier,
-    estimated_runs,
-    pair_for,
-)
+from pfaffian.simulate.run.accuracy_request import PAIR, as_accuracy, as_instants, end_of_earlier, estimated_runs
 from pfaffian.simulate.run.batch_start import beginning
 from pfaffian.simulate.run.controlled import LaneStarts
 from pfaffian.simulate.run.request_solver import solver_of
@@ -53,7 +47,7 @@ def checked_request(system: AbstractSystem, request: RunRequest, kinks: bool = T
     """
     accuracy = as_accuracy(request.accuracy)
     system, scheme, law, extra = counting_arguments(
-        system, request.scheme, request.control, request.outputs, request.switches, pair_for(accuracy)
+        system, request.scheme, request.control, request.outputs, request.switches, PAIR
     )
     m = system.mechanism
     ended = end_of_earlier(m, request, accuracy)

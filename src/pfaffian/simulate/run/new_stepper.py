@@ -10,7 +10,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.single_values import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.run.accuracy_request import as_accuracy, pair_for
+from pfaffian.simulate.run.accuracy_request import PAIR, as_accuracy
 from pfaffian.simulate.run.accurate_stepper import AccurateStepper
 from pfaffian.simulate.run.stepper import Stepper
 from pfaffian.simulate.run.stepper_start import Options
@@ -92,7 +92,7 @@ def stepper(
         >>> s.q.ravel().round(3)
         array([-0.03 , -0.058, -0.086])
     """
-    pair = DEFAULT if accuracy is None else pair_for(as_accuracy(accuracy))
+    pair = DEFAULT if accuracy is None else PAIR
     system, given, law, extra = counting_arguments(as_system(m), scheme, control, outputs, switches, pair)
     m = system.mechanism
     check_options(backend, 1)
