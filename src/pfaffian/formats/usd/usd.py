@@ -414,7 +414,7 @@ def _gravity_of(s: UsdStage, scene: Any) -> np.ndarray:
     if enabled and enabled.Get() is False:
         return 0.0 * down
     size = api.GetGravityMagnitudeAttr().Get()
-    n = np.array(tuple(api.GetGravityDirectionAttr().Get() or (0, 0, 0)), dtype=float)
+    n = np.array(api.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
     if n.any():
         down = s.up @ (n / np.linalg.norm(n))
     return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut
 from pfaffian.formats.usd.usd_mass import TURNED, ball_radius, body_moments, edges, round_sizes
@@ -76,7 +77,7 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
         return None
     colours = UsdGeom.Gprim(part).GetDisplayColorAttr().Get()
     style: dict[str, Any] = {
-        "role": role, "colour": [min(max(float(c), 0.0), 1.0) for c in colours[0]] if colours else None,
+        "role": role, "colour": np.clip(colours[0], 0, 1).tolist() if colours else None,
     }  # fmt: skip
     if kind == "Cube":
         return shape("box", size=edges(s, part).tolist(), placement=at, **style)

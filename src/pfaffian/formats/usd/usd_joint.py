@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.formats.text.strict_number import printable
-from pfaffian.formats.usd.usd_stage import UsdStage
+from pfaffian.formats.usd.usd_stage import UsdStage, quaternion_of
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.pose import NumericPose
@@ -218,8 +218,8 @@ def _end(s: UsdStage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str,
     if len(targets) > 1:
         raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; name one")
     q, x = turn.Get(), at.Get()
-    R = np.eye(3) if q is None else _rotation((*q.imaginary, q.real), s, prim)
-    p = np.zeros(3) if x is None else np.array(tuple(x), dtype=float)
+    R = np.eye(3) if q is None else _rotation(quaternion_of(q), s, prim)
+    p = np.zeros(3) if x is None else np.array(x, dtype=float)
     target = s.stage.GetPrimAtPath(targets[0]) if targets else None
     if targets and not target:
         raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which does not exist; correct the path")
@@ -286,15 +286,20 @@ def _limits(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[
     found = {}
     if prim.GetTypeName() != "PhysicsJoint" and free.names:
         found[free.names[0]] = tuple(prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
-    for name in (*_SLIDES, *_TURNS, "distance"):
-        if prim.HasAPI(UsdPhysics.LimitAPI, name):
-            limit = UsdPhysics.LimitAPI.Get(prim, name)
-            pair = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
-            if prim.GetTypeName() == "PhysicsJoint" and name in free.names:
-                found[name] = pair
-            elif prim.GetTypeName() != "PhysicsJoint" or (pair[0] < pair[1] and np.isfinite(pair).any()):
-                lost.append(f"limits of {name}")
+    for name in _applied(prim, "PhysicsLimitAPI", (*_SLIDES, *_TURNS, "distance")):
+        limit = UsdPhysics.LimitAPI.Get(prim, name)
+        pair = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
+        if prim.GetTypeName() == "PhysicsJoint" and name in free.names:
+            found[name] = pair
+        elif prim.GetTypeName() != "PhysicsJoint" or (pair[0] < pair[1] and np.isfinite(pair).any()):
+            lost.append(f"limits of {name}")
     return tuple(_span(s, prim, found.get(name, (None, None)), _unit(s, name)) for name in free.names)
+
+
+def _applied(prim: Any, schema: str, names: Sequence[str]) -> list[str]:
+    """Those of the names that are instances of a schema which is applied to a prim."""
+    schemas = prim.GetAppliedSchemas()
+    return [name for name in names if f"{schema}:{name}" in schemas]
 
 
 def _span(s: UsdStage, prim: Any, pair: tuple[float | None, ...], unit: float) -> tuple[float, float]:
@@ -311,9 +316,8 @@ def _drives(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[Drive 
     from pxr import UsdPhysics
 
     single = _DRIVES.get(str(prim.GetTypeName()))  # others are named by their axes
-    given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
     made = dict[str, Drive]()
-    for name in given:
+    for name in _applied(prim, "PhysicsDriveAPI", ("angular", "linear", *_TURNS, *_SLIDES)):
         at = name if single is None else free.names[0] if name == single else ""
         d = UsdPhysics.DriveAPI.Get(prim, name)
         if at not in free.names:

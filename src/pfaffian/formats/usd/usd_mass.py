@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.solid import UniformSolid, box, capsule, cylinder, ellipsoid, hull, is_closed, polyhedron, together
-from pfaffian.formats.usd.usd_stage import UsdStage
+from pfaffian.formats.usd.usd_stage import UsdStage, quaternion_of
 from pfaffian.maths import so3
 
 DENSITY = 1000.0
@@ -111,7 +111,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     tensor = np.array(inertia or (0, 0, 0), dtype=float) * s.inertia if inertia and np.abs(inertia).max() > GIVEN else None
     if six and six.Get():
         tensor = _tensor(s, prim, np.array(six.Get(), dtype=float)) * s.inertia
-    q = None if axes is None else np.array([*axes.imaginary, axes.real])
+    q = None if axes is None else np.array(quaternion_of(axes))
     return MassApi(
         mass * s.mass if mass > 0 else None,
         density * s.mass / s.length**3 if density > 0 else None,

@@ -12,7 +12,7 @@ from typing import Any
 from pfaffian.formats.text.left_out import LeftOut, leave
 from pfaffian.formats.text.unit_length import NORMALISED, is_of_unit_length
 from pfaffian.formats.usd.usd_body import collides, moves
-from pfaffian.formats.usd.usd_stage import UsdStage
+from pfaffian.formats.usd.usd_stage import UsdStage, quaternion_of
 
 PHYSICS = re.compile(r"physics:|drive:|limit:|state:|newton:|physx|mjc:")
 """Beginnings of the names of properties that concern physics, whichever engine defined them."""
@@ -187,7 +187,7 @@ def _repeats_bodies(prim: Any) -> bool:
 
 def _is_turn(q: Any) -> bool:
     """Whether a quaternion has unit length, or is zero or left out, which means that none is given."""
-    numbers = () if q is None else (*q.imaginary, q.real)
+    numbers = () if q is None else quaternion_of(q)
     return not any(numbers) or is_of_unit_length(numbers)
 
 

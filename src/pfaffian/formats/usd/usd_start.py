@@ -210,7 +210,7 @@ def _given(s: UsdStage, prim: Any, com: np.ndarray) -> Field | None:
     if not any(a and a.HasAuthoredValue() for a in attributes):
         return None
     R, p, _ = s.frame(prim)
-    v, w = (R @ np.array(tuple(a.Get() or (0, 0, 0)), dtype=float) for a in attributes)
+    v, w = (R @ np.array(a.Get() or (0, 0, 0), dtype=float) for a in attributes)
     v, w = v * s.length, w * np.pi / 180
     return v - np.cross(w, p + R @ com), w
 
