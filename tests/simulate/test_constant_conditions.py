@@ -37,6 +37,18 @@ def test_conditions_that_no_motion_changes_are_named(words, steps):
         pf.run(pendulum(CONDITIONS[words]), {"pin": 0.3}, duration=0.02, backend="numpy", error=False, **steps)
 
 
+@pytest.mark.parametrize("integrator", ["dopri5", "dop853"])
+def test_a_condition_that_rounding_decides_ends_a_run_soon(integrator):
+    """Nothing else stops it before the greatest number of steps: the numbers do not move, and neither do their parts."""
+    with pytest.warns(pf.RunWarning, match="equal everywhere") as caught:
+        scheme = pf.Scheme(integrator=integrator)
+        r = pf.run(
+            pendulum(CONDITIONS["equal everywhere"]), {"pin": 0.3}, duration=1.0, accuracy=1e-6, error=False, scheme=scheme
+        )
+    assert any("events follow one another without end" in str(x.message) and "'brake'" in str(x.message) for x in caught)
+    assert int(r.steps) < 1000
+
+
 @pytest.mark.parametrize("active", CHANGING)
 def test_conditions_that_a_motion_may_change_are_not(active, recwarn):
     pf.run(pendulum(active), {"pin": 0.3}, duration=0.02, step=0.01, backend="numpy", error=False)

@@ -65,8 +65,8 @@ edge changes by rounding, in steps of any length."""
 
 STILL, ROUNDED = 1e-6, 64 * EPS
 """Speed below which a number that a condition compares stands still, relative to the sum of the speeds of its parts, and the
-number that is rounding, relative to the sum of its parts: where a constraint begins to act because of its own motion, it keeps
-its condition at its edge, where rounding decides."""
+number that is rounding, relative to the sum of its parts, or of the two sides of a comparison: where a constraint begins to act
+because of its own motion, it keeps its condition at its edge, where rounding decides."""
 
 MOST_STILL, SELDOM = 128, 1e-3
 """Greatest number of steps that meet such an event, some five of them each, and the time after which one counts no more,
@@ -102,13 +102,14 @@ ITERATIONS = 8
 class ConditionsHere(NamedTuple):
     """What conditions are at a state.   states: (n,) one number for each of the names, constant between events.
     differences: (k,) the numbers that conditions compare, each of which is zero where its condition changes.
-    following: next value of each of the parameters.   values: (k,) of the comparisons.   undefined: (n,) which of the names
-    depend on a comparison with NaN."""
+    following: next value of each of the parameters.   values: (k,) of the comparisons.   sizes: (k,) of the numbers of which
+    `differences` are the differences.   undefined: (n,) which of the names depend on a comparison with NaN."""
 
     states: ca.SX
     differences: ca.SX
     following: ca.SX
     values: ca.SX
+    sizes: ca.SX
     undefined: ca.SX
 
 
@@ -192,13 +193,13 @@ def events_of(s: LawAndSystem) -> Events | None:
     states = ca.densify(ca.vertcat(ca.SX(0, 1), *conditions.values(), *touches.values(), *due.values(), *modes.values()))
     costly = any(isinstance(f, MotionOutput) for _, f in s.changing.next)
     found = compared(states, ca.vertcat(moving, z, w), inside=not costly)
-    differences, values = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in (0, 1))
+    differences, values, sizes = (ca.vertcat(ca.SX(0, 1), *[c[i] for c in found.comparisons]) for i in range(3))
     inner = tuple(c.inner for c in found.comparisons)
     nan = undefined(states, found)
     for i, kink in enumerate(kinks.values(), start=len(conditions)):
         if kink.undefined is not None:  # its number may be NaN where the part does not depend on it
             nan[i, 0] = kink.undefined
-    outputs = here.of_state([*ConditionsHere(states, differences, after, values, ca.sparsify(nan)), found.states])
+    outputs = here.of_state([*ConditionsHere(states, differences, after, values, sizes, ca.sparsify(nan)), found.states])
     *outputs, with_symbols = ca.substitute(outputs, [m.p_symbols], [s.now(m.p_symbols, d)])
     inputs = [loop.x, w, m.p_symbols, T.t]
     function = _called_if_long(ca.Function("conditions", inputs, [*map(ca.densify, outputs[:-1]), outputs[-1]]))
@@ -434,6 +435,7 @@ def _stands_still(events: Events, s: LawAndSystem, tried: Tried) -> ca.SX:
     (slopes,) = ca.substitute([ca.jacobian(numbers, ca.vertcat(X, now))], [X, now], [x[:-1, 0], t])
     speed, (speeds, sizes) = ca.fabs(slopes @ rates), (ca.fabs(slopes) @ ca.fabs(of_each) for of_each in (rates, x))
     largest = ca.fmax(ca.fabs(tried.here.differences[of, 0]), tried.h * speed)
+    sizes = ca.fmax(sizes, tried.here.sizes[of, 0])
     flags[of, 0] = ca.logic_or(speed < STILL * speeds, largest < ROUNDED * sizes)
     return flags
 

@@ -37,11 +37,13 @@ SMOOTH_BETWEEN = (ca.OP_FMOD, ca.OP_ATAN2)
 class Threshold(NamedTuple):
     """A comparison in a condition, or a jump of the numbers that one compares.
 
-    difference: zero where it changes.   value: its own.   inner: indices of the jumps of its difference.
+    difference: zero where it changes.   value: its own.   size: of the numbers of which that is the difference, 0 for jumps of
+    other kinds.   inner: indices of the jumps of its difference.
     """
 
     difference: ca.SX
     value: ca.SX
+    size: ca.SX
     inner: tuple[int, ...]
 
 
@@ -59,9 +61,10 @@ def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
     are rounded are compared with the integers.   inside: whether jumps of numbers are wanted."""
     found, symbols, made, jumps = list[Threshold](), list[ca.SX](), dict[int, ca.SX](), dict[int, tuple[int, ...]]()
 
-    def add(difference: ca.SX, value: ca.SX, inner: tuple[int, ...]) -> int:
-        """Append a threshold and return its index."""
-        found.append(Threshold(difference, value, inner))
+    def add(node: ca.SX, difference: ca.SX, value: ca.SX, inner: tuple[int, ...]) -> int:
+        """Append the threshold of an operation and return its index."""
+        size = sum(map(ca.fabs, _operands(node)), ca.SX(0)) if node.op() in COMPARED else ca.SX(0)
+        found.append(Threshold(difference, value, size, inner))
         symbols.append(ca.SX.sym(f"b{len(symbols)}"))
         return len(found) - 1
 
@@ -83,7 +86,7 @@ def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
             if node.op() in JUMPS and node.element_hash() not in jumps:
                 difference, value = JUMPS[node.op()](*operands)
                 if ca.depends_on(difference, moving):
-                    inner = (*inner, add(difference, value, inner))
+                    inner = (*inner, add(node, difference, value, inner))
             jumps.setdefault(node.element_hash(), inner)
         return jumps[x.element_hash()]
 
@@ -99,7 +102,7 @@ def compared(x: ca.SX, moving: ca.SX, inside: bool = True) -> Compared:
         if node.op() in JUMPS and node.op() not in SMOOTH_BETWEEN:
             difference, _ = JUMPS[node.op()](*operands)
             if ca.depends_on(difference, moving):
-                return symbols[add(difference, node, jumps_of(operands))]
+                return symbols[add(node, difference, node, jumps_of(operands))]
         if not operands or not ca.depends_on(node, moving):
             return node
         parts = [replaced(operand) for operand in operands]
