@@ -263,6 +263,14 @@ def test_every_type_of_joint():
     assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
 
 
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "fixed", "ball"])
+def test_joints_without_an_axis_are_named(kind):
+    """SDFormat refuses them; z is the default of <xyz>."""
+    m, _, told = read(sdf(link("b"), joint("j", kind, "world", "b"), joint("k", "revolute", "b", "c"), link("c")))
+    named = "joints without <axis>, which SDFormat refuses, act about or along z: "
+    assert (named + "'j'" in told) == (kind in ("revolute", "prismatic")) and named in told
+
+
 def test_a_continuous_joint_turns_freely_whatever_its_limits():
     limit = "<axis><xyz>0 1 0</xyz><limit><lower>-1</lower><effort>5</effort></limit></axis>"
     m, _, told = read(sdf(link("b"), joint("j", "continuous", "world", "b", limit)))

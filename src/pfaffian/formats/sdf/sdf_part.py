@@ -211,6 +211,8 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
         raise element.error(f"parent and child are both {printable(parent)}; name two different links")
     count = KINDS[kind][1]
     axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
+    if count and element.only("axis") is None:
+        leave(lost, "joints without <axis>, which SDFormat refuses, act about or along z", name)
     if kind == "continuous" and axes[0].limits != UNLIMITED:
         leave(lost, "limits of continuous joints, which turn freely, are left out", name)
         axes = (replace(axes[0], limits=UNLIMITED),)
