@@ -266,7 +266,7 @@ def test_every_type_of_joint():
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "fixed", "ball"])
 def test_joints_without_an_axis_are_named(kind):
     """SDFormat refuses them; z is the default of <xyz>."""
-    m, _, told = read(sdf(link("b"), joint("j", kind, "world", "b"), joint("k", "revolute", "b", "c"), link("c")))
+    _, _, told = read(sdf(link("b"), joint("j", kind, "world", "b"), joint("k", "revolute", "b", "c"), link("c")))
     named = "joints without <axis>, which SDFormat refuses, act about or along z: "
     assert (named + "'j'" in told) == (kind in ("revolute", "prismatic")) and named in told
 

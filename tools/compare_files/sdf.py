@@ -141,9 +141,7 @@ def as_tree(text: str, m: pf.Mechanism) -> tuple[str, pf.Mechanism]:
             ElementTree.SubElement(joint, tag).text = link
     motors = [a for a in m.actuators if a.joint not in closing]
     forces = [f for f in m.forces if f.name.removesuffix(" friction") not in closing]
-    loose = m.with_(
-        constraints=(), joints=[replace(j, mimic=None) for j in m.joints], actuators=motors, forces=forces
-    )
+    loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints], actuators=motors, forces=forces)
     return ElementTree.tostring(root, encoding="unicode"), loose
 
 

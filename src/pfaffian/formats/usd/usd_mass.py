@@ -111,7 +111,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     api = UsdPhysics.MassAPI(prim)
     mass, density = (float(a.Get() or 0.0) for a in (api.GetMassAttr(), api.GetDensityAttr()))
     com, inertia, axes = api.GetCenterOfMassAttr().Get(), api.GetDiagonalInertiaAttr().Get(), api.GetPrincipalAxesAttr().Get()
-    six = prim.GetAttribute("newton:inertia")
+    six, unit = prim.GetAttribute("newton:inertia"), s.solid_frame(prim).scale * s.length
     tensor = np.array(inertia or (0, 0, 0), dtype=float) * s.inertia if inertia and np.abs(inertia).max() > GIVEN else None
     if six and six.Get():
         tensor = _tensor(s, prim, np.array(six.Get(), dtype=float)) * s.inertia
@@ -119,7 +119,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     return MassApi(
         mass * s.mass if mass > 0 else None,
         density * s.mass / s.length**3 if density > 0 else None,
-        np.array(com, dtype=float) * s.solid_frame(prim).scale * s.length if com is not None and np.isfinite(com).all() else None,
+        np.array(com, dtype=float) * unit if com is not None and np.isfinite(com).all() else None,
         tensor,
         so3.quat_to_matrix(q / np.linalg.norm(q)).full() if q is not None and np.abs(q).max() > GIVEN else None,
     )
