@@ -247,6 +247,26 @@ def test_mirrored_colliders_are_where_they_are_seen(tmp_path, side):
     close(np.r_[float(b.mass), float(b.mass) * floats(b.com).ravel()], np.r_[4000 + cone + pillar, moment], SINGLE, "moment")
 
 
+@pytest.mark.parametrize(
+    ("kind", "turn", "moments", "named"),
+    [
+        ("Sphere", (0.8, 0.6, 0, 0), (1, 2, 2.5), True),
+        ("Cylinder", (0.5, 0.5, 0.1, 0.7), (1, 2, 2.5), True),
+        ("Cylinder", (0.8, 0, 0.6, 0), (2, 2, 2), False),
+        ("Cube", (1, 0, 0, 0), (1, 2, 2.5), False),
+    ],
+)
+def test_moments_whose_axes_rounding_chooses_are_named(tmp_path, kind, turn, moments, named):
+    """UsdPhysics gives moments without principalAxes the axes of the colliders; a ball, or a bar across, has none."""
+    s = start(tmp_path / "b.usda")
+    weigh(rigid(s), Mass=2, DiagonalInertia=moments)
+    solid(s, "/b/c", kind, turn=_unit(turn))
+    s.Save()
+    with pytest.warns(ModelWarning) as caught:
+        read_usd(tmp_path / "b.usda")
+    assert ("of which rounding chooses two: '/b'" in str(caught[0].message)) == named
+
+
 def test_a_mirrored_body_is_refused(tmp_path):
     s = start(tmp_path / "b.usda")
     body = rigid(s)

@@ -43,7 +43,7 @@ ROUND = ("Cylinder", "Capsule", "Cone", "Cylinder_1", "Capsule_1")
 APPROXIMATIONS = ("none", "meshSimplification", "convexHull", "convexDecomposition", "boundingSphere", "boundingCube")
 """The ways of UsdPhysics in which a mesh may collide."""
 
-BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY, UNEVEN = (
+BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY, UNEVEN, INDEFINITE = (
     f"bodies with a mass, but without inertia and colliders, get the inertia of a ball of {POINT_RADIUS} m, as in UsdPhysics",
     "bodies have no mass, since they have neither mass nor enabled colliders",
     "the inertia of meshes that are not closed is that of their convex hull",
@@ -51,6 +51,7 @@ BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY, UNEVEN = (
     "shells and other mass models (newton:massModel) count as solid",
     "meshes whose physics:approximation UsdPhysics does not know have the mass of the mesh itself",
     "round colliders with several scales across stay round, with the largest, as in UsdPhysics",
+    "moments without principalAxes have the axes of the colliders, as in UsdPhysics, of which rounding chooses two",
 )
 
 
@@ -98,8 +99,22 @@ def _completed(given: MassApi, parts: Sequence[UniformSolid], name: str, lost: L
     inertia = whole.weighing(mass).about(com)
     moments, principal = principal_axes(inertia)
     if given.inertia is not None:
+        if given.axes is None and _are_indefinite(inertia, moments, given.inertia):
+            leave(lost, INDEFINITE, name)
         return UniformSolid(mass, com, given.tensor(principal if given.axes is None else axes))
     return UniformSolid(mass, com, inertia if given.axes is None else axes @ np.diag(moments) @ axes.T)
+
+
+def _are_indefinite(inertia: np.ndarray, moments: np.ndarray, given: np.ndarray) -> bool:
+    """Whether rounding chooses the axes of given moments: two of the colliders' moments are equal where the given ones are not.
+
+    inertia: (3, 3) of the colliders; where it is diagonal as computed, its axes are x, y and z.   moments: (3,) of it.
+    """
+    if given.ndim == 2 or not (inertia - np.diag(np.diag(inertia))).any():
+        return False
+    pairs = ((0, 1), (0, 2), (1, 2))
+    alike = [(i, k) for i, k in pairs if abs(moments[i] - moments[k]) <= EVEN * moments.max()]
+    return any(abs(given[i] - given[k]) > EVEN * given.max() for i, k in alike)
 
 
 def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
