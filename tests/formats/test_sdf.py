@@ -736,6 +736,11 @@ def test_the_inertia_of_a_mesh(tmp_path):
     b = read(auto(mesh.format("closed")), folder=tmp_path)[0].bodies[0]
     assert [float(b.mass), float(b.com[0])] == pytest.approx([1000 / 3, 0.5])
     assert float(b.inertia[0, 0]) == pytest.approx(1000 / 3 * (3 / 80 + 3 / 80))  # 3/80 m a^2 of each edge of a tetrahedron
+    _, _, told = read(auto(mesh.format("closed")), folder=tmp_path)
+    assert "inertias of meshes" not in told
+    for more in ("<mesh><submesh><name>lid</name></submesh>", '<mesh optimization="convex_hull">'):
+        _, _, told = read(auto(mesh.format("closed").replace("<mesh>", more)), folder=tmp_path)
+        assert "inertias of meshes are those of their whole files, whatever their submesh and optimization: 'a'" in told
     for name, words in (("open", "is not closed, so it has no inertia"), ("none", "which is not found; pass meshes=")):
         with pytest.raises(ModelError, match=words):
             read(auto(mesh.format(name)), folder=tmp_path)

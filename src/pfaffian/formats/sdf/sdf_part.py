@@ -36,6 +36,8 @@ KINDS = {
 UNLIMITED_FROM = 1e16
 """Limits of at least this size mean no limit in SDF."""
 
+WHOLE_MESH = "inertias of meshes are those of their whole files, whatever their submesh and optimization"
+
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -172,6 +174,9 @@ def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Uniform
         return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), weightless)
     if inertial.attributes.get("auto", "false") in ("true", "1"):
         solid = auto(inertial)
+        meshes = [e for shape in element.all("collision") for g in shape.all("geometry") for e in g.all("mesh")]
+        if any(e.only("submesh") or "optimization" in e.attributes for e in meshes):
+            leave(lost, WHOLE_MESH, name)
         return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), solid.inertia, weightless)
     if inertial.only("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
