@@ -727,6 +727,15 @@ def test_densities_of_shapes_come_before_that_of_the_link():
         assert float(m.bodies[0].inertia[2, 2]) == pytest.approx(about)
 
 
+def test_the_inertia_of_turned_shapes_is_symmetric_to_the_last_digit(tmp_path):
+    """So that the machine is equal when its YAML file is read, which has six numbers."""
+    shape = "<collision name='{}'><pose>1 2 3 0.{} 0.2 0.5</pose><geometry><box><size>1 2 3</size></box></geometry></collision>"
+    m = read(auto("".join(shape.format(k, k + 1) for k in range(5))))[0]
+    I = np.array(m.value(m.bodies[0].inertia))
+    assert (I == I.T).all()
+    assert pf.read(pf.write(m, tmp_path / "a.yaml")[0])[0] == m
+
+
 def test_the_inertia_of_a_mesh(tmp_path):
     pytest.importorskip("trimesh")
     corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n"

@@ -177,7 +177,8 @@ def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Uniform
         meshes = [e for shape in element.all("collision") for g in shape.all("geometry") for e in g.all("mesh")]
         if any(e.only("submesh") or "optimization" in e.attributes for e in meshes):
             leave(lost, WHOLE_MESH, name)
-        return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), solid.inertia, weightless)
+        I = solid.inertia
+        return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), (I + I.T) / 2, weightless)
     if inertial.only("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
     mass = value(inertial, "mass", 1.0)
