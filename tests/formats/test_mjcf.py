@@ -254,6 +254,15 @@ def test_wrenches_act_as_in_mujoco(name):
     assert check_against_mujoco(mjcf(DRONE, f"<actuator>{DRIVEN[name]}</actuator>")).u_names == ("u",)
 
 
+def test_couplings_of_joints_count_from_the_pose_of_the_file():
+    """Whose coordinates are .3 and -.2: a - .3 = .1 + .5 (b + .2) + .2 (b + .2)^2."""
+    a, b = (f'<joint name="{n}" axis="0 1 0" ref="{x}"/>' for n, x in (("a", 0.3), ("b", -0.2)))
+    coupling = '<equality><joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0"/></equality>'
+    m = read(mjcf(body("one", a, body("two", b)), coupling, '<compiler angle="radian"/>'))
+    at = pf.assemble(m, q={"b": 0.7}, backend="interpreter")
+    close(at.q, [0.3 + 0.1 + 0.5 * 0.9 + 0.2 * 0.81, 0.7], PEER, "coordinates")
+
+
 COMPENSATED = """<body name="a" gravcomp="0.7" pos="0.1 0.2 0.3" quat="0.8 0.1 0.6 0">{0}
 <joint name="s" type="slide" axis="0 0.6 0.8" {1}/><joint name="h" axis="0 1 0" pos="0.1 0 0.2" {2}/>
 <body name="b1" pos="0.3 0 0" gravcomp="1.2">{0}<joint name="h2" axis="1 1 0" pos="0 0.1 0" {3}/></body></body>"""
