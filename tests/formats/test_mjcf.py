@@ -162,15 +162,27 @@ def ours(a, qvel, turns):
     return a
 
 
+def start_of(model):
+    """q of the pose in which MuJoCo's model is written."""
+    q = np.array(model.qpos0)
+    for j in np.flatnonzero(model.jnt_type < 2):
+        first = model.jnt_qposadr[j] + 3 * (model.jnt_type[j] == 0)
+        q[first : first + 4] = np.roll(q[first : first + 4], -1)
+    return q
+
+
 def check_against_mujoco(text, seeds=(0, 1), idle=False, **options):
-    """Compare accelerations without constraints, and positions of all bodies, at random states.   idle: without inputs."""
+    """Compare accelerations without constraints, and positions of all bodies, in the pose of the file at rest, where lengths
+    and angles may be zero, and at random states.   idle: without inputs."""
     m, model = read(text, **options), mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     parts = {"v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, **{b.name: _place(b.name) for b in m.bodies}}
     at = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
-    for seed in seeds:
-        random = np.random.default_rng(seed)
+    for seed in (None, *seeds):
+        random = np.random.default_rng(seed or 0)
         q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu) * (not idle)
+        if seed is None:
+            q, v, u = start_of(model), 0 * v, 0 * u
         data.qpos, data.qvel, turns = state_of(model, q, v)
         data.ctrl[:] = u if m.nu and not idle else 0  # actuation may be switched off
         mujoco.mj_forward(model, data)
@@ -206,6 +218,19 @@ def test_actuators_along_lines_pull_as_in_mujoco(name):
     assert m.u_names == ("u",)
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('<actuator>\n\n<motor joint="h" delay="0.1" nsample="5"/></actuator>', "delays of .* left out: '<motor> in line 6'"),
+        ("<worldbody><plugin instance='i'/></worldbody>", "plugins are left out: '<plugin> in line 4'"),
+    ],
+)
+def test_elements_without_a_name_are_named_by_their_line(more, words):
+    text = f"<mujoco>\n<worldbody>\n{body('a', HINGE)}</worldbody>\n{more}</mujoco>"
+    with pytest.warns(ModelWarning, match=words):
+        pf.formats.parse_mjcf(text)
+
+
 def test_a_tendon_on_one_body_alone_is_named():
     """Its length never changes, so its motor does nothing; the other one pulls as in MuJoCo."""
     tendon, sites = TENDONS["a path round a cylinder"]
@@ -227,6 +252,15 @@ def test_actuators_act_as_in_mujoco(name):
 @pytest.mark.parametrize("name", DRIVEN)
 def test_wrenches_act_as_in_mujoco(name):
     assert check_against_mujoco(mjcf(DRONE, f"<actuator>{DRIVEN[name]}</actuator>")).u_names == ("u",)
+
+
+def test_couplings_of_joints_count_from_the_pose_of_the_file():
+    """Whose coordinates are .3 and -.2: a - .3 = .1 + .5 (b + .2) + .2 (b + .2)^2."""
+    a, b = (f'<joint name="{n}" axis="0 1 0" ref="{x}"/>' for n, x in (("a", 0.3), ("b", -0.2)))
+    coupling = '<equality><joint joint1="a" joint2="b" polycoef="0.1 0.5 0.2 0 0"/></equality>'
+    m = read(mjcf(body("one", a, body("two", b)), coupling, '<compiler angle="radian"/>'))
+    at = pf.assemble(m, q={"b": 0.7}, backend="interpreter")
+    close(at.q, [0.3 + 0.1 + 0.5 * 0.9 + 0.2 * 0.81, 0.7], PEER, "coordinates")
 
 
 COMPENSATED = """<body name="a" gravcomp="0.7" pos="0.1 0.2 0.3" quat="0.8 0.1 0.6 0">{0}

@@ -308,3 +308,22 @@ def test_what_is_wrong_is_named(name):
     text, message = BAD[name]
     with pytest.raises(ModelError, match=message), warnings.catch_warnings(action="ignore"):
         parse_osim(text)
+
+
+def test_axes_that_move_by_multiples_of_a_coordinate_follow_the_first_of_them():
+    """n = 3 x + .2 slides; the turn by 2 x + .1 is 2 / 3 n - .1 / 3."""
+    axes = {"rotation1": ("x", "0 0 1", LINE.format(2, 0.1)), "translation1": ("x", "1 0 0", LINE.format(3, 0.2))}
+    words = "coordinates of which an axis moves by a multiple are replaced by that of the axis: 'x"
+    m = read(model(custom("g", "ground", "a", ["x"], axes), bodies="a"), match=words)[0]
+    law = m.joint("g rotation1").mimic
+    assert law.joints == ("g translation1",)
+    close(np.r_[m.value(law.ratios).ravel(), m.value(law.offset).ravel()], [2 / 3, -0.1 / 3], ROUNDING, "law")
+
+
+@pytest.mark.parametrize("ratio", [1, -1])
+def test_an_axis_may_turn_against_its_coordinate(ratio):
+    """Which is .3, so that the body's x is at the angle .3 ratio + .1 about y of the file, which is up."""
+    m = read(model(custom("g", "ground", "a", ["x"], {"rotation1": ("x", "0 1 0", LINE.format(ratio, 0.1))}), bodies="a"))[0]
+    angle = 0.3 * ratio + 0.1
+    ahead = pf.forward_kinematics(m, {"x": 0.3})["a"].rotation[:, 0]
+    close(ahead, [np.cos(angle), np.sin(angle), 0], ROUNDING, "x of the body")

@@ -263,6 +263,15 @@ def test_every_type_of_joint():
     assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
 
 
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "fixed", "ball"])
+def test_joints_without_an_axis_are_named(kind):
+    """SDFormat refuses them; z is the default of <xyz>."""
+    joints = joint("j", kind, "world", "b", ""), joint("k", "revolute", "b", "c")
+    _, _, told = read(sdf(link("b"), *joints, link("c")))
+    named = "joints without <axis>, which SDFormat refuses, act about or along z: 'j'"
+    assert (named in told) == (kind in ("revolute", "prismatic"))
+
+
 def test_a_continuous_joint_turns_freely_whatever_its_limits():
     limit = "<axis><xyz>0 1 0</xyz><limit><lower>-1</lower><effort>5</effort></limit></axis>"
     m, _, told = read(sdf(link("b"), joint("j", "continuous", "world", "b", limit)))
@@ -718,6 +727,15 @@ def test_densities_of_shapes_come_before_that_of_the_link():
         assert float(m.bodies[0].inertia[2, 2]) == pytest.approx(about)
 
 
+def test_the_inertia_of_turned_shapes_is_symmetric_to_the_last_digit(tmp_path):
+    """So that the machine is equal when its YAML file is read, which has six numbers."""
+    shape = "<collision name='{}'><pose>1 2 3 0.{} 0.2 0.5</pose><geometry><box><size>1 2 3</size></box></geometry></collision>"
+    m = read(auto("".join(shape.format(k, k + 1) for k in range(5))))[0]
+    I = np.array(m.value(m.bodies[0].inertia))
+    assert (I == I.T).all()
+    assert pf.read(pf.write(m, tmp_path / "a.yaml")[0])[0] == m
+
+
 def test_the_inertia_of_a_mesh(tmp_path):
     pytest.importorskip("trimesh")
     corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n"
@@ -727,6 +745,11 @@ def test_the_inertia_of_a_mesh(tmp_path):
     b = read(auto(mesh.format("closed")), folder=tmp_path)[0].bodies[0]
     assert [float(b.mass), float(b.com[0])] == pytest.approx([1000 / 3, 0.5])
     assert float(b.inertia[0, 0]) == pytest.approx(1000 / 3 * (3 / 80 + 3 / 80))  # 3/80 m a^2 of each edge of a tetrahedron
+    _, _, told = read(auto(mesh.format("closed")), folder=tmp_path)
+    assert "inertias of meshes" not in told
+    for more in ("<mesh><submesh><name>lid</name></submesh>", '<mesh optimization="convex_hull">'):
+        _, _, told = read(auto(mesh.format("closed").replace("<mesh>", more)), folder=tmp_path)
+        assert "inertias of meshes are those of their whole files, whatever their submesh and optimization: 'a'" in told
     for name, words in (("open", "is not closed, so it has no inertia"), ("none", "which is not found; pass meshes=")):
         with pytest.raises(ModelError, match=words):
             read(auto(mesh.format(name)), folder=tmp_path)

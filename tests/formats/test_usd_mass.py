@@ -60,6 +60,7 @@ def by_usd(prim):
     def volume(part):
         T = np.array(UsdGeom.XformCache().ComputeRelativeTransform(part, prim)[0]).T
         scale = np.linalg.norm(T[:3, :3], axis=0)
+        turn = T[:3, :3] / scale * np.sign(np.linalg.det(T[:3, :3]))
         found = UsdPhysics.RigidBodyAPI.MassInformation()
         if part.IsA(UsdGeom.Cube):
             edges = part.GetAttribute("size").Get() * scale
@@ -71,7 +72,7 @@ def by_usd(prim):
             moments = 0.4 * radius**2 * found.volume * np.ones(3)
         found.inertia = Gf.Matrix3f(*np.diag(moments).ravel().tolist())
         found.centerOfMass, found.localPos = Gf.Vec3f(0), Gf.Vec3f(*T[:3, 3])
-        R = Gf.Matrix3d(*(T[:3, :3] / scale).T.ravel().tolist())
+        R = Gf.Matrix3d(*turn.T.ravel().tolist())
         found.localRot = Gf.Quatf(R.ExtractRotation().GetQuat())
         return found
 
@@ -94,8 +95,9 @@ def same(m, wanted, metre=1.0, kilogram=1.0, label=""):
 @pytest.mark.parametrize("seed", range(24))
 def test_any_mixture_of_masses_is_that_of_usd(tmp_path, seed):
     """Masses, densities, mass centres, moments and axes of the body, of up to three colliders and of materials, each given or
-    not; colliders are turned, scaled, disabled, or below an instance; the stage is in metres or in feet and pounds."""
-    rng = np.random.default_rng(seed)
+    not; colliders are turned, scaled, mirrored, disabled, or below an instance; the stage is in metres or in feet and pounds.
+    """
+    rng, sides = np.random.default_rng(seed), np.random.default_rng(seed + 100)
     metre, kilogram = [(1.0, 1.0), (0.3048, 0.4536)][seed % 2]
 
     def chance(p=0.4):
@@ -115,7 +117,8 @@ def test_any_mixture_of_masses_is_that_of_usd(tmp_path, seed):
     for k in range(int(rng.integers(1, 4))):
         below = "/proto" if chance(0.3) else "/b"
         kind = ("Cube", "Sphere")[int(rng.integers(2))]
-        part = solid(s, f"{below}/c{k}", kind, rng.normal(size=3), _unit(rng.normal(size=4)), rng.uniform(0.5, 1.5, 3),
+        part = solid(s, f"{below}/c{k}", kind, rng.normal(size=3), _unit(rng.normal(size=4)),
+                     rng.uniform(0.5, 1.5, 3) * sides.choice((-1, 1), 3),
                      **{{"Cube": "size", "Sphere": "radius"}[kind]: rng.uniform(0.5, 2)})  # fmt: skip
         if chance(0.6):
             weigh(part, **some())
@@ -224,6 +227,54 @@ def test_meshes(tmp_path, faces, approximation, wanted, words):
     assert [float(b.mass), float(b.com[2]), float(b.inertia[0, 0])] == pytest.approx(
         [1000 * wanted[0], wanted[1], 1000 * wanted[2]]
     )
+
+
+@pytest.mark.parametrize("side", [(1, 1, 1), (1, 1, -1), (-1, -1, -1)])
+def test_mirrored_colliders_are_where_they_are_seen(tmp_path, side):
+    """A pyramid, a cone, and a pillar with another mass centre; each mirrored about its own place."""
+    s = start(tmp_path / "m.usda")
+    rigid(s)
+    pyramid(s, "/b/c", [BASE, *SIDES]).AddScaleOp().Set(Gf.Vec3f(*side))
+    solid(s, "/b/d", "Cone", at=(3, 0, 0), scale=side, radius=0.5, height=2.0)
+    weigh(solid(s, "/b/e", "Cylinder_1", at=(0, 4, 0), scale=side, radiusTop=0.2, height=2.0), CenterOfMass=(0.1, 0.2, 0.3))
+    s.Save()
+    with pytest.warns(ModelWarning, match="contact between shapes"):
+        b = read_usd(tmp_path / "m.usda")[0].bodies[0]
+    cone, pillar = np.pi / 6 * 1000, np.pi * (1 + 0.2 + 0.04) / 1.5 * 1000
+    places = (0, 0, 0), (3, 0, 0), (0, 4, 0)
+    within = (1, 1, 0.75), (0, 0, -0.5), (0.1, 0.2, 0.3)
+    moment = np.array([4000, cone, pillar]) @ (np.array(places) + np.array(side) * within)
+    close(np.r_[float(b.mass), float(b.mass) * floats(b.com).ravel()], np.r_[4000 + cone + pillar, moment], SINGLE, "moment")
+
+
+@pytest.mark.parametrize(
+    ("kind", "turn", "moments", "named"),
+    [
+        ("Sphere", (0.8, 0.6, 0, 0), (1, 2, 2.5), True),
+        ("Cylinder", (0.5, 0.5, 0.1, 0.7), (1, 2, 2.5), True),
+        ("Cylinder", (0.8, 0, 0.6, 0), (2, 2, 2), False),
+        ("Cube", (1, 0, 0, 0), (1, 2, 2.5), False),
+    ],
+)
+def test_moments_whose_axes_rounding_chooses_are_named(tmp_path, kind, turn, moments, named):
+    """UsdPhysics gives moments without principalAxes the axes of the colliders; a ball, or a bar across, has none."""
+    s = start(tmp_path / "b.usda")
+    weigh(rigid(s), Mass=2, DiagonalInertia=moments)
+    solid(s, "/b/c", kind, turn=_unit(turn))
+    s.Save()
+    with pytest.warns(ModelWarning) as caught:
+        read_usd(tmp_path / "b.usda")
+    assert ("of which rounding chooses two: '/b'" in str(caught[0].message)) == named
+
+
+def test_a_mirrored_body_is_refused(tmp_path):
+    s = start(tmp_path / "b.usda")
+    body = rigid(s)
+    UsdGeom.Xformable(body).AddScaleOp().Set(Gf.Vec3f(1, -1, 1))
+    solid(s, "/b/c", "Cube")
+    s.Save()
+    with pytest.raises(ModelError, match="'/b': its transform mirrors; only colliders and shapes below a body may be mirrored"):
+        read_usd(tmp_path / "b.usda")
 
 
 def test_a_mesh_beside_other_colliders_counts(tmp_path):

@@ -329,3 +329,22 @@ def test_masses_of_pictures_and_groups_are_named(tmp_path, api, lines, named):
     m, told = read(tmp_path, prim("Xform", "b", RIGID, BOX, prim("Cube", "extra", api, *lines)))
     close(float(m.bodies[0].mass), 1003 if api != "PhysicsMassAPI" and not named else 1000, SINGLE, "mass")
     assert ("neither rigid bodies nor enabled colliders have no effect, as in UsdPhysics: '/b/extra'" in told) == named
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "named"),
+    [("Sphere", (1, 1, 2), True), ("Cylinder", (1, 2, 1), True), ("Cone", (2, 2, 1), False), ("Cube", (1, 2, 3), False),
+     ("Sphere", (2, 2, -2), False)],
+)  # fmt: skip
+def test_round_colliders_with_several_scales_across_are_named(tmp_path, kind, scale, named):
+    lines = f"double3 xformOp:scale = {scale}", 'uniform token[] xformOpOrder = ["xformOp:scale"]'
+    _, told = read(tmp_path, prim("Xform", "b", RIGID, prim(kind, "c", "PhysicsCollisionAPI", *lines)))
+    assert ("stay round, with the largest, as in UsdPhysics: '/b/c'" in told) == named
+
+
+@pytest.mark.parametrize("api", ["PhysicsCollisionAPI", ""])
+def test_sizes_of_colliders_that_vary_in_time_are_named(tmp_path, api):
+    """A cube whose edge has values at times alone has its default edge, 2 m, in UsdPhysics."""
+    m, told = read(tmp_path, prim("Xform", "b", RIGID, BOX, prim("Cube", "d", api, "double size.timeSamples = {0: 0.1}")))
+    assert ("values that vary in time" in told and "'/b/d.size'" in told) == bool(api)
+    close(np.array([float(m.bodies[0].mass)]), np.array([9000.0 if api else 1000.0]), SINGLE, "mass")

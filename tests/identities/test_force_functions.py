@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.terms import kinematics
 from pfaffian.terms.equations_digest import digest
 from pfaffian.terms.recursions import gravity_energy, momentum
 from tests.identities.test_inertia import drawn_case, rate
@@ -357,3 +358,25 @@ def test_functions_at_expressions_instead_of_symbols():
     there = matrices(Case(m, q, v, np.zeros(0), 0.0), {"f": lambda T: T.f, "V": lambda T: T.V})
     close(np.array(f(1.0, m.p_defaults)[0]), there["f"], ALGEBRA, "forces", np.abs(there["f"]).max())
     close(np.array(f(1.0, m.p_defaults)[1]), there["V"], ALGEBRA, "energy")
+
+
+def test_many_potentials_share_the_poses_of_a_chain(monkeypatch):
+    """The motions of a chain's joints are written once for all its potentials and dissipations, not once for each."""
+    links = [f"l{i}" for i in range(12)]
+    joints = [pf.joint(f"j{i}", "revolute", "world" if not i else links[i - 1], b, axis=(0, 1, 0)) for i, b in enumerate(links)]
+    made, write = [], kinematics.motion
+
+    def counted(link, q):
+        made.append(link)
+        return write(link, q)
+
+    def counts(n):
+        forces = [pf.forces.potential(f"V{i}", lambda k: k.position("l11", (1, 0, 0))[2]) for i in range(n)]
+        forces += [pf.forces.dissipation(f"R{i}", lambda k: k.velocity("l11")[0] ** 2) for i in range(n)]
+        m = pf.mechanism("chain", [pf.body(b, mass=1.0, com=(0.5, 0, 0)) for b in links], joints, forces=forces)
+        made.clear()
+        assert pf.symbols(m).f.numel() == len(links)
+        return len(made)
+
+    monkeypatch.setattr(kinematics, "motion", counted)
+    assert counts(1) == counts(9) > 0

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import pfaffian as pf
+from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
@@ -71,7 +72,8 @@ class Imported:
             self.builder.add_articulation(alone)
 
     def _alone(self) -> list[int]:
-        """The tree of the joints of a stage without articulations, without those that close loops."""
+        """The tree of the joints of a stage without articulations, without those that close loops; empty if the importer has a
+        joint before that of its parent."""
         b, found, above = self.builder, list[int](), dict[int, int]()
         moved = self.moved
         for i, (parent, child, tree) in enumerate(zip(b.joint_parent, b.joint_child, b.joint_articulation, strict=True)):
@@ -81,7 +83,9 @@ class Imported:
             if tree < 0 and child not in {*moved, *above, root}:
                 above[child] = parent
                 found.append(i)
-        return found
+        children = [b.joint_child[i] for i in found]
+        backward = any(b.joint_parent[i] in children[k + 1 :] for k, i in enumerate(found))
+        return [] if backward else found  # Newton computes poses in this order
 
     @property
     def moved(self) -> set[int]:
@@ -225,7 +229,8 @@ def _in_newton(n: Imported, m: pf.Mechanism, q: np.ndarray, pairs: list[Pair]) -
 
 def _forces(n: Imported, m: pf.Mechanism, settings: RunSettings, q: np.ndarray, v: np.ndarray, pairs: list[Pair]) -> float:
     """Springs, dampers, drives and dry friction of joints with one velocity, without limits of their effort."""
-    b, free = n.builder, m.with_(gravity=(0, 0, 0))
+    b, held = n.builder, [f for f in m.forces if isinstance(getattr(f, "function", None), GravityCompensation)]
+    free = m.with_(gravity=(0, 0, 0), forces=[f for f in m.forces if f not in held])
     passive = [replace(j, stiffness=0 * j.stiffness, damping=0 * j.damping) for j in m.joints]
     bare = m.with_(gravity=(0, 0, 0), forces=(), actuators=(), joints=passive)
     a, a_bare = (pf.forward_dynamics(x, q, v, u).v_dot for x, u in ((free, settings.arrays(m).u), (bare, None)))

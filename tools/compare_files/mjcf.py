@@ -26,6 +26,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian.formats.mjcf.mjcf_model import MISSING, CompiledModel, compiled
+from pfaffian.formats.mjcf.mjcf_part import of_actuators
 from pfaffian.formats.mjcf.mjcf_text import HIGHER, prepare
 from pfaffian.formats.text.file import read_text
 from pfaffian.formats.text.mesh_file import places
@@ -68,7 +69,7 @@ class Engine:
         c = compiled(text, places(path.parent, [folder] if folder else []))
         self.m, (self.opened, self.instead) = m, _opened(path, c)
         self.model, self.names = self.opened or c.model, c.actuators
-        self.bodies = c.bodies
+        self.bodies, self.read = c.bodies, c
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
@@ -143,22 +144,27 @@ class Engine:
         mujoco.mj_fullM(self.model, self.data, M)
         return M
 
+    def tendon_armatures(self) -> np.ndarray:
+        """(ntendon,) inertias along the tendons, those of their actuators included."""
+        found = np.array(self.model.tendon_armature)
+        for i, driving in self.read.on_tendons.items():
+            found[i] += of_actuators(self.read, driving, self.read.model.actuator_armature)
+        return found
+
     def with_whole_tendons(self, state: State) -> np.ndarray:
         """v_dot without constraints, with all entries of the inertia of tendons."""
         model, data = self.model, self.data
         self.put(*state)
-        force, armature, J = (
-            self.inertia() @ data.qacc_smooth,
-            model.tendon_armature.copy(),
-            np.zeros((model.ntendon, model.nv)),
-        )
+        force, J = self.inertia() @ data.qacc_smooth, np.zeros((model.ntendon, model.nv))
+        whole, given = self.tendon_armatures(), (model.tendon_armature.copy(), model.actuator_armature.copy())
         for i, row in enumerate(J):
             own = slice(model.ten_J_rowadr[i], model.ten_J_rowadr[i] + model.ten_J_rownnz[i])
             row[model.ten_J_colind[own]] = data.ten_J[own]
         model.tendon_armature[:] = 0
+        model.actuator_armature[[i for driving in self.read.on_tendons.values() for i in driving]] = 0
         self.put(*state)
-        M = self.inertia() + J.T @ np.diag(armature) @ J
-        model.tendon_armature[:] = armature
+        M = self.inertia() + J.T @ np.diag(whole) @ J
+        model.tendon_armature[:], model.actuator_armature[:] = given
         return self.rates(*state[:2], np.linalg.solve(M, force))
 
     def tied(self, state: State) -> tuple[np.ndarray, np.ndarray, int]:
@@ -268,7 +274,7 @@ def _causes(engine: Engine, told: str) -> Iterator[str]:
     model, data = engine.model, engine.data
     if model.body_ipos[model.body_sameframe == mujoco.mjtSameFrame.mjSAMEFRAME_BODY].any():
         yield SAME_FRAME
-    if any(model.tendon_armature[i] and _branches(model, _moved_by(model, data, i)) for i in range(model.ntendon)):
+    if any(x and _branches(model, _moved_by(model, data, i)) for i, x in enumerate(engine.tendon_armatures())):
         yield TENDON
     if "delays of actuators are left out" in told:
         yield DELAYS

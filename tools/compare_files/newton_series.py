@@ -18,6 +18,8 @@ CAUSES = {
     "Newton order of joints in series": "Newton lets slides act first, and in an articulation goes by the names of joints:"
     " findings/newton-usd-joints-in-series.sh",
     "Newton places of joints in series": "Newton lets joints in series act at the place of the first one, with a warning",
+    "Newton angles of joints in series": "Newton takes the axes of hinges in series to be at right angles:"
+    " findings/newton-usd-hinges-off-right-angles.sh",
 }
 """Beginning of what differs -> why Newton is not right."""
 
@@ -77,13 +79,20 @@ def _apart(n: Imported, m: pf.Mechanism, chain: list[pf.Joint], ends: tuple[int,
     alone = np.array([[apart(ours(x * a), theirs(x[i] * b), 1.0) for b in units] for i, a in enumerate(units)])
     order = alone.argmin(axis=1)  # Newton's place of each joint
     if alone.min(axis=1).max() > ALIKE or len({*order.tolist()}) < size:
-        first, *others = (np.array(m.value(j.child_placement.p)).ravel() for j in chain)
-        same = all(apart(p, first, 1.0) < ALIKE for p in others)
-        return "Newton joints in series" if same else "Newton places of joints in series", float(alone.min(axis=1).max())
+        return f"Newton {_otherwise(m, chain)}joints in series", float(alone.min(axis=1).max())
     given = np.zeros(size)
     given[order] = x
     far = apart(ours(x), theirs(given), 1.0)
     return "Newton joints in series" if np.array_equal(order, range(size)) else "Newton order of joints in series", far
+
+
+def _otherwise(m: pf.Mechanism, chain: list[pf.Joint]) -> str:
+    """What Newton changes of the joints of a chain, of which one alone moves the last body otherwise there."""
+    ends = [[np.array(m.value(x)) for x in (j.child_placement.R, j.child_placement.p)] for j in chain]
+    if max(apart(p.ravel(), ends[0][1].ravel(), 1.0) for _, p in ends) > ALIKE:
+        return "places of "
+    axes = np.array([R[:, 2] for j, (R, _) in zip(chain, ends, strict=True) if j.kind.name == "revolute"])
+    return "angles of " if apart(axes @ axes.T, np.eye(len(axes)), 1.0) > ALIKE else ""
 
 
 def _from(first: tuple[np.ndarray, np.ndarray], last: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

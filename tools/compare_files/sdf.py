@@ -139,7 +139,9 @@ def as_tree(text: str, m: pf.Mechanism) -> tuple[str, pf.Mechanism]:
         joint = ElementTree.SubElement(next(root.iter("model")), "joint", name=j.name, type="fixed")
         for tag, link in (("parent", j.parent), ("child", j.child)):
             ElementTree.SubElement(joint, tag).text = link
-    loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints])
+    motors = [a for a in m.actuators if a.joint not in closing]
+    forces = [f for f in m.forces if f.name.removesuffix(" friction") not in closing]
+    loose = m.with_(constraints=(), joints=[replace(j, mimic=None) for j in m.joints], actuators=motors, forces=forces)
     return ElementTree.tostring(root, encoding="unicode"), loose
 
 
@@ -278,7 +280,7 @@ def _causes(m: pf.Mechanism, told: str) -> dict[str, str]:
             if np.any(dampings) or np.any(m.value(first.stiffness)) or np.any(m.value(j.stiffness)):
                 found["Drake acc"] = UNIVERSAL
     for words, why in (("inertias that no body can have", IMPOSSIBLE), (NORMALISED, LENGTH)):
-        if words in told:
+        if words in told or (why is IMPOSSIBLE and any(b.mass.is_zero() and not b.inertia.is_zero() for b in m.bodies)):
             found |= dict.fromkeys(("Drake mass", "Drake acc"), why)
     return found
 

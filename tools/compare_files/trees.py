@@ -32,12 +32,14 @@ QUATERNIONS = "quat_xyzw, which urdfdom reads from version 1.1 on, and MuJoCo an
 class Dynamics(NamedTuple):
     """What an engine computes.   names: of its joints that move, in its order.   at: (q, v) in this order, of each joint as in
     the library -> mass matrix and accelerations without inputs.   limits: joint -> (low, high).   masses: link -> mass, mass
-    centre, inertia about it, where the engine may take others than the file gives."""
+    centre, inertia about it, where the engine may take others than the file gives.   absolute: whether q has the poses of
+    floating bodies in the world, also where their joints are placed elsewhere."""
 
     names: list[str]
     at: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     limits: Mapping[str, tuple[float, float]]
     masses: Mapping[str, tuple[float, np.ndarray, np.ndarray]] = MappingProxyType({})
+    absolute: bool = False
 
 
 def bare(m: pf.Mechanism) -> pf.Mechanism:
@@ -75,11 +77,21 @@ def _moved(m: pf.Mechanism, engine: Dynamics, label: str) -> dict[str, float]:
         for j in (j for j in m.joints if j.kind.name == "free"):
             turn = q[m.q_slices[j.name]][3:]
             turn /= np.linalg.norm(turn)
-        M, a = engine.at(q[back_q], v[back])
+        placed = _in_world(m, q) if engine.absolute else q
+        M, a = engine.at(placed[back_q], v[back])
         found = ours(q, v, np.zeros(m.nu))
         worst["mass matrix"] = max(worst["mass matrix"], apart(np.squeeze(found["M"]), M[np.ix_(order, order)], 1e-300))
         worst["accelerations"] = max(worst["accelerations"], apart(np.ravel(found["a"]), a[order], 1.0))
     return {f"{label} {what}": x for what, x in worst.items()}
+
+
+def _in_world(m: pf.Mechanism, q: np.ndarray) -> np.ndarray:
+    """q with the poses of floating bodies in the world in place of those in the frames of their joints."""
+    found, where = np.array(q), pf.forward_kinematics(m, q)
+    for j in m.joints:
+        if j.kind.name == "free":
+            found[m.q_slices[j.name]] = np.r_[where[j.child].position, where[j.child].quaternion]
+    return found
 
 
 def limits_apart(
@@ -154,7 +166,7 @@ def drake(text: str, root: str | None) -> Dynamics:
         for j in ElementTree.fromstring(text.replace("drake:", "")).findall("joint[@type='floating']")
     }
     names = [floating.get(j.child_body().name(), j.name()) for j in moving]  # of the world's child there is no joint there
-    return Dynamics(names, at, limits, _masses(plant))
+    return Dynamics(names, at, limits, _masses(plant), absolute=True)
 
 
 def _masses(plant: Any) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:

@@ -119,7 +119,8 @@ def by_mujoco(text: str, _: str) -> Dynamics:
     limits = {model.joint(i).name: tuple(model.jnt_range[i]) for i in range(model.njnt) if model.jnt_limited[i]}
     massless = [x.get("name") for x in ElementTree.fromstring(text).iter("link") if _mass(x) == 0]
     nothing = 0.0, np.zeros(3), np.zeros((3, 3))
-    return Dynamics([model.joint(i).name for i in range(model.njnt)], at, limits, dict.fromkeys(massless, nothing))
+    names = [model.joint(i).name for i in range(model.njnt)]
+    return Dynamics(names, at, limits, dict.fromkeys(massless, nothing), absolute=True)
 
 
 def _mass(link: ElementTree.Element) -> float | None:

@@ -41,7 +41,7 @@ def by_usd(s: UsdStage, prim: Any) -> Masses | None:
     def volume(part: Any) -> Any:
         found, solid = UsdPhysics.RigidBodyAPI.MassInformation(), _solid(s, part, {})
         asked.append(solid is not None)
-        R, p, _ = s.frame(part)
+        R, p, _ = s.solid_frame(part)
         place, turn = Rb.T @ (p - pb) / s.length, Rb.T @ R
         found.volume = -1.0 if solid is None else solid.mass / s.length**3
         if solid is not None:

@@ -19,7 +19,7 @@ from pfaffian.model.user_functions import call_for_column
 from pfaffian.parts.friction import SMOOTH, Sliding
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.loop_joints import closing_joint, loop_rates
-from pfaffian.terms.new_symbols import at_new_symbols, placed
+from pfaffian.terms.new_symbols import placed
 from pfaffian.terms.path_forces import path_spring_energy, path_spring_force, winch_column
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.rates import rate_rows
@@ -251,19 +251,19 @@ def loss_at_unit_load(k: Kinematics, f: LoadLoss) -> ca.SX:
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
     """Potential V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
-    s = at_new_symbols(k)
+    s = k.apart
     return placed([_potential(s, p)], s, k)[0]
 
 
 def potential_force(k: Kinematics, p: Potential) -> ca.SX:
     """(nv, 1) force -(dV/dq K)^T of a potential."""
-    s = at_new_symbols(k)
+    s = k.apart
     return placed([-(ca.jacobian(_potential(s, p), s.q) @ s.kinematic_matrix).T], s, k)[0]
 
 
 def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
     """(nv, 1) force -(dR/dv)^T of a dissipation function. [konz25 (3.37)]"""
-    s = at_new_symbols(k)
+    s = k.apart
     return placed([-ca.jacobian(one_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
 
 

@@ -80,6 +80,11 @@ class Kinematics:
         return reprs.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), t")
 
     @cached_property
+    def apart(self) -> Kinematics:
+        """This kinematics at symbols of its own, in which energies are differentiated; one for all of them, which share it."""
+        return replace(self, q=ca.SX.sym("q", self.q.numel()), v=ca.SX.sym("v", self.v.numel()), t=ca.SX.sym("t"))
+
+    @cached_property
     def rates(self) -> Rates:
         return rates(self.mechanism)
 

@@ -12,7 +12,7 @@ from pfaffian.terms.kinematics import Kinematics
 
 def at_new_symbols(k: Kinematics) -> Kinematics:
     """Kinematics of the mechanism of k at new symbols q, v, t."""
-    return replace(k, q=ca.SX.sym("q", k.q.numel()), v=ca.SX.sym("v", k.v.numel()), t=ca.SX.sym("t"))
+    return replace(k).apart  # of a copy, which has not been asked yet
 
 
 def placed(x: Sequence[ca.SX], s: Kinematics, k: Kinematics) -> list[ca.SX]:

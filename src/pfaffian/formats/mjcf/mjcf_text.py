@@ -291,7 +291,7 @@ def _mesh_folder(root: Element) -> str:
 def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
     """The element without the parts that have no role in the mechanics; None if the whole element has none."""
     if element.tag in _SOFT:
-        leave(found.lost, FLEX, element.attributes.get("name", element.attributes.get("flex", "?")))
+        leave(found.lost, FLEX, _label(element, "name", "flex"))
         return None
     if element.tag in _DROPPED:
         if element.tag == "contact" and element.all("pair"):
@@ -299,7 +299,7 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
         return None
     if element.tag in ("plugin", "extension"):
         if element.tag == "plugin":
-            leave(found.lost, "plugins are left out", element.attributes.get("name", element.attributes.get("plugin", "?")))
+            leave(found.lost, "plugins are left out", _label(element, "name", "plugin"))
         return None
     given = dict(element.attributes)
     for key, value in given.items():
@@ -307,7 +307,7 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
             _check_numbers(element, key, words_of(value))
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
-            leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
+            leave(found.lost, "delays of actuators are left out", _label(element, "name"))
     if element.tag == "material":
         given.pop("texture", None)
     if element.tag == "mesh" and "file" in given:
@@ -316,10 +316,15 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
         for key in [k for k in given if k.startswith("file")]:
             del given[key]
     if element.tag == "mesh" and any(c.tag == "plugin" for c in element.children):
-        leave(found.lost, "plugins are left out", *(c.attributes.get("plugin", "?") for c in element.all("plugin")))
+        leave(found.lost, "plugins are left out", *(_label(c, "plugin") for c in element.all("plugin")))
         return None
     children = [] if element.tag == "material" else [_readable(c, found, folder) for c in element.children]
     return Element(element.tag, given, element.source, element.line, [c for c in children if c is not None])
+
+
+def _label(element: Element, *keys: str) -> str:
+    """What an element is called in messages: the first of these attributes that it has, else its tag and line."""
+    return next((element.attributes[k] for k in keys if element.attributes.get(k)), f"<{element.tag}> in line {element.line}")
 
 
 def _check_numbers(element: Element, key: str, words: list[str]) -> None:

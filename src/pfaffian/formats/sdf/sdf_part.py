@@ -36,6 +36,8 @@ KINDS = {
 UNLIMITED_FROM = 1e16
 """Limits of at least this size mean no limit in SDF."""
 
+WHOLE_MESH = "inertias of meshes are those of their whole files, whatever their submesh and optimization"
+
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -172,7 +174,11 @@ def read_link(element: Element, lost: LeftOut, auto: Callable[[Element], Uniform
         return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), weightless)
     if inertial.attributes.get("auto", "false") in ("true", "1"):
         solid = auto(inertial)
-        return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), solid.inertia, weightless)
+        meshes = [e for shape in element.all("collision") for g in shape.all("geometry") for e in g.all("mesh")]
+        if any(e.only("submesh") or "optimization" in e.attributes for e in meshes):
+            leave(lost, WHOLE_MESH, name)
+        I = solid.inertia
+        return SdfLink(name, element, solid.mass, tuple(solid.com.tolist()), (I + I.T) / 2, weightless)
     if inertial.only("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
     mass = value(inertial, "mass", 1.0)
@@ -211,6 +217,8 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
         raise element.error(f"parent and child are both {printable(parent)}; name two different links")
     count = KINDS[kind][1]
     axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
+    if count and element.only("axis") is None:
+        leave(lost, "joints without <axis>, which SDFormat refuses, act about or along z", name)
     if kind == "continuous" and axes[0].limits != UNLIMITED:
         leave(lost, "limits of continuous joints, which turn freely, are left out", name)
         axes = (replace(axes[0], limits=UNLIMITED),)

@@ -164,6 +164,11 @@ class MotorGravityCompensation:
         return ca.fmax(ca.fmin(whole, self.high), self.low) - whole
 
 
+NEAR_ZERO = 1e-200
+"""Added to squares of distances before their roots are taken, so that these have derivatives at zero too; elsewhere it rounds
+away."""
+
+
 # -- functions of a length --------------------------------------------------------------------------------------------
 
 
@@ -295,9 +300,8 @@ class TurnSpring:
         q = k.joint(self.joint)
         turn = so3.quat_log(so3.quat_mul(so3.quat_conj(self.rest[-4:]), q[-4:]))
         away = q[:-4] - self.rest[:-4]
-        return sum(
-            (_energy(self.stiffness, ca.SX(ca.norm_2(x)), ca.SX(ca.sumsqr(x))) for x in (turn, away) if x.numel()), ca.SX(0)
-        )
+        squares = [ca.SX(ca.sumsqr(x)) for x in (turn, away) if x.numel()]
+        return sum((_energy(self.stiffness, ca.sqrt(x + NEAR_ZERO), x) for x in squares), ca.SX(0))
 
 
 @data

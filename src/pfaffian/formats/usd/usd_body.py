@@ -21,6 +21,9 @@ _SHAPES = {
 }  # fmt: skip
 """Type of a prim -> kind of its shape."""
 
+BACK = np.diag([1.0, -1.0, -1.0])
+"""Half a turn, by which the tip of a mirrored cone points down."""
+
 
 def rigid_bodies(s: UsdStage) -> list[Any]:
     """The prims with an enabled RigidBodyAPI, in the order of the stage."""
@@ -67,7 +70,7 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
     """The shape of a geometric prim; None for kinds that `shape` lacks."""
     from pxr import UsdGeom, UsdPhysics
 
-    (Rb, pb, _), (R, p, _) = s.frame(body), s.frame(part)
+    (Rb, pb, _), (R, p, _) = s.frame(body), s.solid_frame(part)
     at = Pose(ca.SX(Rb.T @ R), ca.SX(Rb.T @ (p - pb)))
     role = "collision" if part.HasAPI(UsdPhysics.CollisionAPI) else "visual"
     kind = str(part.GetTypeName())
@@ -86,5 +89,5 @@ def _shape(s: UsdStage, body: Any, part: Any) -> Shape | None:
     axis, bottom, top, length = round_sizes(s, part)
     if not length:
         return shape("sphere", radius=max(bottom, top), placement=at, **style)
-    turned = at @ Pose(ca.SX(TURNED[axis]), ca.SX.zeros(3, 1))
+    turned = at @ Pose(ca.SX(TURNED[axis] @ (BACK if kind == "Cone" and top > bottom else np.eye(3))), ca.SX.zeros(3, 1))
     return shape(_SHAPES[kind], radius=max(bottom, top), length=length, placement=turned, **style)

@@ -27,6 +27,9 @@ POINT_RADIUS = 0.1
 GIVEN = 1e-5
 """Size above which a component of an inertia or a quaternion counts as given, in the units of the stage, as in UsdPhysics."""
 
+EVEN = 1e-5
+"""Relative difference below which scales count as the same: those of a stage have single precision."""
+
 TURNED = {
     "X": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]),
     "Y": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]),
@@ -40,13 +43,15 @@ ROUND = ("Cylinder", "Capsule", "Cone", "Cylinder_1", "Capsule_1")
 APPROXIMATIONS = ("none", "meshSimplification", "convexHull", "convexDecomposition", "boundingSphere", "boundingCube")
 """The ways of UsdPhysics in which a mesh may collide."""
 
-BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY = (
+BALL, NO_MASS, OPEN_MESH, UNKNOWN_SOLID, SHELL, UNKNOWN_WAY, UNEVEN, INDEFINITE = (
     f"bodies with a mass, but without inertia and colliders, get the inertia of a ball of {POINT_RADIUS} m, as in UsdPhysics",
     "bodies have no mass, since they have neither mass nor enabled colliders",
     "the inertia of meshes that are not closed is that of their convex hull",
     "colliders whose volume is unknown add no mass",
     "shells and other mass models (newton:massModel) count as solid",
     "meshes whose physics:approximation UsdPhysics does not know have the mass of the mesh itself",
+    "round colliders with several scales across stay round, with the largest, as in UsdPhysics",
+    "moments without principalAxes have the axes of the colliders, as in UsdPhysics, of which rounding chooses two",
 )
 
 
@@ -94,8 +99,22 @@ def _completed(given: MassApi, parts: Sequence[UniformSolid], name: str, lost: L
     inertia = whole.weighing(mass).about(com)
     moments, principal = principal_axes(inertia)
     if given.inertia is not None:
+        if given.axes is None and _are_indefinite(inertia, moments, given.inertia):
+            leave(lost, INDEFINITE, name)
         return UniformSolid(mass, com, given.tensor(principal if given.axes is None else axes))
     return UniformSolid(mass, com, inertia if given.axes is None else axes @ np.diag(moments) @ axes.T)
+
+
+def _are_indefinite(inertia: np.ndarray, moments: np.ndarray, given: np.ndarray) -> bool:
+    """Whether rounding chooses the axes of given moments: two of the colliders' moments are equal where the given ones are not.
+
+    inertia: (3, 3) of the colliders; where it is diagonal as computed, its axes are x, y and z.   moments: (3,) of it.
+    """
+    if given.ndim == 2 or not (inertia - np.diag(np.diag(inertia))).any():
+        return False
+    pairs = ((0, 1), (0, 2), (1, 2))
+    alike = [(i, k) for i, k in pairs if abs(moments[i] - moments[k]) <= EVEN * moments.max()]
+    return any(abs(given[i] - given[k]) > EVEN * given.max() for i, k in alike)
 
 
 def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
@@ -107,7 +126,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     api = UsdPhysics.MassAPI(prim)
     mass, density = (float(a.Get() or 0.0) for a in (api.GetMassAttr(), api.GetDensityAttr()))
     com, inertia, axes = api.GetCenterOfMassAttr().Get(), api.GetDiagonalInertiaAttr().Get(), api.GetPrincipalAxesAttr().Get()
-    six = prim.GetAttribute("newton:inertia")
+    six, unit = prim.GetAttribute("newton:inertia"), s.solid_frame(prim).scale * s.length
     tensor = np.array(inertia or (0, 0, 0), dtype=float) * s.inertia if inertia and np.abs(inertia).max() > GIVEN else None
     if six and six.Get():
         tensor = _tensor(s, prim, np.array(six.Get(), dtype=float)) * s.inertia
@@ -115,7 +134,7 @@ def read_mass_api(s: UsdStage, prim: Any) -> MassApi:
     return MassApi(
         mass * s.mass if mass > 0 else None,
         density * s.mass / s.length**3 if density > 0 else None,
-        np.array(com, dtype=float) * s.frame(prim).scale * s.length if com is not None and np.isfinite(com).all() else None,
+        np.array(com, dtype=float) * unit if com is not None and np.isfinite(com).all() else None,
         tensor,
         so3.quat_to_matrix(q / np.linalg.norm(q)).full() if q is not None and np.abs(q).max() > GIVEN else None,
     )
@@ -148,7 +167,7 @@ def _collider(s: UsdStage, body: Any, prim: Any, density: float | None, lost: Le
     else:
         turned = UniformSolid(solid.mass, solid.com, axes @ solid.inertia @ axes.T)
         inertia = turned.about(com)
-    (Rb, pb, _), (R, p, _) = s.frame(body), s.frame(prim)
+    (Rb, pb, _), (R, p, _) = s.frame(body), s.solid_frame(prim)
     return UniformSolid(solid.mass, com, inertia).placed(Rb.T @ R, Rb.T @ (p - pb))
 
 
@@ -156,13 +175,17 @@ def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
     """The solid of a geometric prim in its own frame, its mass being its volume; None for a kind without a known volume."""
     kind = str(prim.GetTypeName())
     if kind == "Mesh":
-        return _mesh(s, prim, s.frame(prim).scale * s.length, lost)
+        return _mesh(s, prim, s.solid_frame(prim).scale * s.length, lost)
     if kind == "Cube":
         return box(edges(s, prim))
+    if kind != "Sphere" and kind not in ROUND:
+        return None
+    scale = np.abs(s.solid_frame(prim).scale)
+    across = scale if kind == "Sphere" else np.delete(scale, "XYZ".index(s.axis(prim, "axis")))
+    if np.ptp(across) > EVEN * across.max():
+        leave(lost, UNEVEN, str(prim.GetPath()))
     if kind == "Sphere":
         return ellipsoid(np.full(3, ball_radius(s, prim)))
-    if kind not in ROUND:
-        return None
     axis, bottom, top, length = round_sizes(s, prim)
     made = (capsule if kind.startswith("Capsule") else cylinder)(bottom, top, length)
     return made.placed(TURNED[axis], np.zeros(3))
@@ -170,12 +193,12 @@ def _solid(s: UsdStage, prim: Any, lost: LeftOut) -> UniformSolid | None:
 
 def edges(s: UsdStage, cube: Any) -> np.ndarray:
     """(3,) edges [m] of a Cube."""
-    return s.size(cube, "size") * s.frame(cube).scale * s.length
+    return s.size(cube, "size") * np.abs(s.solid_frame(cube).scale) * s.length
 
 
 def ball_radius(s: UsdStage, sphere: Any) -> float:
     """The radius [m] of a Sphere, by its largest scale."""
-    return s.size(sphere, "radius") * float(s.frame(sphere).scale.max()) * s.length
+    return s.size(sphere, "radius") * float(np.abs(s.solid_frame(sphere).scale).max()) * s.length
 
 
 def round_sizes(s: UsdStage, prim: Any) -> tuple[str, float, float, float]:
@@ -183,16 +206,18 @@ def round_sizes(s: UsdStage, prim: Any) -> tuple[str, float, float, float]:
 
     Raises ModelError: a size is below zero, or one is zero without which the solid has no volume.
     """
-    kind, axis, scale = str(prim.GetTypeName()), s.axis(prim, "axis"), s.frame(prim).scale * s.length
+    kind, axis, scale = str(prim.GetTypeName()), s.axis(prim, "axis"), s.solid_frame(prim).scale * s.length
     k = "XYZ".index(axis)
-    thick = float(np.delete(scale, k).max())
-    length = (s.size(prim, "height", 0.0) if kind.startswith("Capsule") else s.size(prim, "height")) * float(scale[k])
-    if not kind.endswith("_1"):
+    thick = float(np.abs(np.delete(scale, k)).max())
+    length = (s.size(prim, "height", 0.0) if kind.startswith("Capsule") else s.size(prim, "height")) * float(abs(scale[k]))
+    if kind.endswith("_1"):
+        ends = [s.size(prim, name, 0.0) * thick for name in ("radiusBottom", "radiusTop")]
+    else:
         radius = s.size(prim, "radius") * thick
-        return axis, radius, 0.0 if kind == "Cone" else radius, length
-    bottom, top = (s.size(prim, name, 0.0) * thick for name in ("radiusBottom", "radiusTop"))
-    if not (bottom or top):
+        ends = [radius, 0.0 if kind == "Cone" else radius]
+    if not any(ends):
         raise s.error(prim, "both of its radii are zero; one must be above zero")
+    bottom, top = ends[::-1] if scale[k] < 0 else ends
     return axis, bottom, top, length
 
 

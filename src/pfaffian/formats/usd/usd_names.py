@@ -45,6 +45,9 @@ HARMLESS = re.compile(
 )
 """Properties that do not change the motion of a machine without contact."""
 
+GEOMETRY = ("axis", "faceVertexCounts", "faceVertexIndices", "height", "points", "radius", "radiusBottom", "radiusTop", "size")
+"""Attributes from which the volume of a collider comes."""
+
 VARYING = "values that vary in time (those of the default time, and transforms at time zero, are used)"
 
 IDLE = "properties of schemas that are not applied have no effect, as in UsdPhysics"
@@ -109,7 +112,7 @@ def unread(s: UsdStage, lost: LeftOut) -> None:
                 found[f"{prim.GetPath()}.{name}"] = None
             elif CORE.match(name) and not HARMLESS.fullmatch(name) and not _is_defined(prim, name):
                 idle.append(f"{prim.GetPath()}.{name}")
-            elif physics or name.startswith("xformOp"):
+            elif physics or name.startswith("xformOp") or (name in GEOMETRY and collides(prim)):
                 if name in NEEDS and NEEDS[name].isdisjoint(kinds):
                     leave(lost, UNAPPLIED, f"{prim.GetPath()}.{name}")
                 a = prim.GetAttribute(name)

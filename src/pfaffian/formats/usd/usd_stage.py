@@ -39,7 +39,8 @@ _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 
 
 class PrimFrame(NamedTuple):
-    """A prim in the world with z up.   R: (3, 3) rotation.   p: (3,) position [m].   scale: (3,)."""
+    """A prim in the world with z up.   R: (3, 3) rotation.   p: (3,) position [m].   scale: (3,), below zero where the prim
+    is mirrored."""
 
     R: np.ndarray
     p: np.ndarray
@@ -66,7 +67,14 @@ class UsdStage:
         return self.mass * self.length**2
 
     def frame(self, prim: Any) -> PrimFrame:
-        """The frame of a prim, made once for each."""
+        """The frame of a prim. Raises ModelError: it is mirrored."""
+        found = self.solid_frame(prim)
+        if found.scale[0] < 0:
+            raise self.error(prim, "its transform mirrors; only colliders and shapes below a body may be mirrored")
+        return found
+
+    def solid_frame(self, prim: Any) -> PrimFrame:
+        """The frame of a collider or shape, which may be mirrored; made once for each."""
         path = str(prim.GetPath()) if prim else ""
         if path not in self.frames:
             self.frames[path] = self._frame(prim)
@@ -85,8 +93,10 @@ class UsdStage:
         if not (scale > 0).all():
             raise self.error(prim, "its transform has a scale of zero; give a positive scale")
         R = T[:3, :3] / scale
-        if np.abs(R.T @ R - np.eye(3)).max() > 1e-5 or np.linalg.det(R) < 0:
-            raise self.error(prim, "its transform shears or mirrors; use only rotations, translations and positive scales")
+        if np.abs(R.T @ R - np.eye(3)).max() > 1e-5:
+            raise self.error(prim, "its transform shears; use only rotations, translations and scales")
+        if np.linalg.det(R) < 0:
+            R, scale = -R, -scale
         U, _, Vt = np.linalg.svd(R)
         return PrimFrame(self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale)
 
