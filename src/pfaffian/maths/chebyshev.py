@@ -18,7 +18,7 @@ CELLS = 32
 
 GRID = np.linspace(0.0, 1.0, CELLS + 1)
 
-BISECTIONS, SECTIONS = 48, 30
+BISECTIONS, SECTIONS = 48, 20
 """Steps that locate a root and a maximum within a cell."""
 
 GOLDEN = (np.sqrt(5) - 1) / 2

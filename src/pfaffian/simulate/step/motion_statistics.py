@@ -53,13 +53,15 @@ class Steps(NamedTuple):
 class Pieces(NamedTuple):
     """A signal in parts of steps, in the order of time.   values: (nodes, n, entries), nan where one of them is.
     c: their polynomials.   smooth: (n, entries) whether these serve; else the signal is linear between the nodes.
-    grid: (cells + 1, n, entries) values.   begin, end: (n,) [s].   long: (n, entries) [s], 0 where the signal is nan.
+    grid: (cells + 1, n, entries) values.   reach: (cells, n, entries) how far a value within a cell may lie beyond those at its
+    ends.   begin, end: (n,) [s].   long: (n, entries) [s], 0 where the signal is nan.
     before: (n, entries) the value before each of them, nan at the start.   runs: (n,) of each."""
 
     values: np.ndarray
     c: np.ndarray
     smooth: np.ndarray
     grid: np.ndarray
+    reach: np.ndarray
     begin: np.ndarray
     end: np.ndarray
     long: np.ndarray
@@ -79,14 +81,13 @@ class Pieces(NamedTuple):
 
         level: one, or (n, entries).
         """
-        grid, c = sign * (self.grid - level), sign * self.c
-        ends, bend = np.fmax(grid[:-1], grid[1:]), np.abs(np.diff(grid, 2, axis=0))
-        bend = np.concatenate([bend[:1], np.fmax(bend[:-1], bend[1:]), bend[-1:]])
+        grid = sign * (self.grid - level)
+        ends = np.fmax(grid[:-1], grid[1:])
         with np.errstate(invalid="ignore"):
-            rounded = ROUNDED * np.abs(self.grid).max(axis=0)
-            cell, k, i = np.nonzero(self.smooth & (ends <= 0) & (ends + BENT * bend > rounded))
-            s = chebyshev.peak(c[:, k, i], cell)
-            y = sign * chebyshev.at(c[:, k, i], s)
+            cell, k, i = np.nonzero(self.smooth & (ends <= 0) & (ends + self.reach > 0))
+            c = self.c[:, k, i]
+            s = chebyshev.peak(sign * c, cell)
+            y = chebyshev.at(c, s)
             beyond = sign * (y - np.broadcast_to(level, self.smooth.shape)[k, i]) > 0
         return Turns(*(x[beyond] for x in (cell, k, i, s, y)))
 
@@ -234,7 +235,10 @@ def _pieces(
     c = chebyshev.coefficients(values)
     grid = np.where(smooth, chebyshev.on_grid(values, c), chebyshev.linear_on_grid(values))
     long = np.where(known, (end - begin)[:, None], 0.0)
-    return Pieces(values, c, smooth, grid, begin, end, long, _before(values[-1], runs, before), runs)
+    bend = np.abs(np.diff(grid, 2, axis=0))
+    bend = np.concatenate([bend[:1], np.fmax(bend[:-1], bend[1:]), bend[-1:]])
+    reach = BENT * bend - ROUNDED * np.abs(grid).max(axis=0)
+    return Pieces(values, c, smooth, grid, reach, begin, end, long, _before(values[-1], runs, before), runs)
 
 
 def _before(ends: np.ndarray, runs: np.ndarray, before: np.ndarray) -> np.ndarray:
