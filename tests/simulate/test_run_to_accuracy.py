@@ -239,6 +239,11 @@ def test_a_machine_far_from_its_origin_has_the_accuracy_that_rounding_leaves():
         assert float(r.error.max()) < told and ("rounding its largest coordinate alone makes " in words) == (inertia > 0)
 
 
+def test_a_time_whose_square_is_beyond_all_numbers():
+    r = pf.run(pushed(lambda t: 0 * t), [1.0], duration=1e300, step=1e298, backend="interpreter")
+    assert r.status == 0 and (r.q.values == 1.0).all() and float(r.error.max()) < 1e-6
+
+
 def test_a_motion_that_ends_in_finite_time():
     """v' = v^2 from v = 1 has no solution beyond t = 1."""
     push = pf.wrench("push", "b", value=lambda k: ca.vertcat(k.v[0] ** 2, ca.SX.zeros(5, 1)))
@@ -260,7 +265,9 @@ def test_a_motion_that_ends_in_finite_time():
         ({"times": [0.0, 2.0, 1.0], "duration": None}, "increasing"), ({"times": [0.0, 1.0]}, "either duration or times"),
         ({"accuracy": 1e-6, "max_step": 0.0}, "max_step"),
         ({"accuracy": 1e-6, "max_step": 9e-7}, "shortest max_step for it is 1e-06"),
-        ({"accuracy": 1e-6, "error": "yes"}, "error"),
+        ({"accuracy": 1e-6, "error": "yes"}, "error"), ({"accuracy": 1e-6, "start": 1e16}, "lost to rounding"),
+        ({"accuracy": 1e-6, "duration": 1e11}, "a run lasts at most 5e.10 s"),
+        ({"times": [0.0, 1e300], "duration": None}, "a run lasts at most 5e.10 s"),
     ],
 )  # fmt: skip
 def test_bad_arguments(options, words):

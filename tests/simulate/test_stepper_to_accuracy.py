@@ -100,6 +100,7 @@ def test_a_machine_that_stops_keeps_its_last_state():
     [
         (lambda: pf.stepper(pendulum(), accuracy=0.0), "accuracy"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(0.0), "seconds"),
+        (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(1e12), "a run lasts at most 5e.10 s"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(0.1, u=[1.0, 2.0]), "u"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6, runs=2).advance(0.1, u=np.zeros((3, 1))), "3 runs; the stepper has 2"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).restore(3), "what save"),
