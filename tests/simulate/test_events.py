@@ -208,7 +208,7 @@ def test_events_without_end_are_named(condition, how):
     m, given = relay()
     side = m.parameters[0]
     moving = {"control": given["control"], "switches": {"side": lambda k: condition(k, side.symbol)}}
-    words = "events of 'side' follow one another so fast|events follow one another without end: .*'side'"
+    words = "events of 'side' follow one another so fast|events follow one another without end: .*'side'.*; let the mode switch"
     with pytest.warns(pf.RunWarning, match=words):
         r = pf.run(m, [0.3], [0.5], duration=3.0, backend="interpreter", **moving, **how)
     if "accuracy" in how:
@@ -480,7 +480,9 @@ def bounce(e) -> pf.Mechanism:
 def test_a_ball_bounces_until_its_last_instant(e):
     """Its flights take e times as long each, so they end at t0 (1 + 2 e / (1 - e))."""
     t0 = np.sqrt(2 / G)
-    with pytest.warns(pf.RunWarning, match="events follow one another without end: .*'floor'"):
+    with pytest.warns(
+        pf.RunWarning, match="events follow one another without end: .*'floor'.*; a body that comes to rest there"
+    ):
         r = pf.run(bounce(e), [1.0], duration=5.0, accuracy=1e-9, backend="interpreter")
     found = pf.events(r)
     flights = 2 * t0 * e ** np.arange(1, 12)
