@@ -7,13 +7,15 @@ import warnings
 import casadi as ca
 import numpy as np
 import pytest
+import scipy.integrate
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.simulate.error.global_error import Solutions, global_error
+from pfaffian.simulate.record.unreached import warn_of_error
 from pfaffian.simulate.run import solver
-from pfaffian.simulate.run.accurate import _trust, _warn_of_error
+from pfaffian.simulate.run.accurate import _trust
 from pfaffian.simulate.run.controlled import _Pairs
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
@@ -213,8 +215,60 @@ def test_the_run_and_the_instant_of_the_largest_error_are_told():
     error[0, 2:, 0], error[1, :, 1] = 2e-6, [0, 0, 3e-6, 8e-6, 4e-6]
     result = {"error": error, "time": np.arange(5.0)}
     with pytest.warns(RunWarning, match="2 of 3 runs, most in run 1, passes it at t = 2 s and is 8e-06 at most") as found:
-        _warn_of_error(result, 1e-6, lambda run: 0.0)
+        warn_of_error(result, 1e-6, lambda run: "")
     assert "rounding" not in str(found[0].message)
+
+
+def freewheel(condition) -> pf.Mechanism:
+    """Two rotors that a one-way clutch couples while a drives b; its condition compares their speeds, which it makes equal."""
+    axles = [pf.joint(n, "revolute", "world", n, axis=(1, 0, 0)) for n in "ab"]
+    clutch = pf.constraints.active_while(pf.nonholonomic("clutch", lambda k: k.v[0] - k.v[1]), condition)
+    torque = pf.forces.generalised_force("t", lambda k: ca.vertcat(2 * ca.cos(k.t) - 0.3 * k.v[0], -0.2 * k.v[1] ** 2))
+    bodies = [pf.body("a", 1.0, inertia=1.0), pf.body("b", 1.0, inertia=2.7)]
+    return pf.mechanism(
+        "freewheel", bodies, axles, constraints=[clutch], forces=[torque], parameters=[LOCKED], gravity=(0, 0, 0)
+    )
+
+
+LOCKED = pf.Parameter("locked", 0.0)
+
+
+def test_a_condition_at_its_edge_is_named_where_the_accuracy_is_not_reached():
+    """A clutch that acts while a is not slower than b: locked, it keeps that at the edge, and rounding decides."""
+    words = "was not reached: .*what the condition of 'clutch' compares stands at its edge, .*: give it a mode"
+    with pytest.warns(RunWarning, match=words):
+        pf.run(freewheel(lambda k: k.v[0] >= k.v[1]), v=[0.0, 1.0], duration=3.0, accuracy=1e-8, backend="interpreter")
+
+
+def test_a_freewheel_with_a_mode_locks_and_lets_go_at_its_instants():
+    """The way out: the clutch locks where a becomes as fast as b, and lets go where it would have to hold a back. Beside
+    SciPy's motions of both rotors alone, of both together, and alone again."""
+    held = pf.of_motion(
+        lambda terms, motion: ca.if_else(
+            LOCKED > 0.5, ca.if_else(motion.reaction[1] >= 0, 1, 0), ca.if_else(terms.v[0] >= terms.v[1], 1, 0)
+        )
+    )
+    m, told = freewheel(lambda k: LOCKED > 0.5), 1e-8
+    r = pf.run(m, v=[0.0, 1.0], duration=3.0, accuracy=told, switches={"locked": held}, backend="interpreter")
+    a, b = (lambda t, v: 2 * np.cos(t) - 0.3 * v), (lambda t, v: -0.2 * v**2)
+    exact = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-12}
+
+    def until(rate, begin, v, event):
+        event.terminal = True
+        found = scipy.integrate.solve_ivp(rate, (begin, 3.0), v, events=event, **exact)
+        return found.t[-1], found.y[:, -1]
+
+    def free(t, v):
+        return [a(t, v[0]), b(t, v[1]) / 2.7]
+
+    locks, v = until(free, 0.0, [0.0, 1.0], lambda t, v: v[0] - v[1])
+    opens, v = until(
+        lambda t, v: [(a(t, v[0]) + b(t, v[0])) / 3.7], locks, [v @ [1, 2.7] / 3.7], lambda t, v: a(t, v[0]) - b(t, v[0]) / 2.7
+    )
+    end = scipy.integrate.solve_ivp(free, (opens, 3.0), [v[0], v[0]], **exact).y[:, -1]
+    np.testing.assert_allclose(pf.events(r).time.values, [locks, opens], atol=1e-8)
+    np.testing.assert_allclose(r.v.values[-1], end, atol=1e-8)
+    assert float(r.error.max()) <= told and pf.events(r).value.values.tolist() == [1, 0]
 
 
 def test_a_machine_far_from_its_origin_has_the_accuracy_that_rounding_leaves():
