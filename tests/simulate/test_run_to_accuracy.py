@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -16,10 +17,13 @@ from pfaffian.simulate.error.global_error import Solutions, global_error
 from pfaffian.simulate.record.unreached import warn_of_error
 from pfaffian.simulate.run import solver
 from pfaffian.simulate.run.accurate import _trust
-from pfaffian.simulate.run.controlled import _Pairs
+from pfaffian.simulate.run.controlled import _Pairs, error_from
+from pfaffian.simulate.step.lane import lane_of
+from pfaffian.states.system import as_system
 from tests.by_scipy import run_adaptive
 from tests.random_mechanisms import constrained
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
+from tests.simulations import simulation
 
 UNDERESTIMATED, OVERESTIMATED = 3.0, 300.0
 """Largest ratios of the true error to its estimate, and of the estimate to the true error. Of 100 random machines the first
@@ -421,7 +425,39 @@ def tried(monkeypatch):
     return found
 
 
-def test_a_run_is_given_up_early_where_its_error_grows_too_fast(tried):
-    """Of a long run with two records most steps are those of its last solution."""
-    r = pf.run(four_bar(), FOUR_BAR_START, {"a": 1.0}, times=[0.0, 100.0], accuracy=1e-7, backend="interpreter")
-    assert float(r.error.max()) <= 1e-7 and len(tried) > 1 and sum(tried[:-1]) < 0.6 * tried[-1], tried
+@pytest.mark.parametrize("accuracy", [1e-7, 2e-9])
+def test_a_run_is_given_up_early_where_its_error_grows_too_fast(tried, accuracy):
+    """Of a long run with two records most steps are those of its last solution: the first ones end where their error shows, the
+    second where it shows how fast it grows."""
+    r = pf.run(four_bar(), FOUR_BAR_START, {"a": 1.0}, times=[0.0, 100.0], accuracy=accuracy, backend="interpreter")
+    assert float(r.error.max()) <= accuracy and len(tried) > 1 and sum(tried[:-1]) < 0.6 * tried[-1], tried
+
+
+def test_events_of_solutions_that_are_repeated_are_not_listed(tried):
+    """A rod that falls from near its upright strikes stops four times, at instants that the first solution knows to 1e-6 s."""
+    stops = pf.forces.stop("stop", "h", low=np.pi - 0.5, high=np.pi + 0.5, impact=0.9)
+    r = pf.run(ROD.with_(forces=[stops]), {"h": np.pi - 1e-3}, duration=4.0, accuracy=1e-4, backend="interpreter")
+    assert len(tried) > 1 and len(pf.events(r).time) == 4
+
+
+def test_the_error_is_all_of_the_difference_where_both_solutions_differ_by_rounding():
+    """At the smallest tolerance of a step; at others it is a part of the difference."""
+    s = simulation(as_system(pendulum()), pf.Scheme(integrator="dop853"))
+    known = [error_from(s, np.array([1e-9]), tolerance, np.array([False]), np.array([False])) for tolerance in (1e-14, 1e-10)]
+    assert known[0] >= 1e-9 and known[1] < 0.5e-9
+
+
+def test_solutions_one_of_which_the_stiff_pair_has_made_differ_by_less():
+    """The tolerances of the stiff pair differ by less, so that more of the difference is the error, also where the explicit
+    pair alone has made one of both solutions."""
+    explicit, coarse, fine = ([[x] for x in pairs] for pairs in ([0, 0], [0, 1], [1, 0]))
+    s = simulation(as_system(pendulum()), pf.Scheme(integrator="dop853"))
+    solver = SimpleNamespace(simulation=s, p=np.zeros((1, 0)), end=1.0)
+    pairs = _Pairs(solver, None, np.array([0, 0]), np.array([False, True]), np.array([0]), np.array([0]))
+    q_v, lane = np.array([[[1.0, 2.0], [1.0 + 1e-6, 2.0]]]), np.ones((2, lane_of(s).size))
+    told = []
+    for stiffened in (explicit, coarse, fine):
+        made = np.ones((1, 2, 1))
+        found = SimpleNamespace(q_v=q_v, lane=lane, stiffened=np.array([stiffened]), made=made)
+        told.append(pairs.error(found, np.array([1e-9]))[0, 0, 0])
+    assert told[1] == told[2] > 1.5 * told[0]
