@@ -95,6 +95,15 @@ def test_a_machine_that_stops_keeps_its_last_state():
     assert s.v[0, 0] == pytest.approx(2.0, abs=CLOSE) and np.isnan(s.error[0]).all() and np.isfinite(s.error[1]).all()
 
 
+def test_no_error_is_told_where_the_coarser_solution_has_stopped():
+    s = started()
+    assert np.isfinite(s.error).all()
+    saved = s.save()
+    saved.status[3] = 1
+    s.restore(saved)
+    assert s.status.tolist() == [0, 0] and np.isfinite(s.error[0]).all() and np.isnan(s.error[1]).all()
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [
