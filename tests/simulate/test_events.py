@@ -847,6 +847,20 @@ def test_a_constraint_that_acts_and_ceases_many_times_by_its_own_condition_is_no
     assert int(r.status) == 0 and len(pf.events(r).time) > 60
 
 
+@pytest.mark.parametrize("place, start", [(10.0, 1e-3), (1.0, 1.234e-3), (0.0, 1.234e-3)])
+def test_many_events_within_a_short_part_of_a_run_do_not_end_it(place, start):
+    """A block that slides at 1 m/s across fifty ridges of half a millimetre, where a brake that asks for this speed acts. Far
+    from the origin rounding moves it in strides that are longer than what its instants are located to."""
+    slide, ridges = pf.joint("x", "prismatic", "world", "block", axis=(1, 0, 0)), 2 * np.pi * 1e3
+    acts = lambda k: ca.logic_and(k.q[0] > place, ca.sin(ridges * (k.q[0] - place)) > 0)  # noqa: E731
+    brake = pf.constraints.active_while(pf.nonholonomic("brake", lambda k: k.v[0] - 1.0), acts)
+    m = pf.mechanism("rough", [pf.body("block", 1.0)], [slide], constraints=[brake], gravity=(0, 0, 0))
+    how = {"duration": start + 0.0502, "accuracy": 1e-6, "max_step": 2e-4, "backend": "interpreter"}
+    r = pf.run(m, [place - start], [1.0], **how)
+    assert int(r.status) == 0
+    close(pf.events(r).time.values, start + 0.5e-3 * np.arange(101), 1e-11, "instants")
+
+
 def test_steps_with_events_that_stand_still_count_for_a_thousandth_of_the_time():
     def count(still: float, steps: float, elapsed: float, h: float) -> float:
         met = Ahead(*[ca.SX(0)] * (len(Ahead._fields) - 1), ca.SX(still))
