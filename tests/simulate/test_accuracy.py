@@ -499,3 +499,23 @@ def test_a_run_without_step_or_accuracy_is_right_to_a_millionth_or_says_where_it
     assert f"more than {ACCURACY:g}" in words and f"accuracy={ACCURACY:g} takes the steps that it needs" in words
     assert found == [] and (chosen.q == r.q).all()
     assert not warned(m, *start, duration=3.0, step=advised(words), error_bound=ACCURACY)[0]
+
+
+def test_a_motion_that_grows_is_not_said_to_decay():
+    """Its error does not end with it, and no integrator may leave it out."""
+    grows = block(pf.forces.generalised_force("push", lambda k: 30 * k.v))
+    (words,), _ = warned(grows, v=[1.0], duration=0.5, step=0.05, every=1)
+    assert "the damping of generalisedforce 'push', 30 1/s and grows" in words and "tr-bdf2" not in words
+
+
+@pytest.mark.parametrize("spin, named", [(15.0, "spring of joint 'rail', 10 rad/s"), (25.0, "the spin of joint 'ball', 25")])
+def test_a_quaternion_turns_by_half_the_angle_of_a_spin(spin, named):
+    """Beside a spring of 10 rad/s it is the faster one from 20 rad/s on."""
+    joints = [
+        pf.joint("ball", "spherical", "world", "top"),
+        pf.joint("rail", "prismatic", "world", "block", axis=(1, 0, 0), stiffness=100.0),
+    ]
+    bodies = [pf.body("top", 1.0, inertia=1.0), pf.body("block", 1.0)]
+    m = pf.mechanism("pair", bodies, joints, gravity=(0, 0, 0))
+    found, _ = warned(m, {"rail": 1.0}, [0, 0, spin, 0], step=0.05, every=1)
+    assert any(f"the fastest part is {named}" in words for words in found), found
