@@ -95,7 +95,9 @@ def test_file_or_command_asks_for_an_accuracy(cli, here: Path) -> None:
         assert cli("run", "pendulum.yaml", *options).status == 2
     (here / "both.yaml").write_text(text.replace("run: {", "run: {accuracy: 1e-6, "))
     done = cli("run", "both.yaml")
-    assert done.status == 2 and "no step of its own" in done.err, done.err
+    assert done.status == 2 and "run.step: a run to an accuracy has no step of its own" in done.err, done.err
+    done = cli("run", "swing.yaml", "--every", "3", "--out", "d", "--no-figure")  # not in steps of some length, unasked
+    assert done.status == 2 and "--every: swing.yaml asks for an accuracy" in done.err, done.err
 
 
 def test_file_or_command_selects_the_integrated_state(cli, here: Path) -> None:

@@ -135,7 +135,7 @@ def test_the_check_on_a_device(device, capsys, monkeypatch):
 
 
 def test_refusals(monkeypatch, device):
-    with pytest.raises(ModelError, match=r"a stepper is needed.*got 3"):
+    with pytest.raises(ModelError, match=r"a stepper with steps of one length is needed.*got 3"):
         pf.cuda.text(3)
     flat = pf.stepper(n_four_bar(2, False), backend="interpreter")
     flat.reset(FLAT, ALONG)

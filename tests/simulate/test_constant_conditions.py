@@ -27,7 +27,17 @@ CONDITIONS = {
     "never acts": lambda k: k.q[0] > k.q[0],
     "equal everywhere": lambda k: square(k.q[0]) > (k.q[0] + 1) ** 2,
 }
-CHANGING = (lambda k: k.q[0] > 0.5, lambda k: ca.fmin(k.q[0], 0) < 0, lambda k: ca.logic_or(ON > 0.5, k.v[0] < -20))
+EQUALITIES = {
+    "by ==": lambda k: k.q[0] == 0.2, "by !=": lambda k: k.v[0] != 0, "within others": lambda k: ca.logic_and(ON < 1, k.t == 1),
+}  # fmt: skip
+GUARDED = lambda k: ca.if_else(k.v[0] == 0, 0, k.q[0] / k.v[0]) > 1  # noqa: E731
+CHANGING = (
+    lambda k: k.q[0] > 0.5,
+    lambda k: ca.fmin(k.q[0], 0) < 0,
+    lambda k: ca.logic_or(ON > 0.5, k.v[0] < -20),
+    lambda k: ca.logic_and(ON.symbol == 0, ca.floor(9 * k.q[0]) == 1),
+    GUARDED,
+)
 
 
 @pytest.mark.parametrize("words", CONDITIONS)
@@ -52,7 +62,17 @@ def test_a_condition_that_rounding_decides_ends_a_run_soon(integrator):
 @pytest.mark.parametrize("active", CHANGING)
 def test_conditions_that_a_motion_may_change_are_not(active, recwarn):
     pf.run(pendulum(active), {"pin": 0.3}, duration=0.02, step=0.01, backend="numpy", error=False)
-    assert not [x for x in recwarn if "everywhere" in str(x.message)]
+    assert not [x for x in recwarn if "everywhere" in str(x.message) or "==" in str(x.message)]
+
+
+@pytest.mark.parametrize("kind", EQUALITIES)
+def test_equalities_that_no_step_meets_are_named(kind):
+    """A condition by == is true at single instants only, so that its constraint never acts, and no event is found."""
+    with pytest.warns(pf.RunWarning, match="'brake': active_while compares by == or !=.*compare them by <= or >="):
+        pf.run(pendulum(EQUALITIES[kind]), {"pin": 0.3}, duration=0.02, step=0.01, backend="interpreter", error=False)
+    changes = {"latched": lambda k: ca.if_else(EQUALITIES[kind](k), 1, ON)}
+    with pytest.warns(pf.RunWarning, match="switch 'latched' compares by == or !="):
+        pf.run(pendulum(), {"pin": 0.3}, duration=0.02, step=0.01, switches=changes, backend="interpreter", error=False)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +81,11 @@ def test_conditions_that_a_motion_may_change_are_not(active, recwarn):
 def test_switches_that_no_motion_changes_are_named(following, words):
     with pytest.warns(pf.RunWarning, match=f"switch 'latched'.*{words}"):
         pf.run(
-            pendulum(), {"pin": 0.3}, duration=0.02, step=0.01, switches={"latched": following}, backend="numpy", error=False
+            pendulum(),
+            {"pin": 0.3},
+            duration=0.02,
+            step=0.01,
+            switches={"latched": following},
+            backend="interpreter",
+            error=False,
         )

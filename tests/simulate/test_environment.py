@@ -207,6 +207,7 @@ def test_wrappers_of_gymnasium_accept_it():
 
 WRONG = {
     "no limits": ({"limits": None}, "input 'motor' has no limits"),
+    "an accuracy": ({"accuracy": 1e-6}, "steps of one length and no accuracy"),
     "limits of another shape": ({"limits": [-1, 1]}, r"\(1, 2\) is needed"),
     "limits turned": ({"limits": [[1, -1]]}, "the lowest and highest"),
     "no reward": ({"reward": 3.0}, "reward must be a function"),

@@ -75,6 +75,19 @@ def test_errors_of_steppers(period):
     agrees(float(s.error.max()), np.concatenate([s.q, s.v])[None, None], exact[-1:])
 
 
+def test_the_error_of_a_stepper_beside_a_solution_of_more_steps_is_all_of_their_difference():
+    """One step a call, and two unequal ones in the other solution; beside SciPy's motion under the inputs of the calls."""
+    how = sampled(0.1)
+    s = pf.stepper(pendulum(), accuracy=1e-2, backend="interpreter")
+    s.reset({"pivot": 1.0})
+    for row in how["u"]:
+        s.advance(how["u_step"], u=row)
+    m, exact = pendulum(), exactly(0.1, **how)
+    mine = np.concatenate([s.q, s.v])[None, None]
+    true = global_error(m, Solutions(mine, exact[-1:]), np.zeros((1, 0)), DURATION, largest_speeds(m, exact)).max()
+    assert true <= float(s.error.max()) <= OVER * true
+
+
 def test_no_bit_of_the_result_depends_on_the_other_solution():
     """It is made with other steps; those of the result are the same without it."""
     how = {"times": [0.0, 0.7, DURATION], "accuracy": 1e-2, "max_step": 0.02, "backend": "interpreter", **sampled(0.05)}

@@ -95,11 +95,21 @@ def test_a_machine_that_stops_keeps_its_last_state():
     assert s.v[0, 0] == pytest.approx(2.0, abs=CLOSE) and np.isnan(s.error[0]).all() and np.isfinite(s.error[1]).all()
 
 
+def test_no_error_is_told_where_the_coarser_solution_has_stopped():
+    s = started()
+    assert np.isfinite(s.error).all()
+    saved = s.save()
+    saved.status[3] = 1
+    s.restore(saved)
+    assert s.status.tolist() == [0, 0] and np.isfinite(s.error[0]).all() and np.isnan(s.error[1]).all()
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [
         (lambda: pf.stepper(pendulum(), accuracy=0.0), "accuracy"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(0.0), "seconds"),
+        (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(1e12), "a run lasts at most 5e.10 s"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).advance(0.1, u=[1.0, 2.0]), "u"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6, runs=2).advance(0.1, u=np.zeros((3, 1))), "3 runs; the stepper has 2"),
         (lambda: pf.stepper(pendulum(), accuracy=1e-6).restore(3), "what save"),

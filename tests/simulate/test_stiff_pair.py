@@ -13,7 +13,7 @@ import pfaffian as pf
 from pfaffian.errors import RunWarning
 from pfaffian.maths.shifted import Complex, shifted
 from pfaffian.simulate.run.solver import EARLY, FAR
-from pfaffian.simulate.step.choice_of_pair import DOUBTS, NEVER, PATIENCE, has_been_stiff
+from pfaffian.simulate.step.choice_of_pair import DOUBTS, MOST_PATIENT, NEVER, PATIENCE, has_been_stiff, pair_of_next_step
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, velocity
 
 RADAU5 = pf.Scheme(integrator="radau5")
@@ -229,3 +229,20 @@ def test_the_told_error_is_near_the_true_one_where_a_stiff_direction_turns():
 def test_a_lane_knows_that_the_stiff_pair_has_made_steps():
     implicit, patience = np.array([1, 0, 0, 0]), np.array([PATIENCE, DOUBTS * PATIENCE, PATIENCE, NEVER])
     assert has_been_stiff(implicit, patience).tolist() == [True, True, False, False]
+
+
+def test_each_return_makes_the_explicit_pair_more_patient():
+    """Up to a bound; steps that are worth the stiff pair make it less patient again, down to where it began."""
+    calm, slow = ca.SX(9.0), ca.SX(0.1)
+    patience = [PATIENCE]
+    for _ in range(6):
+        now = ca.vertcat(1.0, PATIENCE, patience[-1], 9.0)
+        implicit, evidence, longer, spent = np.array(ca.evalf(pair_of_next_step(1.0, True, now, slow))).ravel()
+        assert [implicit, evidence, spent] == [0, 0, 0]
+        patience.append(longer)
+    assert patience[1] > 2 * patience[0] and patience[2] > 2 * patience[1] and patience[-1] == patience[-2] == MOST_PATIENT
+    for _ in range(200):
+        now = np.array(ca.evalf(pair_of_next_step(1.0, True, ca.vertcat(1.0, 0.0, patience[-1], 9.0), calm))).ravel()
+        assert now[0] == 1 and PATIENCE <= now[2] <= patience[-1]
+        patience.append(now[2])
+    assert patience[-1] == PATIENCE

@@ -71,6 +71,15 @@ def test_each_run_of_a_sweep_equals_that_run_alone(whole):
             assert found[name].attrs == alone[name].attrs and found[name].dims[1:] == alone[name].dims
 
 
+def test_statistics_to_an_accuracy_store_nothing_over_time(tmp_path):
+    """Some ten numbers a run, not 201 of which pair made the step to each record."""
+    keep, how = {"peak": statistics.maximum("v")}, {"accuracy": 1e-6, "duration": 1.0, "backend": "interpreter"}
+    d = pf.sweep(pendulum(), {"length": [0.5, 0.8]}, store=tmp_path / "runs.zarr", keep=keep, **how)
+    assert "time" not in d.sizes and "stiff" not in d and np.isfinite(d["error"]).all()
+    both = pf.sweep(pendulum(), {"length": [0.5, 0.8]}, store=tmp_path / "also.zarr", keep=keep | {"q": True}, **how)
+    assert both["stiff"].shape == (2, 201) and both["q"].shape == (2, 201, 1)
+
+
 @pytest.mark.parametrize("when", [{"times": [0.0, 0.1, 0.35]}, {"duration": 0.35}])
 def test_sweeps_to_an_accuracy_are_runs_to_it(when, tmp_path):
     how = {"accuracy": 1e-7, "backend": "interpreter", **when}

@@ -81,6 +81,8 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
     stepped = [k for k in ("step", "every") if getattr(chosen, k) is not None]
     if stepped and chosen.accuracy is not None:
         raise ModelError(f"--{stepped[0]}: a run to an accuracy has no step of its own; leave out one of the two")
+    if accuracy is not None and stepped == ["every"]:
+        raise ModelError(f"--every: {text(chosen.file.name)} asks for an accuracy, and such a run has no step; give --step too")
     accuracy = None if stepped else accuracy
     if accuracy is None and step is not None and not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")

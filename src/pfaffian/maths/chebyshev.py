@@ -18,7 +18,7 @@ CELLS = 32
 
 GRID = np.linspace(0.0, 1.0, CELLS + 1)
 
-BISECTIONS, SECTIONS = 48, 30
+BISECTIONS, SECTIONS = 48, 20
 """Steps that locate a root and a maximum within a cell."""
 
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -80,9 +80,8 @@ def linear_on_grid(values: np.ndarray) -> np.ndarray:
     return (1 - part) * values[k] + part * values[k + 1]
 
 
-def root(c: np.ndarray, level: float, cell: np.ndarray) -> np.ndarray:
-    """(n,) where polynomials c (DEGREE + 1, n) pass a level within their cells (n,), at whose ends they lie on either side."""
-    low, high = GRID[cell], GRID[cell + 1]
+def root(c: np.ndarray, level: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """(n,) where polynomials c (DEGREE + 1, n) pass a level between low and high (n,), where they lie on either side of it."""
     below = at(c, low) < level
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -91,11 +90,11 @@ def root(c: np.ndarray, level: float, cell: np.ndarray) -> np.ndarray:
     return (low + high) / 2
 
 
-def peak(c: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """(n,) largest values of polynomials c (DEGREE + 1, n) in the two cells around the points `place` (n,) of the GRID."""
-    low, high = GRID[np.maximum(place - 1, 0)], GRID[np.minimum(place + 1, CELLS)]
+def peak(c: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """(n,) where polynomials c (DEGREE + 1, n) are largest within their cells (n,)."""
+    low, high = GRID[cell], GRID[cell + 1]
     for _ in range(SECTIONS):
         a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         left = at(c, a) > at(c, b)
         low, high = np.where(left, low, a), np.where(left, b, high)
-    return at(c, (low + high) / 2)
+    return (low + high) / 2

@@ -148,7 +148,7 @@ class Sweep:
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
         """Whether a variable of a result is stored."""
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
-        over = {"time", "state"} & set(x.dims)
+        over = {"time", "state"} & set(x.dims) if recording is None or recording.over_time else set()
         return "run" in x.dims and name != "error" and bool(name in ALWAYS or name in statistics or over)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int, record: Any) -> xr.Dataset:

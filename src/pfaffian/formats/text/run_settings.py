@@ -149,7 +149,7 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     every = _whole(f["record_every"]) if "record_every" in f else 1
     accuracy = f["accuracy"].constant() if "accuracy" in f else None
     if accuracy is not None and (both := [k for k in ("step", "record_every") if k in f]):
-        raise f[both[0]].error(f"{both[0]}: a run to an accuracy has no step of its own; leave out one of the two")
+        raise f[both[0]].error("a run to an accuracy has no step of its own; leave out one of the two")
     given = (("q", m.q_names), ("guess", m.q_names), ("v", m.v_names), ("u", m.u_names))
     q, guess, v, u = (_values(f.get(k), names, known) for k, names in given)
     made = RunSettings(**times, record_every=every, accuracy=accuracy, formulation=words.get("formulation"),

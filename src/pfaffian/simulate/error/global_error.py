@@ -82,7 +82,7 @@ def global_error(
     lever = np.ones(off.shape[1])
     if kinds.slides:
         largest = np.nan_to_num(np.fmax.reduce(np.abs(of.motion[:, :, : m.nq]), axis=0))
-        fall = once_for(m, "gravity", lambda: _gravity(m)) * duration**2 / 2
+        fall = once_for(m, "gravity", lambda: _gravity(m)) * duration * duration / 2
         long = np.maximum(scales(m, p, largest, tuple(m.q_units))[:, kinds.slides], FRACTION * fall)
         error[..., 1] = (off[..., kinds.slides] / long).max(axis=-1)
         lever = long.max(axis=-1)

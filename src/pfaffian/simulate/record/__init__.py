@@ -14,4 +14,5 @@ record_memory.py          a check that the records of a run fit into memory
 result.py                 results: an xarray.Dataset with names, units and provenance
 stops.py                  why runs stopped: the reasons, by name, and one warning
 trajectory_file.py        time histories from files of other tools
+unreached.py              a warning of runs that did not reach their accuracy, and why
 """

@@ -31,7 +31,9 @@ def last_names(s: Simulation, x: np.ndarray) -> list[str]:
 
 SMOOTH = "; if it jumps, smooth it, or hold the motion there by a constraint (active_while) with a memory (switches=)"
 REMEMBER = "; if its own constraint keeps its condition at the edge, give it a memory (switches=)"
-"""The ways out where events of a kink or of a constraint have no end."""
+REST = "; a body that comes to rest there needs a constraint that carries it from then on (active_while) and a mode (switches=)"
+APART = "; let the mode switch back at another value than forth, and no two modes switch each other"
+"""The ways out where events of a kink, of a constraint, of an impact or of a mode have no end."""
 
 
 def reasons(s: Simulation, x: np.ndarray, result: Draft, at: np.ndarray) -> list[str]:
@@ -40,7 +42,8 @@ def reasons(s: Simulation, x: np.ndarray, result: Draft, at: np.ndarray) -> list
     events, last = events_of(s), numbers_of(s, x[at]).last
     assert events is not None
     named = [f"the last is of {name!r}" if name else "" for name in last_names(s, x[at])]
-    ways_out = [SMOOTH if i in events.kink_places else REMEMBER if i < events.conditions else "" for i in last]
+    ends = events.kink_places.start, events.conditions, events.conditions + events.impacts
+    ways_out = [(REMEMBER, SMOOTH, REST, APART)[int(np.searchsorted(ends, i, "right"))] for i in last]
     several = zip(named, ways_out, at, strict=True)
     return [f"{words}{_rate(result, int(run))}{way_out}" if words else "" for words, way_out, run in several]
 

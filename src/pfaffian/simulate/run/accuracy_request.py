@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.control.law import Control
+from pfaffian.control.layout import NO_AIM
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.model.mechanism import Mechanism
@@ -24,6 +25,9 @@ PAIR = "dop853"
 """The integrator of runs to an accuracy. Since that bounds the error of the whole motion, steps are so exact that the pair of
 order 5 takes more work at any accuracy: twice at 1e-4, and 1.5 times at 0.1."""
 
+LONGEST = NO_AIM / 2
+"""Longest time of a run [s]: instants of events are sought in it."""
+
 LEAST = 1e-12
 """Smallest accuracy: below it, rounding decides."""
 
@@ -39,18 +43,37 @@ def as_accuracy(value: Any) -> float:
     return number
 
 
-def as_instants(times: Any, start: float, duration: Any) -> np.ndarray:
-    """(times,) instants of the records [s]: those given, or RECORDS ones over the duration. Raises ModelError."""
+def as_instants(times: Any, start: float, elapsed: float, duration: Any) -> np.ndarray:
+    """(times,) instants of the records [s], counted from `start`: those given, or RECORDS ones over the duration.
+
+    elapsed: from `start` until the run begins [s]. Raises ModelError.
+    """
+    begin = start + elapsed
     if times is None:
         if duration is None:
             raise ModelError("give the duration of the run, or the times of its records")
-        return start + np.linspace(0.0, as_number(duration, "duration", least=0), RECORDS)
-    if duration is not None:
-        raise ModelError("give either duration or times: a run lasts until the last of its times")
-    instants = floats(times, "times")
-    if instants.ndim != 1 or not len(instants) or not (np.diff(instants) > 0).all() or instants[0] < start:
-        raise ModelError(f"times must be increasing numbers from the start {start:g} s on, got {brief(times)}")
-    return instants
+        long = as_number(duration, "duration", least=0)
+        instants = begin + np.linspace(0.0, long, RECORDS)
+        if long > 0 and not (np.diff(instants) > 0).all():
+            raise ModelError(
+                f"the time between {RECORDS} records in {long:g} s is lost to rounding next to the start {begin:g} s: start "
+                "nearer to 0, or run longer"
+            )
+    else:
+        if duration is not None:
+            raise ModelError("give either duration or times: a run lasts until the last of its times")
+        instants = floats(times, "times")
+        if instants.ndim != 1 or not len(instants) or not (np.diff(instants) > 0).all() or instants[0] < begin:
+            raise ModelError(f"times must be increasing numbers from the start {begin:g} s on, got {brief(times)}")
+    check_end(float(instants[-1]) - start)
+    since: np.ndarray = np.maximum(instants - start, elapsed)
+    return since
+
+
+def check_end(long: float) -> None:
+    """Raise ModelError if a run that lasts so long [s] would last longer than LONGEST."""
+    if long > LONGEST:
+        raise ModelError(f"a run lasts at most {LONGEST:g} s, got {long:g} s: take a larger unit of time")
 
 
 def end_of_earlier(m: Mechanism, request: RunRequest, accuracy: float) -> LanesEnd | None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from pfaffian.errors import RunWarning, notice
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.error.global_error import Solutions, global_error
 from pfaffian.simulate.record.event_table import record_events
 from pfaffian.simulate.record.provenance import machine
 from pfaffian.simulate.record.result import Recorded, build_result
+from pfaffian.simulate.record.unreached import causes, warn_of_error
 from pfaffian.simulate.run.checked_request import Checked, checked_request
 from pfaffian.simulate.run.controlled import Controlled, controlled
 from pfaffian.simulate.run.coupling_error import NEEDED, add_coupling_error, exchanging, halved
@@ -34,9 +31,6 @@ GROWN, FITTED = 1e-12, 5
 
 CONSTANT = 1e-6
 """Relative growth of an error in the whole time up to which it is constant, but for the rounding of the fit."""
-
-TELLING = 100.0
-"""How many times smaller than the accuracy the rounding of a coordinate may be to count as a cause: it grows in many steps."""
 
 
 def run_accurately(system: AbstractSystem, request: RunRequest) -> Draft:
@@ -77,7 +71,7 @@ def _result(checked: Checked, request: RunRequest, log: StepLog | None = None) -
     if exchanging(s.control) and request.error is not False:
         again = request._replace(control=halved(s.control), record=NEEDED, error=False, progress=False)
         add_coupling_error(result, s, solver.p, np.inf, lambda: run_accurately(s.system, again))
-    _warn_of_error(result, accuracy, partial(_rounding, s.mechanism, solver.p, result))
+    warn_of_error(result, accuracy, partial(causes, s, solver.p, result, accuracy))
     return result
 
 
@@ -110,33 +104,3 @@ def _trust(instants: np.ndarray, error: np.ndarray, accuracy: float) -> tuple[np
         if known.sum() >= FITTED:
             rate[run] = np.polyfit(instants[known], np.log(of_run[known]), 1)[0]
     return trusted, np.where(rate * np.ptp(instants) > CONSTANT, rate, np.nan)
-
-
-def _rounding(m: Mechanism, p: np.ndarray, result: Draft, run: int) -> float:
-    """The error that rounding its largest coordinates alone gives a run; 0 where they are not recorded."""
-    if "q" not in result:
-        return 0.0
-    q = np.nan_to_num(result["q"][run][:, None])
-    q_v = np.concatenate([q, np.zeros((len(q), 1, m.nv))], axis=2)
-    both = Solutions(q_v, q_v * (1 + float(np.finfo(float).eps)))
-    return float(global_error(m, both, p[[run]], float(np.ptp(result["time"]))).max())
-
-
-def _warn_of_error(result: Draft, accuracy: float, rounding: Callable[[int], float]) -> None:
-    """Issue a RunWarning if the estimated error of a run exceeds its accuracy: from when on, and why.   rounding: of a run."""
-    error = result["error"].max(axis=2)
-    with np.errstate(invalid="ignore"):
-        beyond = error > accuracy
-    lost = np.flatnonzero(beyond.any(axis=1))
-    if not lost.size:
-        return
-    run = int(lost[np.argmax(np.nanmax(error[lost], axis=1))])
-    first = int(np.argmax(beyond[run]))
-    which = "" if len(error) == 1 else f" of {len(lost)} of {len(error)} runs, most in run {run},"
-    least = rounding(run)
-    rounds = f"; rounding its largest coordinate alone makes {least:.2g}" if least > accuracy / TELLING else ""
-    notice(
-        f"the accuracy {accuracy:g} was not reached: the estimated error{which} passes it at t = {result['time'][first]:.6g} s "
-        f"and is {np.nanmax(error[run]):.2g} at most; results after that instant are as inexact as `error` tells{rounds}",
-        RunWarning,
-    )

@@ -11,6 +11,7 @@ from pfaffian.evaluate.arrays import as_batch
 from pfaffian.evaluate.single_values import as_number
 from pfaffian.simulate.error.global_error import ERROR_KINDS, Solutions, global_error
 from pfaffian.simulate.run.abstract_stepper import AbstractStepper
+from pfaffian.simulate.run.accuracy_request import check_end
 from pfaffian.simulate.run.controlled import COARSER, OF_STIFF, error_from, first_tolerance
 from pfaffian.simulate.run.input_intervals import InputIntervals
 from pfaffian.simulate.run.roll import initial_status
@@ -114,9 +115,11 @@ class AccurateStepper(AbstractStepper[SavedLanes]):
             seconds: time [s]; None: `step` of the stepper.
             u: (nu,), (runs, nu) or {name: value} in the units of the mechanism; None: as in the call before, at first zero.
         Raises:
-            ModelError: the time is not positive; u has another shape, an unknown name, or a number that is not finite.
+            ModelError: the time is not positive, or ends more than 5e10 s after the reset; u has another shape, an unknown
+            name, or a number that is not finite.
         """
         now, long = self._at, self._options.step if seconds is None else as_number(seconds, "seconds", above=0)
+        check_end(now.elapsed + long)
         if u is not None:
             rows = as_batch(u, self.u_names, np.zeros(len(self.u_names)), "u")
             if len(rows) not in (1, self.runs):

@@ -52,7 +52,7 @@ def checked_request(system: AbstractSystem, request: RunRequest, kinks: bool = T
     m = system.mechanism
     ended = end_of_earlier(m, request, accuracy)
     begin, elapsed = (ended.begin, ended.elapsed) if ended else (as_number(request.start, "start"), 0.0)
-    instants = np.maximum(as_instants(request.times, begin + elapsed, request.duration) - begin, elapsed)
+    instants = as_instants(request.times, begin, elapsed, request.duration)
     seeds = sampling.check_seeds(request.seed)
     with progress_line(m.name, request.progress):
         sampled = request.u_step is not None

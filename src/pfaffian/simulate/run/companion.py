@@ -198,7 +198,7 @@ def _differences(other: TimeLoop, start: LoopStart, motion: RecordedMotion, runs
         its[:, found.status != 0] = np.nan
         known = np.array([records - 1])
     else:
-        known = np.searchsorted(motion.times, found.times - when.step / 4)
+        known = np.searchsorted(motion.times, found.times - np.diff(motion.times[:2]).sum() / 2)
         mine, its = motion.q_v[known][:, runs], found.q_v
     difference = np.full((records, len(runs), len(ERROR_KINDS)), np.nan)
     duration, both = when.step * when.steps, Solutions(its, mine)

@@ -111,5 +111,5 @@ class DeviceStepper:
 def _as_stepper(s: Any) -> Stepper:
     """s. Raises ModelError: it is not a stepper."""
     if not isinstance(s, Stepper):
-        raise ModelError(f"a stepper is needed, as pf.stepper(m, runs=...) makes it, got {brief(s)}")
+        raise ModelError(f"a stepper with steps of one length is needed, as pf.stepper(m, runs=...) makes it, got {brief(s)}")
     return s

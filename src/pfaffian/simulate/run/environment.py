@@ -189,7 +189,7 @@ def vector_environment(
         steps: number of steps for each action, 1 by default.
         limits: (nu, 2) lowest and highest actions; None (default): those of the actuators, each of which must then have some.
         error_bound: bound on the step error in the trial of random actions, as in `run`; inf: no trial.
-        options: further arguments of `stepper`, except parameters: control, scheme, threads, backend, strict, ...
+        options: further arguments of `stepper`, except parameters and accuracy: control, scheme, threads, backend, strict, ...
     Returns:
         Environment with `reset`, `step` and the spaces that Gymnasium requires, in float64.
     Raises ModelError: an input without limits; wrong arguments.
@@ -208,6 +208,8 @@ def vector_environment(
     for name, f in {"reward": reward, "terminated": terminated, "observe": observe}.items():
         if not callable(f) and (name == "reward" or f is not None):
             raise ModelError(f"vector_environment: {name} must be a function of arrays, got {brief(f)}")
+    if options.pop("accuracy", None) is not None:
+        raise ModelError("vector_environment: it takes steps of one length and no accuracy; give step= and error_bound=")
     machines = stepper(m, runs=as_whole(runs, "runs"), step=step, **options)
     named = [x for given in (q, v) if isinstance(given, Mapping) for x in given.values() if _axes(x) == 1]
     count = max([1, *(len(x) for x in (*named, *(x for x in (q, v) if _axes(x) == 2)))])

@@ -325,7 +325,7 @@ class Ahead(NamedTuple):
 
     def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
         """The exactness of the next instant relative to `exactness`, from that of this one, after a step that is accepted."""
-        missed = ca.logic_and(ca.logic_and(self.short, h > 0.9 * PASSING * self.exact), ca.logic_not(self.jumps))
+        missed = ca.logic_and(ca.logic_and(self.short, h > 0), ca.logic_not(self.jumps))
         return ca.if_else(missed, ca.fmin(WIDENING * width, NO_AIM), ca.if_else(self.ordinary(h), 1, width))
 
     def ordinary(self, h: ca.SX) -> ca.SX:

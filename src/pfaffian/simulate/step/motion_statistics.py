@@ -26,6 +26,10 @@ WHOLE, DEEPEST, FEW = 3, 12, 4
 """Steps are divided into 2^WHOLE parts at most, but a few, FEW, of their parts into 2^DEEPEST: a kink lies in one of them,
 whereas noise is everywhere."""
 
+BENT, ROUNDED = 0.25, 1e-13
+"""How far a polynomial may rise above the ends of a cell, in second differences between the cells, of which a parabola takes an
+eighth; and the least such rise that is looked for, relative to the signal's size."""
+
 VALUES = 2**20
 """Number of values of signals that are worked on at once."""
 
@@ -49,13 +53,15 @@ class Steps(NamedTuple):
 class Pieces(NamedTuple):
     """A signal in parts of steps, in the order of time.   values: (nodes, n, entries), nan where one of them is.
     c: their polynomials.   smooth: (n, entries) whether these serve; else the signal is linear between the nodes.
-    grid: (cells + 1, n, entries) values.   begin, end: (n,) [s].   long: (n, entries) [s], 0 where the signal is nan.
+    grid: (cells + 1, n, entries) values.   reach: (cells, n, entries) how far a value within a cell may lie beyond those at its
+    ends.   begin, end: (n,) [s].   long: (n, entries) [s], 0 where the signal is nan.
     before: (n, entries) the value before each of them, nan at the start.   runs: (n,) of each."""
 
     values: np.ndarray
     c: np.ndarray
     smooth: np.ndarray
     grid: np.ndarray
+    reach: np.ndarray
     begin: np.ndarray
     end: np.ndarray
     long: np.ndarray
@@ -67,7 +73,40 @@ class Pieces(NamedTuple):
         a, b = (self.grid[c, k, i] - level for c in (cell, cell + 1))
         with np.errstate(invalid="ignore", divide="ignore"):
             linear = chebyshev.GRID[cell] + a / (a - b) / chebyshev.CELLS
-        return np.where(self.smooth[k, i], chebyshev.root(self.c[:, k, i], level, cell), linear)
+        ends = chebyshev.GRID[cell], chebyshev.GRID[cell + 1]
+        return np.where(self.smooth[k, i], chebyshev.root(self.c[:, k, i], level, *ends), linear)
+
+    def turns(self, level: float | np.ndarray, sign: float) -> Turns:
+        """Where polynomials rise above a level within cells whose ends do not, or fall below it for a sign of -1.
+
+        level: one, or (n, entries).
+        """
+        grid = sign * (self.grid - level)
+        ends = np.fmax(grid[:-1], grid[1:])
+        with np.errstate(invalid="ignore"):
+            cell, k, i = np.nonzero(self.smooth & (ends <= 0) & (ends + self.reach > 0))
+            c = self.c[:, k, i]
+            s = chebyshev.peak(sign * c, cell)
+            y = chebyshev.at(c, s)
+            beyond = sign * (y - np.broadcast_to(level, self.smooth.shape)[k, i]) > 0
+        return Turns(*(x[beyond] for x in (cell, k, i, s, y)))
+
+    def roots(self, level: float, sign: float) -> tuple[Turns, np.ndarray, np.ndarray]:
+        """The `turns` about a level, and where the polynomials pass it before and after each of them."""
+        of = self.turns(level, sign)
+        c, low, high = self.c[:, of.k, of.i], chebyshev.GRID[of.cell], chebyshev.GRID[of.cell + 1]
+        return of, chebyshev.root(c, level, low, of.s), chebyshev.root(c, level, of.s, high)
+
+
+class Turns(NamedTuple):
+    """Largest or smallest values of signals within cells.   cell, k, i: (n,) numbers of the cell, the piece and the entry.
+    s: (n,) places, as parts of the piece.   y: (n,) values there."""
+
+    cell: np.ndarray
+    k: np.ndarray
+    i: np.ndarray
+    s: np.ndarray
+    y: np.ndarray
 
 
 Evaluate = Callable[[Steps, np.ndarray], np.ndarray]
@@ -196,7 +235,10 @@ def _pieces(
     c = chebyshev.coefficients(values)
     grid = np.where(smooth, chebyshev.on_grid(values, c), chebyshev.linear_on_grid(values))
     long = np.where(known, (end - begin)[:, None], 0.0)
-    return Pieces(values, c, smooth, grid, begin, end, long, _before(values[-1], runs, before), runs)
+    bend = np.abs(np.diff(grid, 2, axis=0))
+    bend = np.concatenate([bend[:1], np.fmax(bend[:-1], bend[1:]), bend[-1:]])
+    reach = BENT * bend - ROUNDED * np.abs(grid).max(axis=0)
+    return Pieces(values, c, smooth, grid, reach, begin, end, long, _before(values[-1], runs, before), runs)
 
 
 def _before(ends: np.ndarray, runs: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -210,14 +252,10 @@ def _before(ends: np.ndarray, runs: np.ndarray, before: np.ndarray) -> np.ndarra
 
 def _extreme(so_far: np.ndarray, of: Pieces, sign: float) -> None:
     """The largest value, or the smallest for a sign of -1: on the grid, and between its points where that may be larger."""
-    better, grid = (np.fmax if sign > 0 else np.fmin), sign * of.grid
-    top, place = np.fmax.reduce(grid, axis=0), np.argmax(np.nan_to_num(grid, nan=-np.inf), axis=0)
-    better.at(so_far, of.runs, sign * top)
-    a, b = (np.take_along_axis(grid, np.clip(place + d, 0, len(grid) - 1)[None], axis=0)[0] for d in (-1, 1))
-    with np.errstate(invalid="ignore"):
-        may = of.smooth & (top + np.abs(2 * top - a - b) > sign * so_far[of.runs])
-    k, i = np.nonzero(may & (place > 0) & (place < chebyshev.CELLS))
-    better.at(so_far, (of.runs[k], i), sign * chebyshev.peak(sign * of.c[:, k, i], place[k, i]))
+    better = np.fmax if sign > 0 else np.fmin
+    better.at(so_far, of.runs, better.reduce(of.grid, axis=0))
+    turns = of.turns(so_far[of.runs], sign)
+    better.at(so_far, (of.runs[turns.k], turns.i), turns.y)
 
 
 def _crossing(so_far: np.ndarray, x: Statistic, of: Pieces) -> None:
@@ -231,6 +269,10 @@ def _crossing(so_far: np.ndarray, x: Statistic, of: Pieces) -> None:
     cell = np.argmax(across[:, k, i], axis=0) - 1
     within = np.where(cell < 0, 0.0, of.root(level, np.maximum(cell, 0), k, i))
     np.fmin.at(so_far, (of.runs[k], i), of.begin[k] + within * (of.end - of.begin)[k])
+    for sign in (1.0, -1.0):
+        turns, before, after = of.roots(level, sign)
+        within = after if direction == ("falling" if sign > 0 else "rising") else before
+        np.fmin.at(so_far, (of.runs[turns.k], turns.i), of.begin[turns.k] + within * (of.end - of.begin)[turns.k])
 
 
 def _histogram(so_far: np.ndarray, x: Statistic, of: Pieces) -> None:
@@ -243,6 +285,9 @@ def _histogram(so_far: np.ndarray, x: Statistic, of: Pieces) -> None:
         s = of.root(edge, cell, k, i)
         over = np.where(inside[1:][cell, k, i], chebyshev.GRID[cell + 1] - s, s - chebyshev.GRID[cell])
         np.add.at(part, (k, i), over)
+        for sign in (1.0, -1.0):
+            turns, before, after = of.roots(edge, sign)
+            np.add.at(part, (turns.k, turns.i), sign * (after - before))
         above.append(part)
     parts = np.stack([a - b for a, b in pairwise(above)], axis=-1)
     np.add.at(so_far, of.runs, parts * of.long[:, :, None])
