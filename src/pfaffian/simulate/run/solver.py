@@ -51,7 +51,7 @@ little, since the call ends where they do."""
 AT_ONCE = 2**15
 """Most records that are computed at once, which bounds their memory."""
 
-LONGER, FIRST_PART = 1.4, 0.8
+LONGER, FIRST_PART = 1.2, 0.8
 """Where something else than their error limits steps, those of a coarser solution differ too: their greatest length is so many
 times as large, and the first between two barriers takes at most this part of the time. Equal steps would have equal errors,
 whose difference tells none."""
