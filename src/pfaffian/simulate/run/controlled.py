@@ -27,8 +27,12 @@ COARSER, OF_STIFF = 16.0, 4.0
 """Ratios of the tolerances of the two solutions of a run: of steps of the explicit pair, and of those of the stiff one, whose
 errors fall with up to the square of their tolerance where stiff directions turn."""
 
-PART, PART_OF_STIFF = 0.35, 0.6
-"""Error of the result as a part of its difference from the coarser solution, before the stiff pair has made steps and after."""
+PART, PART_OF_LONG, PART_OF_STIFF = 0.35, 0.5, 0.6
+"""Error of the result as a part of its difference from the coarser solution: of steps of the explicit pair, of those with a
+tolerance above LONG, and after the stiff pair has made steps."""
+
+LONG = 1e-7
+"""Tolerance above which steps are so long that errors need not fall by the order of the pair."""
 
 ROUNDED = 1.15
 """What is added to PART at the smallest tolerance, at which both solutions differ from the motion by rounding."""
@@ -175,7 +179,8 @@ def error_from(
     stiffened: whether the stiff pair has made steps of either solution.   finer: whether the coarser one made more steps.
     """
     by_chance = np.minimum((WITH_EVENTS if eventful(s) else OF_STEP) * tolerance, CHANCE * difference)
-    part = np.where(finer, OF_FINER, np.where(stiffened, PART_OF_STIFF, PART))
+    explicit = np.where(tolerance > LONG, PART_OF_LONG, PART)
+    part = np.where(finer, OF_FINER, np.where(stiffened, PART_OF_STIFF, explicit))
     return ROUNDING + by_chance + (part + ROUNDED * SMALLEST / tolerance) * difference
 
 
