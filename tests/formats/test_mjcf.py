@@ -457,7 +457,7 @@ def test_shapes_are_read_and_missing_names_invented():
     ]
     assert b.shapes[0].colour == (1, 0, 0, 1) and m.value(b.shapes[1].placement.p).ravel().tolist() == [0, 0, 1]
     assert [j.name for j in m.joints] == ["body 1 hinge", "fixed fixed"]
-    assert "shapes other than boxes, spheres, cylinders, capsules and meshes are left out: 'body 1'" in messages
+    assert "shapes other than boxes, spheres, cylinders, capsules and meshes are left out of pictures: 'body 1'" in messages
     assert "shapes of the world are left out" in messages and "contact between shapes is left out" in messages
 
 

@@ -432,7 +432,9 @@ def test_shapes_and_masses():
     found = m.body("a").shapes
     assert [(s.kind, s.role) for s in found] == [("box", "visual"), ("mesh", "visual"), ("capsule", "collision")]
     assert found[0].colour == (1, 0, 0, 1) and found[1].file is None and found[1].label == "model://r/x.stl"
-    assert "capsule, cone or mesh, are left out: 'a'" in messages and "contact between shapes is left out" in messages
+    assert (
+        "capsule, cone or mesh, are left out of pictures: 'a'" in messages and "contact between shapes is left out" in messages
+    )
     assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, the defaults of SDF: 'b'" in messages
     assert m.value(m.body("b").mass).item() == 1 and m.value(m.body("b").inertia) == pytest.approx(np.eye(3))
 

@@ -27,6 +27,8 @@ KINDS = ("free", "spherical", "prismatic", "revolute")
 _LAST_VISUAL = 2
 """MuJoCo draws geometry groups up to this number by default."""
 
+NOT_DRAWN = "shapes other than boxes, spheres, cylinders, capsules and meshes are left out of pictures"
+
 
 def frame(xyz: Any, quat: Any) -> Pose:
     """A pose from MuJoCo's position and quaternion, scalar first."""
@@ -173,7 +175,7 @@ def _shape(c: CompiledModel, g: int, lost: LeftOut) -> list[Shape]:
         int(kinds.mjGEOM_CAPSULE): ("capsule", {"radius": size[0], "length": 2 * size[1]}),
     }
     if int(m.geom_type[g]) not in sizes:
-        leave(lost, "shapes other than boxes, spheres, cylinders, capsules and meshes are left out", c.bodies[m.geom_bodyid[g]])
+        leave(lost, NOT_DRAWN, c.bodies[m.geom_bodyid[g]])
         return []
     kind, given = sizes[int(m.geom_type[g])]
     return [shape(kind, **given, placement=at, colour=colour, role=role)]

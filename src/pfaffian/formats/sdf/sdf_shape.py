@@ -14,7 +14,7 @@ from pfaffian.formats.text.xml import Element
 from pfaffian.model.shape import ROLES, Shape, mesh, shape
 from pfaffian.output.plain import text
 
-UNREAD = "shapes that cannot be read, or are not a box, sphere, cylinder, capsule, cone or mesh, are left out"
+UNREAD = "shapes that cannot be read, or are not a box, sphere, cylinder, capsule, cone or mesh, are left out of pictures"
 
 
 def read_shapes(link: Element, where: MeshFolders, lost: LeftOut) -> tuple[Shape, ...]:
