@@ -847,7 +847,7 @@ def test_a_constraint_that_acts_and_ceases_many_times_by_its_own_condition_is_no
     assert int(r.status) == 0 and len(pf.events(r).time) > 60
 
 
-@pytest.mark.parametrize("place, start", [(10.0, 1e-3), (1.0, 1.234e-3), (0.0, 1.234e-3)])
+@pytest.mark.parametrize("place, start", [(10.0, 1e-3), (1.0, 1.234e-3), (0.0, 1.001234)])
 def test_many_events_within_a_short_part_of_a_run_do_not_end_it(place, start):
     """A block that slides at 1 m/s across fifty ridges of half a millimetre, where a brake that asks for this speed acts. Far
     from the origin rounding moves it in strides that are longer than what its instants are located to."""
