@@ -501,6 +501,13 @@ def test_a_run_without_step_or_accuracy_is_right_to_a_millionth_or_says_where_it
     assert not warned(m, *start, duration=3.0, step=advised(words), error_bound=ACCURACY)[0]
 
 
+def test_an_advised_step_stays_a_tenth_below_the_bound():
+    """A pendulum of 2 s a swing: half the step would be just within it, and no more where the motion became faster."""
+    (words,), _ = warned(pendulum(motor=False), [0.3], duration=2.0, step=0.1, every=1)
+    found, r = warned(pendulum(motor=False), [0.3], duration=2.0, step=advised(words), every=1)
+    assert not found and float(r.error.max()) < 0.1 * BOUND
+
+
 def test_a_motion_that_grows_is_not_said_to_decay():
     """Its error does not end with it, and no integrator may leave it out."""
     grows = block(pf.forces.generalised_force("push", lambda k: 30 * k.v))

@@ -847,7 +847,7 @@ def test_a_constraint_that_acts_and_ceases_many_times_by_its_own_condition_is_no
     assert int(r.status) == 0 and len(pf.events(r).time) > 60
 
 
-@pytest.mark.parametrize("place, start", [(10.0, 1e-3), (1.0, 1.234e-3), (0.0, 1.234e-3)])
+@pytest.mark.parametrize("place, start", [(10.0, 1e-3), (1.0, 1.234e-3), (0.0, 1.001234)])
 def test_many_events_within_a_short_part_of_a_run_do_not_end_it(place, start):
     """A block that slides at 1 m/s across fifty ridges of half a millimetre, where a brake that asks for this speed acts. Far
     from the origin rounding moves it in strides that are longer than what its instants are located to."""
@@ -859,6 +859,23 @@ def test_many_events_within_a_short_part_of_a_run_do_not_end_it(place, start):
     r = pf.run(m, [place - start], [1.0], **how)
     assert int(r.status) == 0
     close(pf.events(r).time.values, start + 0.5e-3 * np.arange(101), 1e-11, "instants")
+
+
+@pytest.mark.parametrize("place", [0.0, 10.0, 1000.0])
+@pytest.mark.parametrize("kind", ["force", "mode"])
+def test_events_far_from_the_origin_are_passed(kind, place):
+    """A block crosses the same ridges under a force that each of them reverses, and with a mode that tells them apart. A
+    kilometre away it moves in strides of 1e-13 m."""
+    slide, on = pf.joint("x", "prismatic", "world", "block", axis=(1, 0, 0)), pf.Parameter("on", 0.0)
+    height = lambda k: ca.sin(2 * np.pi * 1e3 * (k.q[0] - place))  # noqa: E731
+    bumps = pf.forces.generalised_force("bumps", lambda k: 0.5 * ca.sign(height(k)))
+    m = pf.mechanism("far", [pf.body("block", 1.0)], [slide], parameters=[on], gravity=(0, 0, 0))
+    m, more = (m.with_(forces=[bumps]), {}) if kind == "force" else (m, {"on": lambda k: ca.if_else(height(k) > 0, 1, 0)})
+    how = {"duration": 0.0202, "accuracy": 1e-6, "max_step": 2e-4, "backend": "interpreter", "switches": more}
+    r = pf.run(m, [place - 0.00024], [1.0], **how)
+    instants = pf.events(r).time.values
+    assert int(r.status) == 0 and len(instants) == 40 and r.steps < 1000
+    close(instants, 0.00024 + 0.5e-3 * np.arange(40), 1e-5 if kind == "force" else 1e-8, "instants")
 
 
 def test_steps_with_events_that_stand_still_count_for_a_thousandth_of_the_time():

@@ -245,7 +245,7 @@ def _sufficient_step(
         steps = min(steps, DURATION / (abs(part.rate) * watch.loop.when.step))
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # leave out what grows only because the step is too long
-    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.halves.order)
+    least = max(error / watch.bound, 1.0) ** (1 / watch.halves.order)
     for n in _divisors(least, FINEST if watch.loop.rollout.in_c else FINEST_INTERPRETED):
         error_of_step = _step_error(watch, run, k, x, top, n)
         if error_of_step == 0 or error * error_of_step <= watch.bound * MARGIN * whole:

@@ -46,6 +46,9 @@ WIDENING = 8
 """Growth of both after a step that should have passed an event and did not: where a machine moves slowly, the numbers of its
 state do not change in a shorter time."""
 
+MOVED_ON = 1e3
+"""Length of a step, relative to the exactness of an instant, after which the next one is sought as exactly as others."""
+
 WIDEST = 1e-5
 """Greatest exactness of an instant that slow motion widens, relative to the length of steps."""
 
@@ -326,7 +329,7 @@ class Ahead(NamedTuple):
     def widened(self, width: ca.SX, h: ca.SX) -> ca.SX:
         """The exactness of the next instant relative to `exactness`, from that of this one, after a step that is accepted."""
         missed = ca.logic_and(ca.logic_and(self.short, h > 0), ca.logic_not(self.jumps))
-        return ca.if_else(missed, ca.fmin(WIDENING * width, NO_AIM), ca.if_else(self.ordinary(h), 1, width))
+        return ca.if_else(missed, ca.fmin(WIDENING * width, NO_AIM), ca.if_else(h > MOVED_ON * self.exact, 1, width))
 
     def ordinary(self, h: ca.SX) -> ca.SX:
         """Whether a step is longer than those around events."""
