@@ -1,8 +1,9 @@
-"""Joint frames of a stage put into Newton's model of it where its importer places them otherwise, which shows that nothing else
-makes a difference."""
+"""Joint frames and targets of a stage put into Newton's model of it where its importer takes others, which shows that nothing
+else makes a difference."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tools.compare_files.by_newton import Imported
 
 CONCERNED = ("Newton poses", "Newton mass matrix", "Newton forces", "Newton closures")
-"""What the places of joints change."""
+"""What the places of joints and the targets of their drives change."""
 
 BACKWARD = (
     "Newton counts the coordinate of a joint whose second body is the world against the file:"
@@ -26,6 +27,8 @@ TURNED = (
     "Newton turns the frames of joints between bodies with the axis that is up:"
     " findings/newton-usd-frames-turned-with-up-axis.sh"
 )
+MIDDLE = "Newton takes the middle between the limits for a target outside of them: findings/newton-usd-targets-beyond-limits.sh"
+"""Causes of differences."""
 
 ALIKE = 1e-4
 """Difference of frames that counts as none: Newton has single precision."""
@@ -40,7 +43,8 @@ def turn(b: Any, i: int) -> None:
 
 
 def mend(n: Imported, s: UsdStage) -> list[str]:
-    """Give the joints of a model that has not been evaluated yet the frames of the stage, and say why Newton's differ."""
+    """Give the joints of a model that has not been evaluated yet the frames and targets of the stage, and say why Newton's
+    differ."""
     import warp
 
     b, why, known = n.builder, list[str](), n.found["path_body_map"]
@@ -59,7 +63,20 @@ def mend(n: Imported, s: UsdStage) -> list[str]:
         if backward and b.joint_parent[i] < 0 and sum(b.joint_dof_dim[i]) == 1:
             why.append(BACKWARD)
             b.joint_axis[b.joint_qd_start[i]] = -b.joint_axis[b.joint_qd_start[i]]
+        if sum(b.joint_dof_dim[i]) == 1 and _retarget(b, i, prim):
+            why.append(MIDDLE)
     return [*dict.fromkeys(why)]
+
+
+def _retarget(b: Any, i: int, prim: Any) -> bool:
+    """Give the drive of a joint with one coordinate the target of the stage, if Newton's limits do not contain it."""
+    drives = [a for a in prim.GetAttributes() if re.fullmatch(r"drive:\w+:physics:targetPosition", a.GetName())]
+    targets = [float(a.Get()) * (1 if re.search("linear|trans", a.GetName()) else np.pi / 180) for a in drives]
+    v = b.joint_qd_start[i]
+    beyond = [x for x in targets if not b.joint_limit_lower[v] <= x <= b.joint_limit_upper[v]]
+    if len(targets) == 1 and beyond:
+        b.joint_target_q[b.joint_q_start[i]] = beyond[0]
+    return len(targets) == 1 and bool(beyond)
 
 
 def _target(prim: Any, k: int) -> str:
