@@ -917,6 +917,15 @@ def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp
     assert above.outcome == "equal" and above.nv == 3
 
 
+def test_the_comparison_bounds_what_motors_hold_as_the_file_does(tmp_path):
+    """With the range on a joint beside its own motor and on one without, and in a file without any motor."""
+    shapes = COMPENSATED.format(SMALL, LITTLE, BY_MOTORS, LITTLE)
+    for name, more in {"held": IDLE, "falls": ""}.items():
+        (tmp_path / f"{name}.xml").write_text(mjcf(shapes, more, '<compiler angle="radian"/>'))
+        found = examine(tmp_path / f"{name}.xml")
+        assert found.outcome == "equal" and found.differences["free"] < PEER, (found.numbers, found.why)
+
+
 def test_names_may_look_like_numbers_and_ranges_may_be_open():
     text = mjcf(
         ONE.replace('"h"', '"0x10"').replace('ref="0.3"', 'range="-Inf 2"'),

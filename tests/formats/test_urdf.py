@@ -371,7 +371,9 @@ HEAVY = """<inertial><origin xyz="0.1 0 -0.3"/><mass value="2"/>
 <inertia ixx=".2" iyy=".3" izz=".4" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 
-def pair(more="", first="", kind="prismatic", second="", match=None, version="1.0"):
+def pair(more="", first="", kind="prismatic", second=None, match=None, version="1.0"):
+    if second is None:
+        second = '<limit lower="-9" upper="9" effort="0" velocity="0"/>'
     text = PAIR.format(HEAVY, first, kind, second, more).replace("<robot", f'<robot version="{version}"', 1)
     if match is None:
         return pf.formats.parse_urdf(text)
@@ -517,6 +519,19 @@ def test_bounds_that_a_limit_leaves_out_are_told():
     assert m.joint("B").limits == ((0, 0),)
     m = pair(second=limit.format('upper="2"'), match=r"'B \(lower\)'")
     assert m.joint("B").limits == ((0, 2),)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_a_limit_that_the_format_requires_is_told_once_where_it_is_missing(kind):
+    m = pair(
+        kind=kind,
+        second="",
+        match=r"^URDF: joints without the <limit> .* have none: 'B'; write it, or type 'continuous' of a hinge$",
+    )
+    assert m.joint("B").limits == ((-np.inf, np.inf),)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        pair(kind=kind)
+    assert not [w for w in caught if "<limit>" in str(w.message)]
 
 
 def test_a_planar_joint_moves_as_in_mujoco():

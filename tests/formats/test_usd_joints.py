@@ -154,6 +154,37 @@ def test_limits_that_a_kind_lacks_are_named(tmp_path):
     read(tmp_path, body("b"), d6("j", turns, ("", "b"), drive("rotZ", stiffness=1)), match=words)
 
 
+@pytest.mark.parametrize("up", ["Y", "Z"])
+@pytest.mark.parametrize(("ends", "sense"), [(("", "b"), 1), (("b", ""), -1)])
+def test_a_hinge_turns_its_second_body_against_its_first(tmp_path, up, ends, sense):
+    """Where either of them may be the world, wherever the file places bodies, without an articulation: the frame of the second
+    body is turned forward by the coordinate in that of the first. An arm hangs on the body."""
+    turned = "quatf physics:localRot{} = (0.8, 0.6, 0, 0)\npoint3f physics:localPos{} = ({}, 2, 3)"
+    hinge = joint("Revolute", "h", ends, "\n".join(turned.format(k, k, x) for k, x in ((0, 1), (1, 4))))
+    arm = joint("Revolute", "k", ("b", "c"), "\n".join(turned.format(k, k, x) for k, x in ((0, 5), (1, 6))))
+    placed = "float3 xformOp:translate = (7, 8, 9)\nuniform token[] xformOpOrder = ['xformOp:translate']".replace("'", '"')
+    file = tmp_path / "s.usda"
+    file.write_text("\n".join([HEAD.format(1, 1).replace('"Z"', f'"{up}"'), body("b", placed), body("c", placed), hinge, arm]))
+    found = pf.forward_kinematics(read_usd(file)[0], {"h": 0.4, "k": -0.3})
+
+    def pose(R, p):
+        return np.block([[R, np.reshape(p, (3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+    def turn(angle):  # about x, the axis of both
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+    def frame(x):
+        return pose(turn(2 * np.arctan2(0.6, 0.8)), (x, 2, 3))
+
+    first, second = (frame(1), frame(4)) if sense > 0 else (frame(4), frame(1))
+    stage = pose(turn(np.pi / 2 if up == "Y" else 0), np.zeros(3))
+    b = stage @ first @ pose(turn(sense * 0.4), np.zeros(3)) @ np.linalg.inv(second)
+    c = b @ frame(5) @ pose(turn(-0.3), np.zeros(3)) @ np.linalg.inv(frame(6))
+    for name, right in (("b", b), ("c", c)):
+        close(pose(found[name].rotation, found[name].position), right, SINGLE, name)
+
+
 @pytest.mark.parametrize("newton", [False, True])
 def test_mimics_across_kinds_have_the_units_of_the_stage(tmp_path, newton):
     """A rack follows a wheel: 2 cm for each degree, and 5 cm off. A pointer follows the rack: 3 degrees for each centimetre."""

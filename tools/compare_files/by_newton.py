@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from pfaffian.formats.text.coupling import GravityCompensation
 from pfaffian.formats.text.run_settings import RunSettings
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
-from tools.compare_files import newton_series
+from tools.compare_files import newton_frames, newton_series
 from tools.compare_files.trees import apart, limits_apart
 
 with suppress(ImportError):  # before any stage is opened: it registers schemas, for which OpenUSD looks once
@@ -72,20 +73,24 @@ class Imported:
             self.builder.add_articulation(alone)
 
     def _alone(self) -> list[int]:
-        """The tree of the joints of a stage without articulations, without those that close loops; empty if the importer has a
-        joint before that of its parent."""
-        b, found, above = self.builder, list[int](), dict[int, int]()
-        moved = self.moved
-        for i, (parent, child, tree) in enumerate(zip(b.joint_parent, b.joint_child, b.joint_articulation, strict=True)):
-            root = parent
-            while root in above:
-                root = above[root]
-            if tree < 0 and child not in {*moved, *above, root}:
-                above[child] = parent
-                found.append(i)
-        children = [b.joint_child[i] for i in found]
-        backward = any(b.joint_parent[i] in children[k + 1 :] for k, i in enumerate(found))
-        return [] if backward else found  # Newton computes poses in this order
+        """The tree of the joints of a stage without articulations, without those that close loops, and with those turned round
+        that lead the other way; empty if the importer has a joint before that of its parent, since Newton computes poses in
+        its order."""
+        b, found, reached = self.builder, list[int](), {-1, *self.moved}
+        left = [i for i, tree in enumerate(b.joint_articulation) if tree < 0]
+        while left:
+            ends = [{b.joint_parent[i], b.joint_child[i]} for i in left]
+            k = next((k for k, both in enumerate(ends) if len(both & reached) == 1), -1)
+            if k < 0:  # a loop, or another machine
+                left = [i for i, both in zip(left, ends, strict=True) if not both <= reached]
+                reached |= {b.joint_parent[i] for i in left[:1]}
+                continue
+            i = left.pop(k)
+            if b.joint_child[i] in reached:
+                newton_frames.turn(b, i)
+            reached.add(b.joint_child[i])
+            found.append(i)
+        return found if found == sorted(found) else []
 
     @property
     def moved(self) -> set[int]:
@@ -184,17 +189,18 @@ def _at_random(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodi
     bodies that no joint of Newton moves are where the stage places them."""
     random = np.random.default_rng(0)
     drawn, given, v = pf.random_configuration(m, random), _still(n, m, settings, bodies), np.zeros(m.nv)
-    for p in pairs:
-        own = m.q_slices[p.joint.name]
+    both = [p.joint for p in pairs] + _bases(n, m, bodies, pairs)
+    for j in both:
+        own = m.q_slices[j.name]
         given |= dict(zip(m.q_names[own], drawn[own], strict=True))
-        v[m.v_slices[p.joint.name]] = random.normal(size=p.joint.nv)
+        v[m.v_slices[j.name]] = random.normal(size=j.nv)
     q = RunSettings(q=given).arrays(m).q
-    where = pf.forward_kinematics(m, q)
-    theirs, T = _in_newton(n, m, q, pairs)
+    where, index = pf.forward_kinematics(m, q), _numbered(n, bodies)
+    theirs, T = _in_newton(n, m, q, pairs, index)
     poses = n.state(theirs).body_q.numpy()
-    moved = [(where[name], poses[i]) for name, i in _numbered(n, bodies).items()]
+    moved = [(where[name], poses[i]) for name, i in index.items()]
     far = [max(apart(ours.position, x[:3], 1.0), 1 - abs(float(ours.quaternion @ x[3:]))) for ours, x in moved]
-    keep = np.concatenate([np.arange(m.nv)[m.v_slices[p.joint.name]] for p in pairs])
+    keep = np.concatenate([np.arange(m.nv)[m.v_slices[j.name]] for j in both])
     ours, M = (x[np.ix_(keep, keep)] for x in (pf.mass_matrix(m, q), T.T @ n.mass_matrix(theirs) @ T))
     forces = _forces(n, m, settings, q, v, pairs)
     return {"Newton poses": max(far), "Newton mass matrix": apart(ours, M, 1e-300), "Newton forces": forces}
@@ -210,20 +216,33 @@ def _still(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) 
     return found
 
 
-def _in_newton(n: Imported, m: pf.Mechanism, q: np.ndarray, pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
+def _bases(n: Imported, m: pf.Mechanism, bodies: Bodies, pairs: list[Pair]) -> list[pf.Joint]:
+    """Free joints of machines that Newton has on a free joint of another one of their bodies."""
+    index, matched, b = _numbered(n, bodies), {p.joint.name for p in pairs}, n.builder
+    carried = {child for parent, child in zip(b.joint_parent, b.joint_child, strict=True) if parent >= 0} & n.moved
+    free = [j for j in m.joints if j.kind.name == "free" and j.parent == "world" and j.name not in matched]
+    return [j for j in free if index.get(j.child, -1) in carried]
+
+
+def _in_newton(
+    n: Imported, m: pf.Mechanism, q: np.ndarray, pairs: list[Pair], index: Mapping[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Newton's coordinates, and the matrix T by which its velocities are T v."""
     where, b = pf.forward_kinematics(m, q), n.builder
     theirs, T = n.still(), np.zeros((b.joint_dof_count, m.nv))
     for p in pairs:
-        own, pose = m.v_slices[p.joint.name], where[p.joint.child]
+        own = m.v_slices[p.joint.name]
         theirs[p.q] = q[m.q_slices[p.joint.name]]
         T[p.v, own] = np.eye(p.joint.nv)
-        if p.joint.kind.name == "free":
-            theirs[p.q] = np.r_[pose.position, pose.quaternion]
-            com = m.value(m.body(p.joint.child).com).ravel()
-            T[p.v, own] = pf.jacobian(m, p.joint.child, q, frame="LOCAL_WORLD_ALIGNED", point=com)[:, own]
-        elif p.joint.kind.name == "spherical":  # along the axes of the parent
+        if p.joint.kind.name == "spherical":  # along the axes of the parent
             T[p.v, own] = np.array(so3.quat_to_matrix(theirs[p.q]))
+    names = {i: name for name, i in index.items()}
+    for i, (at, after) in enumerate(pairwise((*b.joint_q_start, b.joint_coord_count))):
+        if after - at == 7 and b.joint_parent[i] < 0 and b.joint_child[i] in names:
+            body, v = names[b.joint_child[i]], slice(b.joint_qd_start[i], b.joint_qd_start[i] + 6)
+            theirs[at : at + 7] = np.r_[where[body].position, where[body].quaternion]
+            com = m.value(m.body(body).com).ravel()
+            T[v] = pf.jacobian(m, body, q, frame="LOCAL_WORLD_ALIGNED", point=com)
     return theirs, T
 
 

@@ -54,7 +54,6 @@ ELSEWHERE = (HIGHER, MISSING, "has no inertia without its mesh")
 SAME_FRAME = "MuJoCo takes a mass centre within 1e-6 of the body's frame for its origin"
 TENDON = "MuJoCo's sparse mass matrix has no entries for the inertia of a tendon between branches"
 DELAYS = "delays of actuators act in MuJoCo"
-COMPENSATION = "the limits of joint forces, within which gravity is compensated, are switched off in MuJoCo"
 """Causes of differences."""
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -72,6 +71,7 @@ class Engine:
         self.bodies, self.read = c.bodies, c
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
+        self.ranges = _compensated(self.model)
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
         self.data = mujoco.MjData(self.model)
 
@@ -79,7 +79,7 @@ class Engine:
         """Set MuJoCo's state and inputs, and evaluate its model."""
         model, data = self.model, self.data
         data.qpos, data.qvel = self.position(q), self.velocity(q, v)
-        data.act[:], data.ctrl[:] = 0, 0
+        data.act[:], data.ctrl[:], data.qfrc_applied[:] = 0, 0, 0
         for name, x in zip(self.m.u_names, u, strict=True):
             i = self.names.index(name)
             if model.actuator_dyntype[i] == mujoco.mjtDyn.mjDYN_NONE:
@@ -87,6 +87,11 @@ class Engine:
             else:  # the last activation is the input
                 data.act[model.actuator_actadr[i] + model.actuator_actnum[i] - 1] = x
         mujoco.mj_forward(model, data)
+        if self.ranges:
+            at, low, high = np.array(self.ranges).T
+            force = data.qfrc_gravcomp[at.astype(int)]
+            data.qfrc_applied[at.astype(int)] = np.clip(force, low, high) - force
+            mujoco.mj_forward(model, data)
 
     def joints(self, kind: mujoco.mjtJoint) -> Iterator[tuple[int, int]]:
         """First indices of each joint's quaternion in q and of its angular velocity in v, for joints of one kind."""
@@ -205,6 +210,15 @@ def _opened(path: Path, c: CompiledModel) -> tuple[mujoco.MjModel | None, str]:
     return None, f"MuJoCo gets the reader's text, without the {what} that are left out"
 
 
+def _compensated(model: mujoco.MjModel) -> list[tuple[int, float, float]]:
+    """(degree of freedom, least, most) force by which motors may hold gravity, for hinges and slides with such a range."""
+    if not model.nactuator or model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+        return []
+    scalar = model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)
+    limited = np.flatnonzero(model.jnt_actgravcomp * model.jnt_actfrclimited * scalar)
+    return [(int(model.jnt_dofadr[j]), float(low), float(high)) for j in limited for low, high in [model.jnt_actfrcrange[j]]]
+
+
 def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
     """Switch off everything soft, limited or left out.   unknown: actuators that the mechanism lacks."""
     off = mujoco.mjtDisableBit
@@ -278,8 +292,6 @@ def _causes(engine: Engine, told: str) -> Iterator[str]:
         yield TENDON
     if "delays of actuators are left out" in told:
         yield DELAYS
-    if (model.jnt_actgravcomp * np.any(model.jnt_actfrcrange, axis=1)).any() and model.body_gravcomp.any():
-        yield COMPENSATION
 
 
 def _moved_by(model: mujoco.MjModel, data: mujoco.MjData, i: int) -> set[int]:

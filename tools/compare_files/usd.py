@@ -20,7 +20,7 @@ from pfaffian.formats.usd.usd import prim_names
 from pfaffian.formats.usd.usd_body import rigid_bodies
 from pfaffian.formats.usd.usd_mass import _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
-from tools.compare_files import newton_series
+from tools.compare_files import newton_frames, newton_series
 from tools.compare_files.by_newton import UNITS, Imported, Masses, compared
 from tools.compare_files.report import Row
 
@@ -105,6 +105,12 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
+        if any(not more.get(what, 0) <= SINGLE for what in newton_frames.CONCERNED):
+            again = Imported(path)
+            if found := newton_frames.mend(again, s):
+                left = compared(again, m, settings, bodies)[0]
+                more["Newton explained"] = max(x for what, x in left.items() if what in more)
+                row = replace(row, causes={**row.causes, **dict.fromkeys(newton_frames.CONCERNED, "; ".join(found))})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
             row = replace(row, causes={**row.causes, "Newton poses": why, "Newton mass matrix": why})

@@ -26,6 +26,9 @@ KINDS = {
 }
 """URDF joint type -> kind of joint."""
 
+LIMITED = ("revolute", "prismatic")
+"""URDF joint types whose <limit> the format requires, with bounds."""
+
 
 @dataclass(frozen=True)
 class UrdfLink:
@@ -191,7 +194,7 @@ def limit_of(element: Element, kind: str) -> tuple[tuple[float, float], float]:
         return (-math.inf, math.inf), math.inf
     effort, _ = limit.number("effort", 0.0), limit.number("velocity", 0.0)  # a wrong number is an error, used or not
     low, high = (limit.number(k, 0.0) for k in ("lower", "upper"))
-    if kind not in ("revolute", "prismatic"):
+    if kind not in LIMITED:
         low, high = -math.inf, math.inf
     if low > high:
         raise limit.error(f"joint {printable(element.text('name'))}: lower {low} is above upper {high}; swap them")
@@ -200,8 +203,13 @@ def limit_of(element: Element, kind: str) -> tuple[tuple[float, float], float]:
 
 def assumed_limits(j: UrdfJoint) -> list[str]:
     """The bounds that the <limit> of a revolute or prismatic joint leaves out, which are then zero by the format."""
-    limit = j.element.only("limit") if j.element.attributes.get("type") in ("revolute", "prismatic") else None
+    limit = j.element.only("limit") if j.element.attributes.get("type") in LIMITED else None
     return [] if limit is None else [k for k in ("lower", "upper") if k not in limit.attributes]
+
+
+def lacks_limit(j: UrdfJoint) -> bool:
+    """Whether a revolute or prismatic joint has no <limit>, which the format requires."""
+    return j.element.attributes.get("type") in LIMITED and j.element.only("limit") is None
 
 
 def _mimic(element: Element) -> UrdfMimic | None:

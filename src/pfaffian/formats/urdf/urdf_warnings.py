@@ -15,7 +15,7 @@ from pfaffian.formats.urdf.loop_record import Loop
 from pfaffian.formats.urdf.urdf_gazebo import Gazebo
 from pfaffian.formats.urdf.urdf_loops import Extras
 from pfaffian.formats.urdf.urdf_names import KNOWN
-from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, assumed_limits
+from pfaffian.formats.urdf.urdf_part import UrdfJoint, UrdfLink, assumed_limits, lacks_limit
 from pfaffian.formats.urdf.urdf_sidecar import Sidecar
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism
@@ -57,6 +57,9 @@ def warn_of_joints(made: Mechanism, order: list[UrdfJoint], mimic: str, source: 
     assumed = [f"{j.name} ({' and '.join(assumed_limits(j))})" for j in order if assumed_limits(j) and j.kind != "fixed"]
     if assumed:
         warn(f"{source}: bounds that a <limit> leaves out are 0 by the format: {sorted_names(assumed)}; write them")
+    if bare := [j.name for j in order if j.kind != "fixed" and lacks_limit(j)]:
+        words = "joints without the <limit> that the format requires of their type have none"
+        warn(f"{source}: {words}: {sorted_names(bare)}; write it, or type 'continuous' of a hinge")
 
 
 VERSIONS = ("1.0", "1.1", "1.2")
