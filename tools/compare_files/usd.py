@@ -8,6 +8,7 @@ adds a cube of 1 kg to usd-core's sum and nothing to the reader's, which names i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ import pfaffian as pf
 from pfaffian.formats.text.file import as_path
 from pfaffian.formats.usd.usd import prim_names
 from pfaffian.formats.usd.usd_body import rigid_bodies
-from pfaffian.formats.usd.usd_mass import _solid
+from pfaffian.formats.usd.usd_mass import INDEFINITE, _solid
 from pfaffian.formats.usd.usd_stage import UsdStage, open_stage
-from tools.compare_files import newton_frames, newton_series
+from tools.compare_files import newton_mended, newton_series
 from tools.compare_files.by_newton import UNITS, Imported, Masses, compared
 from tools.compare_files.report import Row
 
@@ -85,6 +86,19 @@ def masses_apart(s: UsdStage, m: pf.Mechanism) -> dict[str, float | None]:
     return found
 
 
+def _partly_given(
+    s: UsdStage, m: pf.Mechanism, bodies: Mapping[str, pf.Body], own: Mapping[str, float | None]
+) -> dict[str, Masses]:
+    """The masses of bodies that, or whose colliders, give mass properties, and of which usd-core has the reader's."""
+    found, names = dict[str, Masses](), ("mass", "density", "centerOfMass", "diagonalInertia", "principalAxes")
+    for path, b in bodies.items():
+        given = [p.GetAttribute(f"physics:{name}") for p in s.prims if str(p.GetPath()).startswith(path) for name in names]
+        far = own[path]
+        if far is not None and far <= SINGLE and any(a.HasAuthoredValue() for a in given):
+            found[path] = float(m.value(b.mass).ravel()[0]), m.value(b.com).ravel(), m.value(b.inertia)
+    return found
+
+
 def examine(path: Path) -> Row:
     """Open a stage and compare it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -95,6 +109,8 @@ def examine(path: Path) -> Row:
     told = "; ".join(str(w.message) for w in caught)
     row = Row(nv=m.nv, left_out=told, same=SINGLE, causes={"Newton units of the mimic": UNITS, **newton_series.CAUSES})
     s = open_stage(as_path(path))
+    if INDEFINITE in told:
+        row = replace(row, causes={**row.causes, "usd-core masses": INDEFINITE})
     if (s.length, s.mass) != (1.0, 1.0):
         row = replace(row, causes={**row.causes, "Newton": "Newton keeps the units of the stage"})
     bodies, own = bodies_of(s, m), masses_apart(s, m)
@@ -105,12 +121,12 @@ def examine(path: Path) -> Row:
         shared = [(bodies[p], masses) for p, masses in newton.masses.items() if p in bodies]
         differences["Newton masses"] = max((_apart(m, b, masses) for b, masses in shared), default=0.0)
         more, note = compared(newton, m, settings, bodies)
-        if any(not more.get(what, 0) <= SINGLE for what in newton_frames.CONCERNED):
+        if any(not x <= SINGLE for what, x in (differences | more).items() if what in newton_mended.CONCERNED):
             again = Imported(path)
-            if found := newton_frames.mend(again, s):
+            if found := newton_mended.mend(again, s, _partly_given(s, m, bodies, own)):
                 left = compared(again, m, settings, bodies)[0]
-                more["Newton explained"] = max(x for what, x in left.items() if what in more)
-                row = replace(row, causes={**row.causes, **dict.fromkeys(newton_frames.CONCERNED, "; ".join(found))})
+                more["Newton explained"] = max([x for what, x in left.items() if what in more], default=0.0)
+                row = replace(row, causes={**row.causes, **dict.fromkeys(newton_mended.CONCERNED, "; ".join(found))})
         if newton.twice:
             why = f"Newton takes another body for {newton.twice[0]!r}, so that its joints are those of others"
             row = replace(row, causes={**row.causes, "Newton poses": why, "Newton mass matrix": why})

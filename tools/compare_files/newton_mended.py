@@ -1,9 +1,10 @@
-"""Joint frames and targets of a stage put into Newton's model of it where its importer takes others, which shows that nothing
-else makes a difference."""
+"""Joint frames, targets and masses of a stage put into Newton's model of it where its importer takes others, which shows that
+nothing else makes a difference."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from pfaffian.maths import so3
 from tools.compare_files.trees import apart
 
 if TYPE_CHECKING:
-    from tools.compare_files.by_newton import Imported
+    from tools.compare_files.by_newton import Imported, Masses
 
-CONCERNED = ("Newton poses", "Newton mass matrix", "Newton forces", "Newton closures")
-"""What the places of joints and the targets of their drives change."""
+CONCERNED = ("Newton masses", "Newton poses", "Newton mass matrix", "Newton forces", "Newton closures")
+"""What masses, the places of joints and the targets of their drives change."""
 
 BACKWARD = (
     "Newton counts the coordinate of a joint whose second body is the world against the file:"
@@ -28,6 +29,10 @@ TURNED = (
     " findings/newton-usd-frames-turned-with-up-axis.sh"
 )
 MIDDLE = "Newton takes the middle between the limits for a target outside of them: findings/newton-usd-targets-beyond-limits.sh"
+WEIGHED = (
+    "Newton computes what bodies and colliders that give a part of their mass properties leave open otherwise than usd-core:"
+    " findings/newton-usd-mass-and-centre.sh"
+)
 """Causes of differences."""
 
 ALIKE = 1e-4
@@ -42,9 +47,9 @@ def turn(b: Any, i: int) -> None:
         b.joint_axis[b.joint_qd_start[i] + k] = -b.joint_axis[b.joint_qd_start[i] + k]
 
 
-def mend(n: Imported, s: UsdStage) -> list[str]:
-    """Give the joints of a model that has not been evaluated yet the frames and targets of the stage, and say why Newton's
-    differ."""
+def mend(n: Imported, s: UsdStage, masses: Mapping[str, Masses]) -> list[str]:
+    """Give a model that has not been evaluated yet the frames and targets of the stage, and these masses, by the paths of
+    bodies; and say why Newton's differ."""
     import warp
 
     b, why, known = n.builder, list[str](), n.found["path_body_map"]
@@ -65,7 +70,32 @@ def mend(n: Imported, s: UsdStage) -> list[str]:
             b.joint_axis[b.joint_qd_start[i]] = -b.joint_axis[b.joint_qd_start[i]]
         if sum(b.joint_dof_dim[i]) == 1 and _retarget(b, i, prim):
             why.append(MIDDLE)
+    why += [WEIGHED for path, given in masses.items() if _reweigh(b, known.get(path, -1), given)]
     return [*dict.fromkeys(why)]
+
+
+def _reweigh(b: Any, i: int, given: Masses) -> bool:
+    """Whether Newton has another mass, mass centre or inertia of a body, which then gets those that are given."""
+    import warp
+
+    mass, com, inertia = given
+    if (
+        i < 0
+        or max(
+            apart(np.array([mass]), np.array([b.body_mass[i]]), 1e-300),
+            apart(com, np.array(b.body_com[i]), 1.0),
+            apart(inertia.ravel(), np.array(b.body_inertia[i]).ravel(), 1e-300),
+        )
+        <= ALIKE
+    ):
+        return False
+    b.body_mass[i], b.body_com[i], b.body_inertia[i] = (
+        float(mass),
+        warp.vec3(*com.tolist()),
+        warp.mat33(*inertia.ravel().tolist()),
+    )
+    b.body_inv_mass[i], b.body_inv_inertia[i] = 1 / float(mass), warp.inverse(b.body_inertia[i])
+    return True
 
 
 def _retarget(b: Any, i: int, prim: Any) -> bool:
