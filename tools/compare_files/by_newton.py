@@ -83,7 +83,7 @@ class Imported:
             k = next((k for k, both in enumerate(ends) if len(both & reached) == 1), -1)
             if k < 0:  # a loop, or another machine
                 left = [i for i, both in zip(left, ends, strict=True) if not both <= reached]
-                reached |= {b.joint_parent[i] for i in left[:1]}
+                reached |= {min((min(b.joint_parent[i], b.joint_child[i]) for i in left), default=-1)}
                 continue
             i = left.pop(k)
             if b.joint_child[i] in reached:
@@ -219,7 +219,10 @@ def _still(n: Imported, m: pf.Mechanism, settings: RunSettings, bodies: Bodies) 
 def _bases(n: Imported, m: pf.Mechanism, bodies: Bodies, pairs: list[Pair]) -> list[pf.Joint]:
     """Free joints of machines that Newton has on a free joint of another one of their bodies."""
     index, matched, b = _numbered(n, bodies), {p.joint.name for p in pairs}, n.builder
-    carried = {child for parent, child in zip(b.joint_parent, b.joint_child, strict=True) if parent >= 0} & n.moved
+    sizes = np.diff([*b.joint_q_start, b.joint_coord_count])
+    joints = [*zip(b.joint_parent, b.joint_child, b.joint_articulation, sizes, strict=True)]
+    floating = {tree for _, _, tree, size in joints if tree >= 0 and size == SIZES["free"][0]}
+    carried = {child for parent, child, tree, _ in joints if parent >= 0 and tree in floating}
     free = [j for j in m.joints if j.kind.name == "free" and j.parent == "world" and j.name not in matched]
     return [j for j in free if index.get(j.child, -1) in carried]
 

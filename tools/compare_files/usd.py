@@ -87,14 +87,16 @@ def masses_apart(s: UsdStage, m: pf.Mechanism) -> dict[str, float | None]:
 
 
 def _partly_given(
-    s: UsdStage, m: pf.Mechanism, bodies: Mapping[str, pf.Body], own: Mapping[str, float | None]
+    s: UsdStage, m: pf.Mechanism, bodies: Mapping[str, pf.Body], own: Mapping[str, float | None], doubtful: bool
 ) -> dict[str, Masses]:
-    """The masses of bodies that, or whose colliders, give mass properties, and of which usd-core has the reader's."""
-    found, names = dict[str, Masses](), ("mass", "density", "centerOfMass", "diagonalInertia", "principalAxes")
+    """The masses of bodies that, or whose colliders, give mass properties, and of which usd-core has the reader's.
+    doubtful: of all of them, since rounding chooses axes."""
+    names = [f"physics:{name}" for name in ("mass", "density", "centerOfMass", "diagonalInertia", "principalAxes")]
+    giving = [f"{p.GetPath()}/" for p in s.prims if any(p.GetAttribute(name).HasAuthoredValue() for name in names)]
+    found = dict[str, Masses]()
     for path, b in bodies.items():
-        given = [p.GetAttribute(f"physics:{name}") for p in s.prims if str(p.GetPath()).startswith(path) for name in names]
         far = own[path]
-        if far is not None and far <= SINGLE and any(a.HasAuthoredValue() for a in given):
+        if far is not None and (far <= SINGLE or doubtful) and any(x.startswith(f"{path}/") for x in giving):
             found[path] = float(m.value(b.mass).ravel()[0]), m.value(b.com).ravel(), m.value(b.inertia)
     return found
 
@@ -123,7 +125,7 @@ def examine(path: Path) -> Row:
         more, note = compared(newton, m, settings, bodies)
         if any(not x <= SINGLE for what, x in (differences | more).items() if what in newton_mended.CONCERNED):
             again = Imported(path)
-            if found := newton_mended.mend(again, s, _partly_given(s, m, bodies, own)):
+            if found := newton_mended.mend(again, s, _partly_given(s, m, bodies, own, INDEFINITE in told)):
                 left = compared(again, m, settings, bodies)[0]
                 more["Newton explained"] = max([x for what, x in left.items() if what in more], default=0.0)
                 row = replace(row, causes={**row.causes, **dict.fromkeys(newton_mended.CONCERNED, "; ".join(found))})
