@@ -93,3 +93,13 @@ def test_names_that_the_writer_makes_of_others_must_be_free(name, tmp_path):
     ):
         pf.write(clash(name), tmp_path / "m.xml")
     assert not (tmp_path / "m.xml").exists()
+
+
+def test_a_slider_without_limits_is_named_in_urdf(tmp_path):
+    """The format requires them, and urdfdom refuses a file without."""
+    for limits, named in (((-np.inf, np.inf), True), ((-1, 1), False)):
+        slide = pf.joint("s", "prismatic", "world", "b", axis=(1, 0, 0), limits=limits)
+        m = pf.mechanism("cart", [pf.body("b", 1.0, (0, 0, 0), 0.1)], [slide])
+        found, told = again(m, tmp_path / "m.urdf")
+        assert ["joint 's' has no limits, which the format requires" in " ".join(told)] == [named]
+        assert found.joint("s").limits == m.joint("s").limits

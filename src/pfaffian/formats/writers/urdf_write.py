@@ -191,6 +191,8 @@ def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
     finite = bool(np.isfinite((low, high)).all())
     if not finite and (low, high) != UNLIMITED:
         lost.append(f"the one-sided limit of {what}")
+    elif not finite and j.kind.name == "prismatic":
+        lost.append(f"that {what} has no limits, which the format requires, so that other tools may refuse the file")
     effort = j.effort if np.isfinite(j.effort) else 0.0
     if finite or (effort and j.kind.name == "revolute"):
         given = {"lower": low, "upper": high} if finite else {}
