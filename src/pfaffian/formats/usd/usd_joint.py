@@ -161,12 +161,9 @@ def _by_limits(s: UsdStage, prim: Any) -> tuple[list[str], dict[str, float]]:
 
     An axis whose lower limit is above the upper one is locked at zero; one with equal limits is locked there.
     """
-    from pxr import UsdPhysics
-
-    free, locked_at = list[str](), dict[str, float]()
+    free, locked_at, given = list[str](), dict[str, float](), _given_limits(prim)
     for name in (*_SLIDES, *_TURNS):
-        limit = UsdPhysics.LimitAPI.Get(prim, name) if prim.HasAPI(UsdPhysics.LimitAPI, name) else None
-        low, high = (limit.GetLowAttr().Get(), limit.GetHighAttr().Get()) if limit else (-np.inf, np.inf)
+        low, high = given.get(name, (-np.inf, np.inf))
         if low < high:
             free.append(name)
         elif low == high and low:
@@ -277,8 +274,6 @@ def _unit(s: UsdStage, name: str) -> float:
 
 def _limits(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[float, float], ...]:
     """(low, high) of each coordinate, SI; those of coordinates that the joint does not have are left out."""
-    from pxr import UsdPhysics
-
     if free.kind == "spherical" and any(
         (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
     ):
@@ -286,14 +281,23 @@ def _limits(s: UsdStage, prim: Any, free: Axes, lost: list[str]) -> tuple[tuple[
     found = {}
     if prim.GetTypeName() != "PhysicsJoint" and free.names:
         found[free.names[0]] = tuple(prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
-    for name in _applied(prim, "PhysicsLimitAPI", (*_SLIDES, *_TURNS, "distance")):
-        limit = UsdPhysics.LimitAPI.Get(prim, name)
-        pair = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
+    for name, pair in _given_limits(prim).items():
         if prim.GetTypeName() == "PhysicsJoint" and name in free.names:
             found[name] = pair
         elif prim.GetTypeName() != "PhysicsJoint" or (pair[0] < pair[1] and np.isfinite(pair).any()):
             lost.append(f"limits of {name}")
     return tuple(_span(s, prim, found.get(name, (None, None)), _unit(s, name)) for name in free.names)
+
+
+def _given_limits(prim: Any) -> dict[str, tuple[float, float]]:
+    """Name of an axis, or "distance" -> (low, high) in the units of the stage, where a LimitAPI gives them."""
+    from pxr import UsdPhysics
+
+    found = {}
+    for name in _applied(prim, "PhysicsLimitAPI", (*_SLIDES, *_TURNS, "distance")):
+        limit = UsdPhysics.LimitAPI.Get(prim, name)
+        found[name] = limit.GetLowAttr().Get(), limit.GetHighAttr().Get()
+    return found
 
 
 def _applied(prim: Any, schema: str, names: Sequence[str]) -> list[str]:
